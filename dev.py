@@ -1,0 +1,149 @@
+"""The project's recipes, for any machine with Python 3.11 or later: `python3 dev.py RECIPE`.
+
+Each recipe makes what it needs: a virtual environment in `.venv` (or in the folder that the
+variable TTASTATS_VENV names) with the project and its tools installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+VENV = Path(os.environ.get("TTASTATS_VENV", HERE / ".venv")).resolve()
+TWO_SYSTEMS = HERE / "examples" / "two_systems" / "Example" / "results"
+
+
+def main() -> int:
+    """Run one recipe; arguments it does not know go to the tool behind it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("recipe", choices=RECIPES, help="; ".join(map(_described, RECIPES)))
+    chosen, rest = parser.parse_known_args()
+    return RECIPES[chosen.recipe](rest)
+
+
+def demo(_: list[str]) -> int:
+    """Read the embedded logs of two made-up systems and compare them."""
+    ttastats = str(_environment(".") / "ttastats")
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = Path(folder, "one_gpu.parquet"), Path(folder, "eight_gpus.parquet")
+        commands = [
+            ["ingest", TWO_SYSTEMS / "one_gpu", "-o", small.name],
+            ["ingest", TWO_SYSTEMS / "eight_gpus", "-o", large.name],
+            ["summary", small.name, large.name],
+            ["variance", small.name, large.name],
+            ["compare", small.name, large.name],
+        ]
+        for command in commands:
+            words = [str(word) for word in command]
+            shown = [os.path.relpath(word, HERE) if "/" in word else word for word in words]
+            print(f"\n$ ttastats {' '.join(shown)}", flush=True)
+            code = _run(ttastats, *words, cwd=Path(folder))
+            if code:
+                return code
+    return 0
+
+
+def test(arguments: list[str]) -> int:
+    """Run the tests."""
+    return _run(_environment(".[dev,train]") / "python", "-m", "pytest", *arguments)
+
+
+def lint(_: list[str]) -> int:
+    """Check style and layout of the code."""
+    ruff = _environment(".[dev,train]") / "ruff"
+    return _run(ruff, "check") or _run(ruff, "format", "--check")
+
+
+def types(_: list[str]) -> int:
+    """Check types."""
+    return _run(_environment(".[dev,train]") / "mypy")
+
+
+def accept(_: list[str]) -> int:
+    """Rewrite the accepted expectations of the tests from what the code gives now."""
+    python = _environment(".[dev,train]") / "python"
+    return _run(python, "-m", "pytest", "-q", env={"TTASTATS_ACCEPT": "1"})
+
+
+def dist(arguments: list[str]) -> int:
+    """Build sdist and wheel, and run the tests against the wheel, outside the checkout."""
+    python = _environment(".[dev,train]") / "python"
+    with tempfile.TemporaryDirectory() as folder:
+        built, source, away = (Path(folder, name) for name in ("built", "source", "away"))
+        code = _run(python, "-m", "build", "--outdir", built, HERE)
+        if code:
+            return code
+        source.mkdir()
+        shutil.unpack_archive(next(built.glob("*.tar.gz")), source)
+        (unpacked,) = source.iterdir()
+        away.mkdir()
+        for name in ("tests", "fixtures", "examples", "README.md", "docs"):
+            _copy(unpacked / name, away / name)
+        bare = Path(folder, "venv")
+        venv.create(bare, with_pip=True, symlinks=True)
+        scripts = _scripts(bare)
+        wheel = next(built.glob("*.whl"))
+        code = _run(scripts / "python", "-m", "pip", "install", "-q", f"{wheel}[dev,train]")
+        # The settings of the checkout name its folders; here the installed wheel must serve.
+        options = ["-c", "/dev/null", "--rootdir", away, "--import-mode=importlib"]
+        options += ["-p", "no:cacheprovider", "-W", "error", *arguments, "tests"]
+        return code or _run(scripts / "python", "-m", "pytest", *options, cwd=away)
+
+
+RECIPES: dict[str, Callable[[list[str]], int]] = {
+    recipe.__name__: recipe for recipe in (demo, test, lint, types, accept, dist)
+}
+
+
+def _described(name: str) -> str:
+    return f"{name}: {(RECIPES[name].__doc__ or '').splitlines()[0]}"
+
+
+def _environment(requirement: str) -> Path:
+    """Give the scripts folder of the virtual environment, installing what is missing."""
+    scripts = _scripts(VENV)
+    stamp = VENV / f"installed-{requirement.strip('.[]').replace(',', '-') or 'bare'}"
+    current = (HERE / "pyproject.toml").read_text("utf-8")
+    if stamp.exists() and stamp.read_text("utf-8") == current:
+        return scripts
+    if not (scripts / "python").exists():
+        print(f"making a virtual environment in {VENV}", file=sys.stderr)
+        venv.create(VENV, with_pip=True, symlinks=os.name != "nt")
+    print(f"installing {requirement}", file=sys.stderr)
+    pip = [scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    if _run(*pip, "-e", requirement):
+        sys.exit(1)
+    stamp.write_text(current, "utf-8")
+    return scripts
+
+
+def _scripts(environment: Path) -> Path:
+    return environment / ("Scripts" if os.name == "nt" else "bin")
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy(source, target)
+
+
+def _run(
+    program: str | Path, *arguments: str | Path, cwd: Path = HERE, env: dict[str, str] | None = None
+) -> int:
+    command = [str(program), *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env={**os.environ, **(env or {})}, check=False
+    ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""When a run reached its target: official clock, other targets, and what never counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ttastats import crossing, tables
+from ttastats.errors import TtastatsError
+from ttastats.records import Evaluation, Run
+
+
+def evaluation(index: int, value: float, seconds: float, **more: Any) -> Evaluation:
+    fields = {
+        "metric": "top1_accuracy",
+        "higher_is_better": True,
+        "target_value": 0.75,
+        "target_source": "rules",
+        "epoch": float(index + 1),
+    }
+    return Evaluation(
+        index=index, value=value, logged_value=value, seconds=seconds, **fields | more
+    )
+
+
+def judged(*runs: Run, target: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    sourced = [
+        tables.SourcedRun(run, f"log_{number}", f"{number:032x}", 0, "test")
+        for number, run in enumerate(runs)
+    ]
+    targets = [crossing.parse_target(text) for text in target]
+    return crossing.runs(tables.frame_of(sourced), targets).sort("source").to_dicts()
+
+
+def mlperf(*evaluations: Evaluation, **more: Any) -> Run:
+    fields = {
+        "suite": "mlperf",
+        "edition": "v4.0",
+        "benchmark": "resnet",
+        "run_status": "success",
+        "run_seconds": 100.0,
+    }
+    return Run(evaluations=evaluations, **fields | more)
+
+
+def test_the_official_time_is_the_length_of_the_run() -> None:
+    (run,) = judged(mlperf(evaluation(0, 0.7, 40.0), evaluation(1, 0.76, 90.0)))
+    assert (run["reached"], run["tta_seconds"], run["epochs"]) == (True, 100.0, 2.0)
+    assert run["epoch_seconds"] == 50.0
+
+
+def test_another_target_ends_at_the_first_evaluation_that_meets_it() -> None:
+    run = mlperf(evaluation(0, 0.7, 40.0), evaluation(1, 0.76, 90.0))
+    (judgement,) = judged(run, target=("0.7",))
+    assert (judgement["tta_seconds"], judgement["epochs"]) == (40.0, 1.0)
+
+
+def test_a_harder_target_censors_the_run_at_its_end() -> None:
+    run = mlperf(evaluation(0, 0.7, 40.0), evaluation(1, 0.76, 90.0))
+    (judgement,) = judged(run, target=("0.8",))
+    assert (judgement["reached"], judgement["tta_seconds"]) == (False, None)
+    assert (judgement["observed_seconds"], judgement["epochs"]) == (100.0, 2.0)
+
+
+@pytest.mark.parametrize("status", ["aborted", "truncated"])
+def test_a_run_that_does_not_say_success_has_not_reached(status: str) -> None:
+    (run,) = judged(mlperf(evaluation(0, 0.76, 90.0), run_status=status))
+    assert (run["reached"], run["tta_seconds"], run["observed_seconds"]) == (False, None, 100.0)
+
+
+def test_success_without_the_quality_has_not_reached() -> None:
+    (run,) = judged(mlperf(evaluation(0, 0.7499, 90.0)))
+    assert run["reached"] is False
+
+
+def test_a_run_without_status_is_believed_if_its_target_is_met() -> None:
+    met, missed = judged(
+        mlperf(evaluation(0, 0.76, 90.0), run_status="unknown"),
+        mlperf(evaluation(0, 0.70, 90.0), run_status="unknown"),
+    )
+    assert (met["reached"], missed["reached"]) == (True, False)
+
+
+def test_success_decides_where_no_target_is_known() -> None:
+    own = evaluation(0, 0.1, 90.0, target_value=None, target_source=None)
+    (run,) = judged(mlperf(own, benchmark="my_own"))
+    assert run["reached"] is True
+
+
+def test_float32_values_meet_the_target_and_lower_ones_do_not() -> None:
+    def gnmt(value: float) -> Run:
+        return mlperf(
+            evaluation(0, value, 90.0, metric="bleu", target_value=21.8),
+            edition="v0.5",
+            benchmark="gnmt",
+        )
+
+    found = judged(gnmt(21.799999237060547), gnmt(21.79), gnmt(21.8))
+    assert [run["reached"] for run in found] == [True, False, True]
+
+
+def test_lower_is_better_is_met_from_above() -> None:
+    loss = {"metric": "eval_loss", "higher_is_better": False, "target_value": 0.925}
+    run = mlperf(
+        evaluation(0, 0.94, 40.0, **loss),
+        evaluation(1, 0.925, 90.0, **loss),
+        benchmark="llama2_70b_lora",
+    )
+    (judgement,) = judged(run, target=("eval_loss<=0.94",))
+    assert (judged(run)[0]["reached"], judgement["tta_seconds"]) == (True, 40.0)
+
+
+def two_metrics(*pairs: tuple[float | None, float | None]) -> Run:
+    fid = {"metric": "fid", "higher_is_better": False, "target_value": 90.0}
+    clip = {"metric": "clip", "higher_is_better": True, "target_value": 0.15}
+    found = []
+    for index, (first, second) in enumerate(pairs):
+        if first is not None:
+            found.append(evaluation(index, first, 40.0 + index, **fid))
+        if second is not None:
+            found.append(evaluation(index, second, 41.0 + index, **clip))
+    return mlperf(*found, edition="v5.0", benchmark="stable_diffusion")
+
+
+def test_two_metrics_must_be_met_at_one_checkpoint() -> None:
+    apart, together = judged(two_metrics((80, 0.1), (95, 0.2)), two_metrics((95, 0.1), (80, 0.2)))
+    assert (apart["reached"], together["reached"]) == (False, True)
+
+
+def test_a_metric_that_was_never_logged_is_not_met() -> None:
+    (run,) = judged(two_metrics((80, None), (70, None)))
+    assert run["reached"] is False
+
+
+def test_a_bare_target_is_refused_where_there_are_two_metrics() -> None:
+    with pytest.raises(TtastatsError, match="several target metrics"):
+        judged(two_metrics((80, 0.2)), target=("80",))
+    (run,) = judged(two_metrics((85, 0.2), (80, 0.2)), target=("fid=80", "clip=0.15"))
+    assert run["tta_seconds"] == 42.0
+
+
+def test_an_evaluation_after_the_run_counts_at_the_time_its_weights_existed() -> None:
+    late = evaluation(0, 0.76, 5_000.0, weights_seconds=60.0)
+    (official,) = judged(mlperf(late))
+    (other,) = judged(mlperf(late), target=("0.76",))
+    assert (official["tta_seconds"], other["tta_seconds"]) == (100.0, 60.0)
+
+
+def test_an_evaluation_before_the_start_is_never_a_hit() -> None:
+    (run,) = judged(mlperf(evaluation(0, 0.9, -5.0)), target=("0.5",))
+    assert run["reached"] is False
+
+
+def test_a_suite_without_a_rule_ends_at_the_evaluation() -> None:
+    run = mlperf(
+        evaluation(0, 0.8, 40.0), evaluation(1, 0.7, 90.0), suite="dawnbench", run_status="unknown"
+    )
+    (judgement,) = judged(run)
+    assert (judgement["reached"], judgement["tta_seconds"]) == (True, 40.0)
+
+
+def test_a_run_without_evaluations_is_kept() -> None:
+    (run,) = judged(mlperf())
+    assert (run["reached"], run["evaluations"], run["observed_seconds"]) == (False, None, 100.0)
+
+
+def test_equal_bytes_in_two_places_stay_two_runs() -> None:
+    run = mlperf(evaluation(0, 0.76, 90.0))
+    twice = [tables.SourcedRun(run, place, "0" * 32, 0, "test") for place in ("a", "b")]
+    assert crossing.runs(tables.frame_of(twice)).height == 2
+
+
+@pytest.mark.parametrize("text", ["", "x", "0.7.5.", "loss<", "a b=1"])
+def test_what_is_no_target_is_refused(text: str) -> None:
+    with pytest.raises(TtastatsError, match="is not a quality target"):
+        crossing.parse_target(text)
+
+
+def test_the_table_is_lazy_or_not() -> None:
+    frame = tables.frame_of([tables.SourcedRun(mlperf(), "a", "0" * 32, 0, "test")])
+    assert crossing.runs(frame.lazy()).equals(crossing.runs(frame))
+    assert isinstance(crossing.runs(frame), pl.DataFrame)

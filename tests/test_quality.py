@@ -1,0 +1,66 @@
+"""Quality targets: every edition, and what an unknown edition may conclude."""
+
+from __future__ import annotations
+
+import pytest
+
+from ttastats import quality
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "edition", "expected"),
+    [
+        ("resnet", "v0.5", {("top1_accuracy", True, 0.749)}),
+        ("resnet", "v4.0", {("top1_accuracy", True, 0.759)}),
+        ("gnmt", "v0.7", {("bleu", True, 24.0)}),
+        ("maskrcnn", "v3.1", {("bbox_map", True, 0.377), ("segm_map", True, 0.339)}),
+        ("bert", "v0.7", {("masked_lm_accuracy", True, 0.712)}),
+        ("bert", "v5.0", {("masked_lm_accuracy", True, 0.72)}),
+        ("stable_diffusion", "v5.0", {("fid", False, 90.0), ("clip", True, 0.15)}),
+        ("llama31_405b", "v5.0", {("log_perplexity", False, 5.6)}),
+        ("rnnt", "v1.0", {("word_error_rate", False, 0.058)}),
+        ("resnet", "v5.0", set()),
+    ],
+)
+def test_targets_are_those_of_the_edition(
+    benchmark: str, edition: str, expected: set[tuple[str, bool, float]]
+) -> None:
+    found = quality.targets("mlperf", benchmark, edition)
+    assert {(t.metric, t.higher_is_better, t.value) for t in found} == expected
+
+
+def test_without_an_edition_only_an_undisputed_target_is_given() -> None:
+    assert quality.targets("mlperf", "resnet", None) == ()
+    assert [t.value for t in quality.targets("mlperf", "unet3d", None)] == [0.908]
+    assert len(quality.targets("mlperf", "maskrcnn", None)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "edition", "canonical"),
+    [
+        ("mask", "v0.6", "maskrcnn"),
+        ("gnn", "v4.1", "rgat"),
+        ("language_model", "v1.0", "bert"),
+        ("ssd", "v1.0", "ssd"),
+        ("ssd", "v2.0", "retinanet"),
+        ("ssd", None, "ssd"),
+        ("my_own", "v5.0", "my_own"),
+    ],
+)
+def test_names_are_resolved_by_edition(name: str, edition: str | None, canonical: str) -> None:
+    assert quality.canonical_name("mlperf", name, edition) == canonical
+
+
+def test_every_benchmark_has_targets_with_a_source_and_a_number_of_runs() -> None:
+    for suite in ("mlperf", "dawnbench"):
+        for name in quality.benchmarks(suite):
+            editions = quality.editions(suite) or (None,)
+            found = [t for edition in editions for t in quality.targets(suite, name, edition)]
+            assert found, name
+            assert all(target.source and target.runs >= 1 for target in found), name
+
+
+def test_every_edition_has_benchmarks() -> None:
+    for edition in quality.editions("mlperf"):
+        named = [b for b in quality.benchmarks("mlperf") if quality.targets("mlperf", b, edition)]
+        assert len(named) >= 6, edition

@@ -1,0 +1,45 @@
+"""Time-to-accuracy statistics for machine-learning training logs.
+
+import ttastats as tta
+tta.ingest([Path("logs")], Path("runs.parquet"))
+print(tta.summary("runs.parquet").frame)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ttastats.api import Account, Report, compare, ingest, read, runs, summary, variance
+    from ttastats.errors import TtastatsError
+
+__all__ = [
+    "Account",
+    "Report",
+    "TtastatsError",
+    "__version__",
+    "compare",
+    "ingest",
+    "read",
+    "runs",
+    "summary",
+    "variance",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the API when it is first used, so that the command line answers at once."""
+    if name not in __all__:
+        raise AttributeError(f"module 'ttastats' has no attribute {name!r}")
+    from importlib import import_module
+
+    home = "ttastats.errors" if name == "TtastatsError" else "ttastats.api"
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

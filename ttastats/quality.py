@@ -1,0 +1,145 @@
+"""Which quality target does a benchmark have, in which edition, in which metric?
+
+Everything here comes from `benchmarks.toml`; this module only looks it up.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+#: Relative slack of a comparison with a target: systems log float32, where 21.8 is 21.799999.
+TOLERANCE = 1e-6
+
+End = Literal["run_stop", "evaluation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One metric a run must reach. `value` is None where each log names its own target."""
+
+    metric: str
+    higher_is_better: bool
+    value: float | None
+    runs: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What is known of a benchmark apart from its targets."""
+
+    suite: str
+    name: str
+    title: str
+    progress: Literal["epochs", "samples"]
+    epoch_samples: int | None
+    tokens_per_sample: int | None
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    text = resources.files("ttastats").joinpath("benchmarks.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def editions(suite: str) -> tuple[str, ...]:
+    """Give the known editions of a suite, oldest first."""
+    return tuple(_facts()["editions"].get(suite, ()))
+
+
+def time_to_accuracy_ends_at(suite: str | None) -> End:
+    """Tell what ends a run's time-to-accuracy; suites without a rule end at the evaluation."""
+    end: End = _facts()["time_to_accuracy_ends_at"].get(suite, "evaluation")
+    return end
+
+
+def suites_ending_at_run_stop() -> tuple[str, ...]:
+    """Give the suites whose official time-to-accuracy is the length of the run."""
+    ends = _facts()["time_to_accuracy_ends_at"]
+    return tuple(suite for suite, end in ends.items() if end == "run_stop")
+
+
+@cache
+def benchmarks(suite: str) -> dict[str, Benchmark]:
+    """Give the benchmarks of a suite by their canonical names."""
+    rows = (row for row in _facts()["benchmark"] if row["suite"] == suite)
+    return {
+        row["name"]: Benchmark(
+            suite,
+            row["name"],
+            row["title"],
+            row["progress"],
+            row.get("epoch_samples"),
+            row.get("tokens_per_sample"),
+        )
+        for row in rows
+    }
+
+
+@cache
+def canonical_name(suite: str, name: str, edition: str | None) -> str:
+    """Give the canonical name of a benchmark: aliases and renamings resolved, others unchanged."""
+    for row in _facts()["benchmark"]:
+        if row["suite"] != suite:
+            continue
+        renamed = row.get("renamed_from")
+        if renamed and renamed["name"] == name and _not_before(suite, edition, renamed["first"]):
+            return str(row["name"])
+        if name in row.get("aliases", ()):
+            return str(row["name"])
+    return name
+
+
+@cache
+def targets(suite: str, benchmark: str, edition: str | None) -> tuple[Target, ...]:
+    """Give the quality targets of a benchmark in an edition; all must be met at one checkpoint.
+
+    Without an edition the answer is given only where every edition agrees, since a guessed target
+    would be a wrong result; otherwise it is empty.
+    """
+    rows = [
+        row for row in _facts()["target"] if row["suite"] == suite and row["benchmark"] == benchmark
+    ]
+    if edition is None:
+        values = {(row["metric"], row.get("value")) for row in rows}
+        metrics = {row["metric"] for row in rows}
+        rows = _one_per_metric(rows) if len(values) == len(metrics) else []
+    else:
+        rows = [row for row in rows if _covers(suite, row, edition)]
+    return tuple(
+        Target(row["metric"], row["meets"] == ">=", row.get("value"), row["runs"], row["source"])
+        for row in rows
+    )
+
+
+@cache
+def metrics(suite: str, benchmark: str) -> dict[str, bool]:
+    """Give the metrics of a benchmark in any edition, each with whether higher is better."""
+    return {
+        row["metric"]: row["meets"] == ">="
+        for row in _facts()["target"]
+        if row["suite"] == suite and row["benchmark"] == benchmark
+    }
+
+
+def _one_per_metric(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({row["metric"]: row for row in rows}.values())
+
+
+def _covers(suite: str, row: dict[str, Any], edition: str) -> bool:
+    if "first" not in row:
+        return True
+    known = editions(suite)
+    if edition not in known:
+        return False
+    return known.index(row["first"]) <= known.index(edition) <= known.index(row["last"])
+
+
+def _not_before(suite: str, edition: str | None, first: str) -> bool:
+    known = editions(suite)
+    return edition in known and known.index(edition) >= known.index(first)

@@ -1,0 +1,86 @@
+"""What a log says, as plain data: runs, their evaluations, and the problems met on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+RunStatus = Literal["success", "aborted", "truncated", "unknown"]
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the input that a person may have to know.
+
+    `info` changes nothing, `warning` was resolved by a stated rule, `error` means that something
+    the log should hold could not be used.
+    """
+
+    code: str
+    message: str
+    severity: Severity = "warning"
+    line: int | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One metric measured on one checkpoint.
+
+    `seconds` count from the start of the run to the moment the value was known; `weights_seconds`
+    to the moment the evaluated weights existed, where the log tells. Evaluations of one checkpoint
+    share `index`. `value` is in base units (fractions, BLEU points); `logged_value` is untouched.
+    """
+
+    index: int
+    metric: str
+    value: float | None
+    logged_value: float | None
+    seconds: float | None
+    higher_is_better: bool | None = None
+    logged_unit: str | None = None
+    weights_seconds: float | None = None
+    epoch: float | None = None
+    step: int | None = None
+    samples: int | None = None
+    line: int | None = None
+    target_value: float | None = None
+    target_source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training run as its log tells it; unknown is None.
+
+    `run_seconds` is the length of the observation, which is the censoring time of a run that did
+    not reach its target. `extra` keeps what has no column of its own. `entry` names what repeated
+    runs share; a parser that cannot know it leaves it None and it becomes the log's folder.
+    """
+
+    suite: str | None = None
+    edition: str | None = None
+    benchmark: str | None = None
+    division: str | None = None
+    submitter: str | None = None
+    system: str | None = None
+    entry: str | None = None
+    hardware: str | None = None
+    accelerators: int | None = None
+    nodes: int | None = None
+    framework: str | None = None
+    seed: int | None = None
+    global_batch_size: int | None = None
+    train_samples: int | None = None
+    cost_per_hour: float | None = None
+    started_at: datetime | None = None
+    clock: str | None = None
+    clock_zero: str | None = None
+    run_status: RunStatus = "unknown"
+    run_seconds: float | None = None
+    scaling_factor: float | None = None
+    evaluations: tuple[Evaluation, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,104 @@
+"""The columns of a ttastats table: names, types, descriptions, and the version of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+#: Raised by one whenever a column is added, removed or changes its meaning.
+VERSION = 1
+
+#: File metadata key under which version, writer and creation time are kept.
+METADATA_KEY = "ttastats"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; `of_run` tells whether it is constant over the rows of a run."""
+
+    name: str
+    dtype: pl.DataType
+    of_run: bool
+    description: str
+
+
+def _run(name: str, dtype: pl.DataType, description: str) -> Column:
+    return Column(name, dtype, True, description)
+
+
+def _evaluation(name: str, dtype: pl.DataType, description: str) -> Column:
+    return Column(name, dtype, False, description)
+
+
+_TEXT, _INT, _FLOAT, _BOOL = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+_UTC = pl.Datetime("us", "UTC")
+
+COLUMNS: tuple[Column, ...] = (
+    _run("run_id", _TEXT, "digest of the log's bytes and the run's position in it"),
+    _run("source", _TEXT, "the log, as given or found below a given folder"),
+    _run("source_digest", _TEXT, "XXH3-128 of the log's bytes, hexadecimal"),
+    _run("dialect", _TEXT, "log format"),
+    _run("suite", _TEXT, "benchmark suite: mlperf, dawnbench, ..."),
+    _run("edition", _TEXT, "edition of the suite, such as v0.5"),
+    _run("benchmark", _TEXT, "canonical name of the benchmark"),
+    _run("division", _TEXT, "division of the suite: closed, open"),
+    _run("submitter", _TEXT, "who ran it"),
+    _run("system", _TEXT, "name of the system"),
+    _run("entry", _TEXT, "what repeated runs of one setup share"),
+    _run("hardware", _TEXT, "accelerator model, or hardware as described"),
+    _run("accelerators", _INT, "number of accelerators in all"),
+    _run("nodes", _INT, "number of nodes"),
+    _run("framework", _TEXT, "software framework"),
+    _run("seed", _INT, "first random seed the log names"),
+    _run("global_batch_size", _INT, "samples per optimizer step over all accelerators"),
+    _run("train_samples", _INT, "train_samples as logged; its meaning varies by benchmark"),
+    _run("cost_per_hour", _FLOAT, "price of the hardware, US dollars per hour"),
+    _run("started_at", _UTC, "start of the run"),
+    _run("clock", _TEXT, "what the seconds count: wall time, or training alone"),
+    _run("clock_zero", _TEXT, "the event at which the seconds are zero"),
+    _run("run_status", _TEXT, "end as the log tells it: success, aborted, truncated, unknown"),
+    _run("run_seconds", _FLOAT, "length of the observation; censoring time of a run that failed"),
+    _run("scaling_factor", _FLOAT, "factor of the official score, never applied to times here"),
+    _run("problems", _TEXT, "JSON list of what had to be resolved or could not be read"),
+    _run("extra", _TEXT, "JSON object of what the log says and no column holds"),
+    _evaluation("eval_index", _INT, "number of the evaluated checkpoint, from 0"),
+    _evaluation("metric", _TEXT, "name of the quality metric"),
+    _evaluation("higher_is_better", _BOOL, "direction of the metric"),
+    _evaluation("value", _FLOAT, "quality in base units: fractions, BLEU in points"),
+    _evaluation("logged_value", _FLOAT, "the number as logged"),
+    _evaluation("logged_unit", _TEXT, "unit of the logged number where it is not the base unit"),
+    _evaluation("seconds", _FLOAT, "time at which the value was known"),
+    _evaluation("weights_seconds", _FLOAT, "time at which the evaluated weights existed"),
+    _evaluation("epoch", _FLOAT, "epochs trained"),
+    _evaluation("step", _INT, "optimizer steps taken"),
+    _evaluation("samples", _INT, "samples trained on"),
+    _evaluation("line", _INT, "line of the log, from 1"),
+    _evaluation("target_value", _FLOAT, "the metric's quality target; null if it has none"),
+    _evaluation("target_source", _TEXT, "who set the target: log, rules"),
+)
+
+NAMES = tuple(column.name for column in COLUMNS)
+RUN_NAMES = tuple(column.name for column in COLUMNS if column.of_run)
+EVALUATION_NAMES = tuple(column.name for column in COLUMNS if not column.of_run)
+POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})
+
+#: What turns a table of the version before into the next; keyed by the version it starts from.
+UPGRADES: dict[int, Callable[[pl.LazyFrame], pl.LazyFrame]] = {}
+
+
+def arrow(metadata: dict[str, str]) -> Any:
+    """Give the Arrow schema with each column's description in its field metadata.
+
+    Readers of Arrow look for the file's `metadata` in here, others in the footer of the file.
+    """
+    import pyarrow as pa  # only a writer needs it, and it costs start-up time
+
+    empty = POLARS.to_frame().to_arrow().schema
+    described = [
+        empty.field(column.name).with_metadata({"description": column.description})
+        for column in COLUMNS
+    ]
+    return pa.schema(described, metadata=metadata)

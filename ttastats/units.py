@@ -1,0 +1,55 @@
+"""How seconds, fractions and counts are written for people; inside, only base units are used."""
+
+from __future__ import annotations
+
+import math
+
+_TIME_UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
+_UP_TO = {"d": math.inf, "h": 48 * 3_600.0, "min": 120 * 60.0, "s": 120.0}
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Give `value` with at least `digits` significant digits, never in exponent form.
+
+    Digits before the decimal point are never rounded away: 1234.5 at 3 digits is "1234".
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else ("∞" if value > 0 else "-∞")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def seconds(value: float, digits: int = 3) -> str:
+    """Give a duration in the unit a person would say it in: ms, s, min, h or d."""
+    size = abs(value)
+    if not math.isfinite(value):
+        return significant(value)
+    if 0 < size < 1:
+        return f"{significant(value * 1e3, digits)} ms"
+    for scale, unit in reversed(_TIME_UNITS):
+        if size < _UP_TO[unit]:
+            return f"{significant(value / scale, digits)} {unit}"
+    return f"{significant(value / 86_400.0, digits)} d"
+
+
+def percent(fraction: float, digits: int = 2) -> str:
+    """Give a fraction as a percentage; 0.1378 is "13.8%", 0.0019 is "0.19%"."""
+    if not math.isfinite(fraction):
+        return f"{significant(fraction)}%"
+    size = abs(fraction) * 100
+    decimals = 0 if size >= 100 else 1 if size >= 1 or size == 0 else digits
+    return f"{fraction * 100:.{decimals}f}%"
+
+
+def count(number: float) -> str:
+    """Give a count: whole numbers bare, others with two decimals at most."""
+    if not math.isfinite(number):
+        return significant(number)
+    if float(number).is_integer():
+        return f"{int(number):,}" if abs(number) >= 10_000 else str(int(number))
+    return significant(number, 3) if abs(number) < 100 else f"{number:.1f}"
+
+
+def plural(number: int, singular: str, plural_form: str | None = None) -> str:
+    """Give "1 run" or "2 runs"."""
+    return f"{number:,} {singular if number == 1 else plural_form or singular + 's'}"
