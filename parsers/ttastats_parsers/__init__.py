@@ -1,0 +1,4 @@
+"""The log formats ttastats reads, one module each."""
+
+#: Modules of this package that are dialects. A new format adds its name here.
+BUILTIN = ("mlperf_v05", "mlperf_mll", "mlperf_mllog", "dawnbench")

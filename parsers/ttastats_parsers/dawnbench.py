@@ -1,0 +1,205 @@
+"""DAWNBench: `epoch<TAB>hours<TAB>top1Accuracy<TAB>top5Accuracy`, with a JSON of the same stem.
+
+An inference entry is a JSON alone: it becomes a run without evaluations, so that it is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from pathlib import PurePosixPath
+from typing import Any
+
+from ttastats import quality
+from ttastats.dialect import Log
+from ttastats.records import Evaluation, Problem, Run
+
+name = "dawnbench"
+
+_SUITE = "dawnbench"
+_TASKS = {"cifar10": "cifar10", "imagenet": "imagenet", "squad": "squad"}
+_METRICS = {
+    "top1accuracy": ("top1_accuracy", 100.0),
+    "top5accuracy": ("top5_accuracy", 100.0),
+    "f1score": ("f1", 1.0),
+}
+_FIELDS = (b'"author"', b'"framework"', b'"hardware"')
+
+
+def recognises(head: bytes) -> bool:
+    """Tell a DAWNBench table by its header, an entry's JSON by its fields."""
+    start = head[:3].replace(b"\xef\xbb\xbf", b"") + head[3:4096]
+    if start.lstrip().startswith(b"{"):
+        return all(field in start for field in _FIELDS)
+    return _columns(start.decode("utf-8", "replace")) is not None
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the run of a table, or of an inference entry's JSON."""
+    text = log.read().decode("utf-8-sig", "replace")
+    if not text.lstrip().startswith("{"):
+        yield _training(text, log)
+    elif log.companion(log.path.with_suffix(".tsv")) is None:
+        yield _without_curve(text, log)
+
+
+def _training(text: str, log: Log) -> Run:
+    columns = _columns(text) or {}
+    description, problems = _description(log.companion(log.path.with_suffix(".json")))
+    task, task_problems = _task(log.path, columns)
+    targets = {t.metric: t for t in quality.targets(_SUITE, task, None)}
+    directions = {t.metric: t.higher_is_better for t in targets.values()}
+    evaluations: list[Evaluation] = []
+    bad_lines: list[int] = []
+    # Text is split at line feeds only, so that line numbers are the file's own.
+    for number, line in enumerate(text.split("\n")[1:], start=2):
+        if not line.strip():
+            continue
+        row = _row(line, columns)
+        if row is None:
+            bad_lines.append(number)
+            continue
+        epoch, seconds, scores = row
+        index = evaluations[-1].index + 1 if evaluations else 0
+        for metric, logged, scale in scores:
+            target = targets.get(metric)
+            evaluations.append(
+                Evaluation(
+                    index=index,
+                    metric=metric,
+                    value=logged / scale,
+                    logged_value=logged,
+                    logged_unit="percent" if scale != 1.0 else None,
+                    seconds=seconds,
+                    higher_is_better=directions.get(metric, True),
+                    epoch=epoch,
+                    line=number,
+                    target_value=target.value if target else None,
+                    target_source="rules" if target else None,
+                )
+            )
+    if bad_lines:
+        text = f"{len(bad_lines)} line(s) are not rows of numbers"
+        problems.append(Problem("unreadable_line", text, "warning", bad_lines[0]))
+    run = _described(description, log)
+    return replace(
+        run,
+        benchmark=task,
+        run_seconds=max((e.seconds for e in evaluations if e.seconds is not None), default=None),
+        evaluations=tuple(_counted_from_one(evaluations)),
+        problems=(*problems, *task_problems),
+    )
+
+
+def _without_curve(text: str, log: Log) -> Run:
+    description, problems = _description(text.encode())
+    task, task_problems = _task(log.path, {word.lower(): 0 for word in description})
+    if "latency" in description or "inference" in log.path.parts:
+        run = replace(_described(description, log), benchmark=f"{task}_inference")
+    else:
+        lost = Problem("no_curve", f"no {log.path.stem}.tsv beside the description", "warning")
+        run = replace(_described(description, log), benchmark=task)
+        task_problems.append(lost)
+    return replace(run, problems=(*problems, *task_problems))
+
+
+def _columns(text: str) -> dict[str, int] | None:
+    """Give the positions of the columns by lower-case name, or None for another kind of text."""
+    header = text.split("\n", 1)[0].strip().lower().split("\t")
+    names = {word.strip(): position for position, word in enumerate(header)}
+    complete = {"epoch", "hours"} <= names.keys() and bool(_METRICS.keys() & names.keys())
+    return names if complete else None
+
+
+def _row(
+    line: str, columns: dict[str, int]
+) -> tuple[float, float, list[tuple[str, float, float]]] | None:
+    """Give epoch, seconds and (metric, logged value, scale) of one line, or None."""
+    cells = [cell.strip() for cell in line.strip("\r").split("\t")]
+    try:
+        epoch = float(cells[columns["epoch"]])
+        seconds = float(cells[columns["hours"]]) * 3600.0
+        scores = [
+            (metric, float(cells[columns[word]]), scale)
+            for word, (metric, scale) in _METRICS.items()
+            if word in columns
+        ]
+    except (IndexError, ValueError):
+        return None
+    return epoch, seconds, scores
+
+
+def _counted_from_one(evaluations: list[Evaluation]) -> Iterator[Evaluation]:
+    """Turn labels from 0 into epochs trained, unless the first row is an untrained network.
+
+    A network that has not been trained yet is known by a first row at no time, or at far less
+    time than one row later takes.
+    """
+    labels = [e.epoch for e in evaluations if e.epoch is not None]
+    if not labels or labels[0] != 0.0 or _starts_untrained(evaluations):
+        yield from evaluations
+        return
+    for evaluation in evaluations:
+        yield replace(evaluation, epoch=None if evaluation.epoch is None else evaluation.epoch + 1)
+
+
+def _starts_untrained(evaluations: list[Evaluation]) -> bool:
+    times = sorted({e.seconds for e in evaluations if e.seconds is not None})
+    return len(times) > 1 and times[0] < 0.1 * (times[1] - times[0])
+
+
+def _task(path: PurePosixPath, columns: dict[str, int]) -> tuple[str, list[Problem]]:
+    """Give the task from the folders, else from the metric, which is said."""
+    for folder in reversed(path.parts):
+        if folder.lower() in _TASKS:
+            return _TASKS[folder.lower()], []
+    if "f1score" in columns:
+        task = "squad"
+    else:
+        task = "imagenet" if "top5accuracy" in columns else "cifar10"
+    text = f"no folder names the task; taken for {task} by its metric"
+    return task, [Problem("task_guessed", text)]
+
+
+def _description(content: bytes | None) -> tuple[dict[str, Any], list[Problem]]:
+    if content is None:
+        return {}, [Problem("no_description", "no JSON of the same name beside the table")]
+    try:
+        fields = json.loads(content.decode("utf-8-sig", "replace"), strict=False)
+    except ValueError as error:
+        return {}, [Problem("bad_description", f"the JSON beside the table is broken: {error}")]
+    return (fields if isinstance(fields, dict) else {}), []
+
+
+def _described(fields: dict[str, Any], log: Log) -> Run:
+    cost = fields.get("costPerHour")
+    known = {"author", "hardware", "framework", "costPerHour"}
+    return Run(
+        suite=_SUITE,
+        edition=log.edition,
+        submitter=_text(fields.get("author")),
+        system=_text(fields.get("hardware")),
+        entry=log.path.stem,
+        hardware=_text(fields.get("hardware")),
+        framework=_text(fields.get("framework")),
+        cost_per_hour=float(cost) if isinstance(cost, int | float) else None,
+        started_at=_date(fields.get("timestamp")),
+        clock="wall",
+        clock_zero="start of training",
+        extra={word: value for word, value in fields.items() if word not in known},
+    )
+
+
+def _date(value: Any) -> datetime | None:
+    """Read dates such as 2018-4-20."""
+    try:
+        year, month, day = (int(part) for part in str(value).split("-"))
+        return datetime.combine(date(year, month, day), time(), UTC)
+    except ValueError:
+        return None
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None

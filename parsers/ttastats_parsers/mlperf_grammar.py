@@ -1,0 +1,312 @@
+"""From the events of one MLPerf log to a run: start, stop, status, evaluations and progress.
+
+All three line formats share this grammar; `Style` holds the few words in which they differ.
+Definitions follow the official rules: a run lasts from `run_start` to `run_stop`, and its
+evaluations count whenever they were logged, since some benchmarks score checkpoints afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from ttastats import quality
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run, RunStatus
+from ttastats_parsers import mlperf_layout
+from ttastats_parsers.mlperf_events import Event, Unreadable, as_float, as_int
+from ttastats_parsers.mlperf_scores import evaluations_of
+
+#: Stamps before 2001 are relative clocks or placeholders, not dates.
+_FIRST_DATE = 1_000_000_000.0
+_STATUS: dict[str, RunStatus] = {
+    "success": "success",
+    "succuss": "success",  # 78 official runs spell it so
+    "true": "success",
+    "aborted": "aborted",
+    "abort": "aborted",
+    "fail": "aborted",
+    "false": "aborted",
+}
+#: Keys with a column of their own, or that mark time; everything else is kept in `extra`.
+_UNDERSTOOD = frozenset(
+    {
+        "run_start", "run_stop", "run_final", "init_start", "init_stop", "train_loop",
+        "eval_accuracy", "eval_iteration_accuracy", "eval_start", "eval_stop", "eval_target",
+        "epoch_start", "epoch_stop", "block_start", "block_stop", "train_epoch", "train_samples",
+        "run_clear_caches", "cache_clear", "seed", "global_batch_size", "submission_benchmark",
+        "submission_division", "tracked_stats", "train_loss", "save_model", "checkpoint",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a line format differs from the others in what its events mean."""
+
+    edition: str | None = None
+    fractional_bleu: bool = False
+    counts_cache_clears: bool = False
+
+
+def runs_of(
+    events: Iterable[Event],
+    unreadable: Sequence[Unreadable],
+    log: Log,
+    style: Style,
+    benchmark: str | None = None,
+) -> Iterator[Run | Problem]:
+    """Give the run of a log, or the problem that says why there is none.
+
+    Parameters
+    ----------
+    events
+        In the order of the file.
+    benchmark
+        The name the line format itself carries, if it does.
+    """
+    found = _without_copies(events)
+    by_key = _by_key(found)
+    if "run_start" not in by_key:
+        yield _not_a_run(by_key, unreadable)
+        return
+    yield _run(by_key, unreadable, log, style, benchmark)
+
+
+def _without_copies(events: Iterable[Event]) -> list[Event]:
+    """Drop events that are logged again word for word, as doubled loggers do; sort by time."""
+    seen: dict[tuple[Any, ...], Event] = {}
+    for event in events:
+        progress = event.metadata.get("epoch_num"), event.metadata.get("samples_count")
+        identity = (
+            event.time,
+            event.key,
+            repr(event.value),
+            progress,
+            event.metadata.get("metric"),
+        )
+        seen.setdefault(identity, event)
+    return sorted(seen.values(), key=lambda event: event.time or 0.0)
+
+
+def _by_key(events: Iterable[Event]) -> dict[str, list[Event]]:
+    groups: dict[str, list[Event]] = {}
+    for event in events:
+        groups.setdefault(event.key, []).append(event)
+    return groups
+
+
+def _not_a_run(by_key: dict[str, list[Event]], unreadable: Sequence[Unreadable]) -> Problem:
+    if "eval_accuracy" in by_key or "run_stop" in by_key or not (by_key or not unreadable):
+        text = "has evaluations or an end but no run_start that can be read: no run"
+        return Problem("no_run_start", text, "error")
+    return Problem("not_a_run", "has benchmark lines but is not the log of a run", "info")
+
+
+def _run(
+    by_key: dict[str, list[Event]],
+    unreadable: Sequence[Unreadable],
+    log: Log,
+    style: Style,
+    token_benchmark: str | None,
+) -> Run:
+    problems: list[Problem] = list(_unreadable_lines(unreadable))
+    place = mlperf_layout.place_of(log, style.edition)
+    named = token_benchmark or _text(_first_value(by_key, "submission_benchmark"))
+    suite, edition = place.suite, place.edition
+    benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
+    system, system_problems = mlperf_layout.system_of(log, place)
+    problems += [*mismatch, *system_problems, *place.problems]
+
+    start, stop = _clock(by_key)
+    status, run_seconds = _end(by_key, start, stop, benchmark, edition)
+    problems += _end_problems(by_key, stop, status)
+    targets = _targets(by_key, suite, benchmark, edition)
+    if not targets:
+        problems.append(_no_target(suite, benchmark, edition))
+    evaluations, label_problems = evaluations_of(
+        by_key.get("eval_accuracy", ()),
+        _weights_times(by_key),
+        start,
+        quality.benchmarks(suite).get(benchmark or ""),
+        targets,
+        fractional_bleu=style.fractional_bleu,
+        trained_labels=[event.value for event in by_key.get("train_epoch", ())],
+    )
+    problems += label_problems
+    if not evaluations:
+        problems.append(Problem("no_evaluation", "the run has no evaluation", "warning"))
+    run = Run(
+        suite=suite,
+        edition=edition,
+        benchmark=benchmark,
+        division=system.division or _text(_first_value(by_key, "submission_division")),
+        submitter=place.submitter or _text(_first_value(by_key, "submission_org")),
+        system=place.system or _text(_first_value(by_key, "submission_platform")),
+        entry=place.entry,
+        hardware=system.hardware,
+        accelerators=system.accelerators,
+        nodes=system.nodes,
+        framework=system.framework,
+        seed=as_int(_first_value(by_key, "seed")),
+        global_batch_size=as_int(_first_value(by_key, "global_batch_size")),
+        train_samples=as_int(_first_value(by_key, "train_samples")),
+        started_at=_date(start),
+        clock="wall",
+        clock_zero="run_start",
+        run_status=status,
+        run_seconds=run_seconds,
+        scaling_factor=mlperf_layout.scaling_factor(log),
+        evaluations=evaluations,
+        problems=tuple(problems),
+        extra=_extra(by_key, start),
+    )
+    return _with_counted_nodes(run, by_key) if style.counts_cache_clears else run
+
+
+def _unreadable_lines(unreadable: Sequence[Unreadable]) -> Iterator[Problem]:
+    if unreadable:
+        first = unreadable[0]
+        text = f"{len(unreadable)} unreadable line(s), first: {first.text.strip()[:100]!r}"
+        yield Problem("unreadable_line", text, "warning", first.line)
+
+
+def _clock(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
+    """Give the earliest run_start, and the first run_stop of the file that is not before it."""
+    start = by_key["run_start"][0]
+    zero = start.time or 0.0
+    stops = [event for event in by_key.get("run_stop", ()) if (event.time or 0.0) >= zero]
+    return start, min(stops, key=lambda event: event.line, default=None)
+
+
+def _end(
+    by_key: dict[str, list[Event]],
+    start: Event,
+    stop: Event | None,
+    benchmark: str | None,
+    edition: str | None,
+) -> tuple[RunStatus, float | None]:
+    """Give how the run ended, and its length in seconds."""
+    if benchmark == "minigo" and edition == "v0.6" and "eval_result" in by_key:
+        # Checkpoints are scored after the run; the score is the moment the winning one was saved.
+        scored = as_float(by_key["eval_result"][0].metadata.get("timestamp"))
+        if scored is not None:
+            return "success", scored
+    if start.time is None:
+        return "unknown", None
+    if stop is None or stop.time is None:
+        last = max(event.time or 0.0 for events in by_key.values() for event in events)
+        return "truncated", round(max(last - start.time, 0.0), 6)
+    return _status(stop), round(stop.time - start.time, 6)
+
+
+def _status(stop: Event) -> RunStatus:
+    said = stop.metadata.get("status", stop.metadata.get("success"))
+    if said is None:
+        value = stop.value
+        said = value.get("success", value.get("status")) if isinstance(value, dict) else value
+    return _STATUS.get(str(said).strip().lower(), "unknown")
+
+
+def _end_problems(
+    by_key: dict[str, list[Event]], stop: Event | None, status: RunStatus
+) -> Iterator[Problem]:
+    if status == "truncated":
+        yield Problem("no_run_stop", "the log ends before run_stop: truncated", "warning")
+    if len({event.time for event in by_key["run_start"]}) > 1:
+        yield Problem("several_run_starts", "several run_start lines: the earliest counts")
+    if stop is not None and status == "unknown":
+        yield Problem("no_status", "run_stop does not say how the run ended", "info", stop.line)
+
+
+def _targets(
+    by_key: dict[str, list[Event]], suite: str, benchmark: str | None, edition: str | None
+) -> dict[str, quality.Target]:
+    """Give the targets by metric: the rules', and the log's own where it names one."""
+    known = quality.targets(suite, benchmark or "", edition)
+    logged = by_key.get("eval_target", ())
+    if len(known) <= 1 and any(as_float(event.value) is not None for event in logged):
+        return {target.metric: target for target in _logged_target(logged, known)}
+    return {
+        target.metric: replace(target, source="rules")
+        for target in known
+        if target.value is not None
+    }
+
+
+def _no_target(suite: str, benchmark: str | None, edition: str | None) -> Problem:
+    if edition is None and quality.metrics(suite, benchmark or ""):
+        text = f"the target of {benchmark} depends on the edition, which no folder names: --edition"
+        return Problem("no_target", text)
+    return Problem("no_target", f"no quality target is known for {benchmark}: the status decides")
+
+
+def _logged_target(
+    events: Sequence[Event], known: Sequence[quality.Target]
+) -> Iterator[quality.Target]:
+    """Give the target the log names itself, with its metric and direction where it says them."""
+    event = next(event for event in events if as_float(event.value) is not None)
+    metric = event.metadata.get("metric", known[0].metric if known else "eval_accuracy")
+    higher = event.metadata.get("higher_is_better", known[0].higher_is_better if known else True)
+    yield quality.Target(str(metric), bool(higher), as_float(event.value), 1, "log")
+
+
+def _weights_times(by_key: dict[str, list[Event]]) -> dict[float, float]:
+    """Give when the weights of a progress label were ready, by the label.
+
+    The end of the training stretch is better evidence than the start of the evaluation.
+    """
+    times: dict[float, float] = {}
+    for key in ("eval_start", "block_stop", "epoch_stop"):
+        for event in by_key.get(key, ()):
+            for word in ("samples_count", "step_num", "epoch_num"):
+                label = as_float(event.metadata.get(word))
+                if label is not None and event.time is not None:
+                    times[label] = event.time
+    return times
+
+
+def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
+    """v0.5 describes the whole cluster; every node that took part cleared its caches.
+
+    A single machine may do so more than once, so the count only lowers the described number.
+    """
+    described, counted = run.nodes, len(by_key.get("run_clear_caches", ()))
+    nodes = min(described or counted, counted) or described
+    per_node = run.accelerators
+    total = per_node * nodes if per_node is not None and nodes is not None else None
+    return replace(run, nodes=nodes, accelerators=total)
+
+
+def _extra(by_key: dict[str, list[Event]], start: Event) -> dict[str, Any]:
+    extra = {
+        key: events[0].value
+        for key, events in by_key.items()
+        if key not in _UNDERSTOOD and events[0].value is not None
+    }
+    seeds = {event.value for event in by_key.get("seed", ()) if as_int(event.value) is not None}
+    if len(seeds) > 1:
+        extra["seeds"] = len(seeds)
+    begun = by_key.get("init_start")
+    if begun and start.time is not None and begun[0].time:
+        extra["init_seconds"] = round(start.time - begun[0].time, 6)
+    return extra
+
+
+def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
+    """Give the first value of a key that is not empty, in the order of the file."""
+    events = sorted(by_key.get(key, ()), key=lambda event: event.line)
+    return next((event.value for event in events if event.value is not None), None)
+
+
+def _text(value: Any) -> str | None:
+    text = value.strip() if isinstance(value, str) else ""
+    return None if not text or "PLACEHOLDER" in text else text
+
+
+def _date(start: Event) -> datetime | None:
+    if start.time is None or start.time < _FIRST_DATE:
+        return None
+    return datetime.fromtimestamp(start.time, UTC)

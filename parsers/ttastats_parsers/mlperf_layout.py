@@ -1,0 +1,196 @@
+"""What the folders of an MLPerf results repository say of the logs in them.
+
+From v0.6 on `ORG/results/SYSTEM/BENCHMARK/result_N.txt` with `ORG/systems/SYSTEM.json`; in v0.5
+`v0.5.0/ORG/ENTRY/results/SYSTEM/BENCHMARK/result_N.txt` with `entry.json` beside the benchmarks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from ttastats import quality
+from ttastats.dialect import Log
+from ttastats.records import Problem
+from ttastats_parsers.mlperf_events import as_int, as_mapping
+
+_EDITION = re.compile(r"(?:^|_)v?(\d+\.\d+)(?:\.\d+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a log lies: names taken from its folders, None where they do not tell."""
+
+    suite: str = "mlperf"
+    edition: str | None = None
+    submitter: str | None = None
+    system: str | None = None
+    benchmark: str | None = None
+    entry: str | None = None
+    system_file: PurePosixPath | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What a system description says; in v0.5 `accelerators` are those of one node."""
+
+    hardware: str | None = None
+    accelerators: int | None = None
+    nodes: int | None = None
+    framework: str | None = None
+    division: str | None = None
+
+
+def place_of(log: Log, edition: str | None) -> Place:
+    """Give what the path of a log says.
+
+    Folders count as an official results tree only where something else agrees: an edition among
+    them, or a system description in its place. A person's own `results/` folder is not one.
+    """
+    folders = log.path.parent.parts
+    results = _last_index(folders, "results")
+    edition_at = _edition_index(folders if results is None else folders[:results])
+    named = _edition_name(folders[edition_at]) if edition_at is not None else None
+    problems = _edition_problems(named, edition)
+    suite = "mlperf_hpc" if _is_hpc(folders, edition_at) else "mlperf"
+    found = Place(suite, log.edition or edition or named, problems=problems)
+    if results is None or results + 1 >= len(folders):
+        return found
+    system = folders[results + 1]
+    description = _description(log, folders, results, system)
+    if edition_at is None and description is None:
+        return found
+    first = results - 1 if edition_at is None else edition_at + 1
+    first = min(first, results - 1)
+    owner = folders[first:results]
+    return Place(
+        suite,
+        found.edition,
+        owner[0] if owner else None,
+        system,
+        folders[results + 2] if results + 2 < len(folders) else None,
+        "/".join((*owner, system)),
+        description,
+        problems,
+    )
+
+
+def benchmark_name(logged: str | None, place: Place) -> tuple[str | None, list[Problem]]:
+    """Give the canonical name of the benchmark; what the log says wins over its folder."""
+
+    def canonical(name: str | None) -> str | None:
+        return quality.canonical_name(place.suite, name, place.edition) if name else None
+
+    from_log, from_folder = canonical(logged), canonical(place.benchmark)
+    known = quality.benchmarks(place.suite)
+    if from_log is None:
+        return (from_folder if from_folder in known else None), []
+    if from_folder in known and from_folder != from_log:
+        text = f"the log says {logged}, its folder {place.benchmark}: the log is believed"
+        return from_log, [Problem("benchmark_mismatch", text)]
+    return from_log, []
+
+
+def system_of(log: Log, place: Place) -> tuple[System, list[Problem]]:
+    """Give the description of the system, with a problem where the file cannot be used."""
+    if place.system_file is None:
+        missing = Problem("no_system_file", f"no description of system {place.system}", "info")
+        return System(), [missing] if place.system else []
+    content = log.companion(place.system_file)
+    fields = _mapping_of(content or b"")
+    if fields is None:
+        return System(), [Problem("bad_system_file", f"{place.system_file.name} is not JSON")]
+    return _entry(fields) if "nodes" in fields else _system(fields), []
+
+
+def scaling_factor(log: Log) -> float | None:
+    """Give the factor of the `scaling.json` beside a log, which multiplies official scores only."""
+    content = log.companion(log.path.parent / "scaling.json")
+    factor = (_mapping_of(content) or {}).get("scaling_factor") if content else None
+    return float(factor) if isinstance(factor, int | float) else None
+
+
+def _last_index(folders: Sequence[str], name: str) -> int | None:
+    return max((i for i, folder in enumerate(folders) if folder == name), default=None)
+
+
+def _edition_index(folders: Sequence[str]) -> int | None:
+    return max((i for i, folder in enumerate(folders) if _edition_name(folder)), default=None)
+
+
+def _edition_name(folder: str) -> str | None:
+    match = _EDITION.search(folder)
+    name = f"v{match.group(1)}" if match else None
+    return name if name in quality.editions("mlperf") else None
+
+
+def _edition_problems(named: str | None, logged: str | None) -> tuple[Problem, ...]:
+    if named and logged and named != logged:
+        text = f"the lines are those of {logged}, the folders say {named}: the lines are believed"
+        return (Problem("edition_mismatch", text),)
+    return ()
+
+
+def _is_hpc(folders: Sequence[str], edition_at: int | None) -> bool:
+    return edition_at is not None and folders[edition_at].startswith("hpc_results")
+
+
+def _description(
+    log: Log, folders: Sequence[str], results: int, system: str
+) -> PurePosixPath | None:
+    """Give the file that describes the system, in the place of either layout."""
+    above = PurePosixPath(*folders[:results])
+    candidates = (
+        above / "systems" / f"{system}.json",
+        PurePosixPath(*folders[: results + 2]) / "entry.json",
+    )
+    return next((path for path in candidates if log.companion(path) is not None), None)
+
+
+@lru_cache(maxsize=1024)
+def _mapping_of(content: bytes) -> dict[str, Any] | None:
+    """Give a JSON object; a comma before the closing brace, a common slip, is forgiven."""
+    text = content.decode("utf-8-sig", "replace")
+    for attempt in (text, re.sub(r",(\s*[}\]])", r"\1", text)):
+        try:
+            value = json.loads(attempt, strict=False)
+        except ValueError:
+            continue
+        return value if isinstance(value, dict) else None
+    return None
+
+
+def _entry(fields: dict[str, Any]) -> System:
+    nodes = fields["nodes"] if isinstance(fields["nodes"], list) else []
+    first = as_mapping(nodes[0]) if nodes else {}
+    accelerators = as_int(first.get("num_accelerators"))
+    return System(
+        _text(fields.get("hardware")) or _text(first.get("accelerator")),
+        accelerators or None,
+        as_int(first.get("num_nodes")),
+        _text(fields.get("framework")),
+        _text(fields.get("division")),
+    )
+
+
+def _system(fields: dict[str, Any]) -> System:
+    nodes = as_int(fields.get("number_of_nodes"))
+    per_node = as_int(fields.get("accelerators_per_node"))
+    return System(
+        _text(fields.get("accelerator_model_name")) or _text(fields.get("system_name")),
+        nodes * per_node if nodes and per_node else None,
+        nodes,
+        _text(fields.get("framework")),
+        _text(fields.get("division", fields.get("divison"))),  # the slip of a whole round
+    )
+
+
+def _text(value: Any) -> str | None:
+    text = str(value).strip() if isinstance(value, str | int | float) else ""
+    return text if text and text.lower() not in {"-", "n/a", "na", "none"} else None

@@ -1,0 +1,48 @@
+"""MLPerf Training v0.6: `:::MLL 1560888652.055 key: {"value": .., "metadata": {..}}`, seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+from ttastats_parsers.mlperf_events import (
+    Event,
+    Unreadable,
+    as_mapping,
+    decode,
+    first_token,
+    matches,
+)
+from ttastats_parsers.mlperf_grammar import Style, runs_of
+
+name = "mlperf-mll"
+
+_LINE = re.compile(rb":::MLL[ \t]+([0-9.]+)[ \t]+(?!model_hp_)(\w+)[ \t]*:[ \t]*([^\n]*)")
+_TORN = re.compile(rb":::MLL[ \t]+(?![0-9.]+[ \t]+\w+[ \t]*:)[^\n]*")
+_STYLE = Style(edition="v0.6")
+
+
+def recognises(head: bytes) -> bool:
+    """Tell whether the first MLPerf token is v0.6's."""
+    return first_token(head).startswith(b":::MLL ")
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the one run of a v0.6 log."""
+    events: list[Event] = []
+    unreadable: list[Unreadable] = [
+        Unreadable(line, match.group().decode("utf-8", "replace"))
+        for line, match in matches(log.blocks(), _TORN)
+    ]
+    for line, match in matches(log.blocks(), _LINE):
+        stamp, key, payload = match.groups()
+        try:
+            time, body = float(stamp), as_mapping(decode(payload.strip()))
+        except ValueError:
+            unreadable.append(Unreadable(line, match.group().decode("utf-8", "replace")))
+            continue
+        metadata = as_mapping(body.get("metadata"))
+        events.append(Event(time, key.decode(), body.get("value"), metadata, line))
+    yield from runs_of(events, sorted(unreadable), log, _STYLE)

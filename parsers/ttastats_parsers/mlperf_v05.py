@@ -1,0 +1,69 @@
+"""MLPerf Training v0.5: `:::MLPv0.5.0 resnet 1541720386.71 (file.py:49) key: payload`, seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+from ttastats_parsers.mlperf_events import (
+    Event,
+    Unreadable,
+    as_float,
+    as_int,
+    decode,
+    first_token,
+    matches,
+)
+from ttastats_parsers.mlperf_grammar import Style, runs_of
+
+name = "mlperf-v0.5"
+
+_LINE = re.compile(
+    rb":::MLPv0\.5\.\d+[ \t]+(\S+)[ \t]+([0-9.]+)[ \t]+\([^\n]*?\)[ \t]+"
+    # The schedules and layers of a model are most of a log and decide nothing.
+    rb"(?!model_|opt_learning_rate|opt_hp_|eval_hp_|input_hp_|eval_size|run_set_random_seed)"
+    rb"(\w+)[ \t]*:?[ \t]*([^\n]*)"
+)
+_STYLE = Style(edition="v0.5", counts_cache_clears=True)
+
+
+def recognises(head: bytes) -> bool:
+    """Tell whether the first MLPerf token is v0.5's."""
+    return first_token(head).startswith(b":::MLPv0.5")
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the one run of a v0.5 log."""
+    events: list[Event] = []
+    unreadable: list[Unreadable] = []
+    benchmark = None
+    for line, match in matches(log.blocks(), _LINE):
+        token_benchmark, stamp, key, payload = match.groups()
+        benchmark = benchmark or token_benchmark.decode("utf-8", "replace")
+        try:
+            events.append(_event(line, stamp, key.decode(), payload.strip()))
+        except ValueError:
+            unreadable.append(Unreadable(line, match.group().decode("utf-8", "replace")))
+    yield from runs_of(events, unreadable, log, _STYLE, benchmark)
+
+
+def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
+    value: Any = None
+    metadata: dict[str, Any] = {}
+    if key == "train_epoch":
+        # One system writes prose behind the number: "61, but this epoch only has ...".
+        digits = re.match(rb'"?(-?\d+)', payload)
+        value = int(digits.group(1)) if digits else None
+    elif payload:
+        value = decode(payload)
+    if key == "eval_accuracy" and isinstance(value, dict):
+        metadata = {"epoch_num": value.get("epoch")}
+        value = value.get("value")
+    elif key == "run_stop" and isinstance(value, dict):
+        metadata = value
+    elif key in {"eval_start", "eval_stop"}:
+        metadata = {"epoch_num": as_int(value)}
+    return Event(as_float(stamp.decode()), key, value, metadata, line)

@@ -1,0 +1,72 @@
+"""Which log formats are known, and which one is a file?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+
+from ttastats.dialect import Dialect
+from ttastats.errors import TtastatsError
+
+#: Entry-point group under which other distributions offer dialects.
+GROUP = "ttastats.dialects"
+
+
+@cache
+def dialects() -> Mapping[str, Dialect]:
+    """Give the dialects by name: those that come with ttastats, then those of other packages."""
+    import ttastats_parsers  # imports ttastats itself, so not at the top
+
+    found: list[Dialect] = [
+        import_module(f"ttastats_parsers.{module}") for module in ttastats_parsers.BUILTIN
+    ]
+    found += [
+        dialect for point in entry_points(group=GROUP) if (dialect := _load(point)) is not None
+    ]
+    return {dialect.name: dialect for dialect in found}
+
+
+def _load(point: EntryPoint) -> Dialect | None:
+    try:
+        dialect: Dialect = point.load()
+    except Exception as error:
+        text = f"the dialect {point.name!r} of {point.value!r} cannot be loaded: {error}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return None
+    return dialect
+
+
+def named(name: str) -> Dialect:
+    """Give a dialect by its name.
+
+    Raises
+    ------
+    TtastatsError
+        There is none of that name.
+    """
+    known = dialects()
+    if name not in known:
+        raise TtastatsError(
+            f"no dialect is called {name!r}", remedy=f"Known are: {', '.join(sorted(known))}."
+        )
+    return known[name]
+
+
+def recognise(head: bytes) -> Dialect | None:
+    """Give the one dialect that recognises the first block of a file, or None.
+
+    Raises
+    ------
+    TtastatsError
+        More than one does.
+    """
+    claimants = [dialect for dialect in dialects().values() if dialect.recognises(head)]
+    if len(claimants) > 1:
+        names = ", ".join(dialect.name for dialect in claimants)
+        raise TtastatsError(
+            f"recognised by several dialects: {names}", remedy="Choose one with --dialect."
+        )
+    return claimants[0] if claimants else None
