@@ -1,0 +1,166 @@
+"""Splitting a speedup and a variance into epochs and time per epoch."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ttastats.stats import decompose
+from ttastats.stats.decompose import decompose_speedup, decompose_variance
+
+
+def sides(seed: int, n_a: int = 6, n_b: int = 8) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    e_a, e_b = rng.integers(3, 7, n_a) * 1.0, rng.integers(4, 9, n_b) * 1.0
+    return e_a * rng.lognormal(4, 0.02, n_a), e_a, e_b * rng.lognormal(3, 0.02, n_b), e_b
+
+
+def test_parts_multiply_to_the_speedup_in_both_kinds_of_mean() -> None:
+    t_a, e_a, t_b, e_b = sides(1)
+    parts = decompose_speedup(t_a, e_a, t_b, e_b)
+    assert parts.throughput.estimate is not None
+    assert parts.epochs.estimate is not None
+    assert parts.total.estimate == pytest.approx(parts.throughput.estimate * parts.epochs.estimate)
+    assert parts.overhead is None
+    assert parts.total_of_means == pytest.approx(t_a.mean() / t_b.mean())
+    product = parts.throughput_of_means * parts.epochs_of_means * parts.interaction
+    assert product == pytest.approx(parts.total_of_means)
+
+
+def test_measured_epoch_durations_leave_the_overhead_as_a_third_part() -> None:
+    t_a, e_a, t_b, e_b = sides(2)
+    pure_a, pure_b = t_a / e_a, t_b / e_b
+    parts = decompose_speedup(
+        t_a + 100, e_a, t_b + 50, e_b, epoch_seconds_a=pure_a, epoch_seconds_b=pure_b
+    )
+    assert parts.overhead is not None
+    assert parts.overhead.estimate == pytest.approx(
+        math.exp(np.mean(np.log1p(100 / t_a)) - np.mean(np.log1p(50 / t_b)))
+    )
+    three = [part.estimate or 0 for part in (parts.throughput, parts.epochs, parts.overhead)]
+    assert parts.total.estimate == pytest.approx(math.prod(three))
+    assert parts.throughput.estimate == pytest.approx(
+        decompose_speedup(t_a, e_a, t_b, e_b).throughput.estimate
+    )
+    with pytest.raises(ValueError, match="both sides"):
+        decompose_speedup(t_a, e_a, t_b, e_b, epoch_seconds_a=pure_a)
+
+
+def test_shares_add_up_to_one_and_match_the_covariance_formula() -> None:
+    t, e, _, _ = sides(3, n_a=12)
+    parts = decompose_variance(t, e)
+    covariance = np.cov(np.log(e), np.log(t))
+    share = parts.share_epochs.estimate
+    assert share == pytest.approx(covariance[0, 1] / covariance[1, 1])
+    assert share is not None
+    assert parts.share_epoch_time.estimate == pytest.approx(1 - share)
+    assert parts.variance_log_time == pytest.approx(covariance[1, 1])
+    total = [parts.variance_log_epochs, parts.variance_log_epoch_time, parts.covariances]
+    assert math.fsum(x for x in total if x is not None) == pytest.approx(covariance[1, 1])
+    with_overhead = decompose_variance(t + 30, e, epoch_seconds=t / e)
+    assert with_overhead.share_overhead is not None
+    shares = [with_overhead.share_epochs, with_overhead.share_epoch_time]
+    shares.append(with_overhead.share_overhead)
+    assert math.fsum(s.estimate or 0 for s in shares) == pytest.approx(1)
+
+
+def test_the_bootstrap_interval_is_that_of_resampled_runs_and_repeats_with_its_seed() -> None:
+    t, e, _, _ = sides(4, n_a=20)
+    first = decompose_variance(t, e, rng=np.random.default_rng(1), resamples=10_000)
+    again = decompose_variance(t, e, rng=np.random.default_rng(1), resamples=10_000)
+    assert first == again
+    rng = np.random.default_rng(99)
+    slow = []
+    for _ in range(6000):
+        k = rng.integers(0, 20, 20)
+        covariance = np.cov(np.log(e[k]), np.log(t[k]))
+        slow.append(covariance[0, 1] / covariance[1, 1])
+    low, high = np.quantile(slow, [0.025, 0.975])
+    width = high - low
+    assert first.share_epochs.low == pytest.approx(low, abs=0.05 * width)
+    assert first.share_epochs.high == pytest.approx(high, abs=0.05 * width)
+    assert first.share_epoch_time.low == pytest.approx(1 - high, abs=0.05 * width)
+
+
+def test_the_bootstrap_works_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    t, e, _, _ = sides(4, n_a=20)
+    whole = decompose_variance(t, e, rng=np.random.default_rng(1)).share_epochs
+    monkeypatch.setattr(decompose, "RESAMPLED_RUNS_AT_ONCE", 7 * 20)
+    pieces = decompose_variance(t, e, rng=np.random.default_rng(1)).share_epochs
+    assert pieces == whole
+
+
+def test_fewer_than_ten_runs_get_shares_without_an_interval() -> None:
+    t, e, _, _ = sides(5, n_a=9)
+    parts = decompose_variance(t, e, rng=np.random.default_rng(0))
+    assert parts.share_epochs.estimate is not None
+    assert (parts.share_epochs.low, parts.share_epochs.high) == (None, None)
+    assert parts.flags[0].code == "few_runs"
+    assert parts.flags[0].message == "10 runs needed for an interval of the shares, have 9"
+
+
+def test_constant_epochs_have_no_share_rather_than_a_share_of_zero() -> None:
+    rng = np.random.default_rng(6)
+    parts = decompose_variance(rng.lognormal(4, 0.01, 12), np.full(12, 63.0), rng=rng)
+    assert (parts.share_epochs.estimate, parts.share_epoch_time.estimate) == (None, None)
+    assert parts.share_epochs.low is None
+    assert parts.flags[0].code == "constant_epochs"
+    assert parts.flags[0].message == "epochs did not vary in 12 runs: 63 in every run"
+    assert (parts.variance_log_epochs, parts.cv_epochs, parts.cv_ratio) == (0.0, 0.0, 0.0)
+
+
+def test_epochs_that_vary_against_a_constant_speed_have_an_infinite_cv_ratio() -> None:
+    epochs = np.array([3.0, 4.0, 5.0, 3.0])
+    parts = decompose_variance(epochs * 8.0, epochs)
+    assert parts.cv_ratio == math.inf
+    assert parts.share_epochs.estimate == pytest.approx(1.0)
+    # Quotients that are equal on paper only: 0.3/3, 0.4/4, 0.7/7.
+    rounded = decompose_variance([0.3, 0.4, 0.7], [3.0, 4.0, 7.0])
+    assert (rounded.cv_ratio, rounded.variance_log_epoch_time) == (math.inf, 0.0)
+    assert decompose_variance([6.0, 6.0], [3.0, 3.0]).cv_ratio is None
+
+
+def test_unsteady_epochs_are_flagged_and_doubted_when_their_number_is_constant() -> None:
+    times, varying = np.array([30.0, 33.0, 28.0, 36.0]), np.array([3.0, 4.0, 3.0, 3.0])
+    assert "unstable_epoch_time" in {f.code for f in decompose_variance(times, varying).flags}
+    codes = [flag.code for flag in decompose_variance(times, np.full(4, 1.0)).flags]
+    assert codes == ["constant_epochs", "unstable_epoch_time", "suspect_epochs"]
+    steady = decompose_variance(np.array([30.0, 40.1, 29.9]), np.array([3.0, 4.0, 3.0]))
+    assert [flag.code for flag in steady.flags] == ["few_runs"]
+
+
+def test_very_many_runs_are_resampled_less_often() -> None:
+    rng = np.random.default_rng(8)
+    e = rng.choice([3.0, 4.0], 100_000)
+    share = decompose_variance(e * rng.lognormal(0, 0.2, e.size), e, rng=rng).share_epochs
+    assert share.low is not None
+    assert share.high is not None
+    assert share.low < (share.estimate or 0) < share.high < share.low + 0.02
+
+
+def test_equal_times_one_run_or_none_have_nothing_to_share() -> None:
+    same = decompose_variance([12.0, 12.0], [3.0, 4.0])
+    assert same.share_epochs.estimate is None
+    assert same.flags[0].code == "zero_variance"
+    one, none = decompose_variance([12.0], [3.0]), decompose_variance([], [])
+    assert (one.share_epochs.estimate, one.variance_log_time) == (None, None)
+    assert one.flags[0].code == "one_run"
+    assert (none.n, none.cv_ratio, none.flags[0].code) == (0, None, "no_runs")
+
+
+def test_constant_epochs_of_a_side_are_flagged_in_the_speedup_too() -> None:
+    t_a, e_a, t_b, e_b = sides(7)
+    parts = decompose_speedup(t_a, np.full(e_a.size, 62.0), t_b, e_b)
+    assert [flag.code for flag in parts.flags] == ["constant_epochs"]
+    assert "62 in every run" in parts.flags[0].message
+
+
+def test_an_empty_side_or_mismatched_epochs_are_refused() -> None:
+    with pytest.raises(ValueError, match="no runs for side B"):
+        decompose_speedup([1.0], [1.0], [], [])
+    with pytest.raises(ValueError, match="2 times but 1 epochs of side A"):
+        decompose_speedup([1.0, 2.0], [1.0], [1.0], [1.0])
+    with pytest.raises(ValueError, match="epoch durations"):
+        decompose_variance([1.0, 2.0], [1.0, 1.0], epoch_seconds=[1.0])

@@ -1,0 +1,151 @@
+"""Expected running time and comparisons when some runs fail."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ttastats.stats.failures import (
+    ert_ratio,
+    ert_speedup,
+    expected_time,
+    penalised_mean,
+    two_parts,
+)
+from ttastats.stats.fraction import fisher, newcombe
+from ttastats.stats.speedup import ratio_of_means
+
+
+def test_the_expected_time_is_the_mean_wait_when_one_restarts_until_success() -> None:
+    rng = np.random.default_rng(1)
+    times, reached = [10.0, 14.0, 30.0, 25.0, 11.0], [True, True, False, False, True]
+    waits = []
+    for _ in range(20_000):
+        wait, done = 0.0, False
+        while not done:
+            k = rng.integers(5)
+            wait, done = wait + times[k], reached[k]
+        waits.append(wait)
+    found = expected_time(times, reached)
+    assert found.estimate == pytest.approx(90 / 3)
+    assert found.estimate == pytest.approx(np.mean(waits), rel=0.02)
+    assert (found.n, found.n_censored, found.total_seconds) == (5, 2, 90.0)
+
+
+def test_the_variance_of_the_log_is_that_over_repetitions() -> None:
+    rng = np.random.default_rng(2)
+    logs, variances = [], []
+    for _ in range(4000):
+        hit = rng.random(40) < 0.8
+        times = np.where(hit, rng.lognormal(3, 0.2, 40), 50.0)
+        found = expected_time(times, hit)
+        assert found.estimate is not None
+        assert found.variance_log is not None
+        logs.append(math.log(found.estimate))
+        variances.append(found.variance_log)
+    assert np.mean(variances) == pytest.approx(np.var(logs), rel=0.08)
+
+
+def test_the_interval_of_the_expected_time_ratio_covers_it() -> None:
+    rng = np.random.default_rng(3)
+    covered = total = 0
+    for _ in range(800):
+        hits = rng.random((2, 10)) < 0.8
+        times = np.where(hits, rng.choice([3.0, 4.0], (2, 10)) * rng.lognormal(0, 0.01), 6.0)
+        found = ert_ratio(times[0], hits[0], times[1], hits[1])
+        if found.low is not None and found.high is not None:
+            total += 1
+            covered += found.low <= 1 <= found.high
+    assert total > 790
+    assert covered / total > 0.93
+
+
+def test_without_failures_the_expected_time_ratio_is_the_speedup() -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.lognormal(3, 0.2, 5), rng.lognormal(3, 0.1, 8)
+    plain = ratio_of_means(a, b)
+    ert = ert_ratio(a, np.ones(5, bool), b, np.ones(8, bool))
+    for name in ("estimate", "low", "high", "p_value", "df", "se_log"):
+        assert getattr(ert, name) == pytest.approx(getattr(plain, name))
+
+
+def test_a_side_without_successes_has_no_ert_ratio() -> None:
+    lost = ert_ratio([5.0, 6.0], [True, True], [300.0, 300.0], [False, False])
+    assert (lost.estimate, lost.low, lost.high, lost.p_value) == (0.0, None, None, None)
+    assert lost.flags[0].message == "B: 0/2 runs reached the target, 600 s spent"
+    won = ert_ratio([300.0], [False], [5.0], [True])
+    assert (won.estimate, won.n_censored_a, won.n_censored_b) == (math.inf, 1, 0)
+    neither = ert_ratio([300.0], [False], [300.0], [False])
+    assert neither.estimate is None
+    assert [flag.code for flag in neither.flags] == ["no_success"] * 2
+    alone = expected_time([300.0, 200.0], [False, False])
+    assert (alone.estimate, alone.low, alone.variance_log) == (math.inf, None, None)
+    assert alone.total_seconds == 500.0
+
+
+def test_one_run_or_none_has_no_interval() -> None:
+    one, none = expected_time([5.0], [True]), expected_time([], [])
+    assert (one.estimate, one.low, one.flags[0].code) == (5.0, None, "one_run")
+    assert (none.estimate, none.flags[0].code) == (None, "no_runs")
+    assert ert_ratio([5.0], [True], [4.0, 5.0], [True, True]).low is None
+
+
+def test_the_interval_of_one_expected_time_is_the_delta_t_interval() -> None:
+    found = expected_time([10.0, 12.0, 9.0, 30.0], [True, True, True, False])
+    assert found.estimate is not None
+    assert found.variance_log is not None
+    half = stats.t.ppf(0.975, 3) * math.sqrt(found.variance_log)
+    assert found.low == pytest.approx(found.estimate * math.exp(-half))
+    assert found.high == pytest.approx(found.estimate * math.exp(half))
+
+
+def test_the_two_parts_are_fraction_and_survivors_with_holm_over_both() -> None:
+    a, hit_a = [100.0, 105, 140, 98, 300], [True, True, True, True, False]
+    b, hit_b = [90.0, 88, 95, 92, 91], [True] * 5
+    parts = two_parts(a, hit_a, b, hit_b)
+    assert parts.fraction == newcombe(4, 5, 5, 5)
+    assert parts.fraction_test == fisher(4, 5, 5, 5)
+    survivors = ratio_of_means(a[:4], b)
+    assert parts.given_success.estimate == survivors.estimate
+    assert (parts.given_success.n_a, parts.given_success.n_censored_a) == (4, 1)
+    assert survivors.p_value is not None
+    assert parts.p_given_success_adjusted == pytest.approx(2 * survivors.p_value)
+    assert parts.p_fraction_adjusted == 1.0
+    assert [flag.code for flag in parts.flags] == ["survivors_only"]
+    assert two_parts(b, hit_b, b, hit_b).flags == ()
+
+
+def test_survivors_cannot_be_compared_when_a_side_has_none() -> None:
+    parts = two_parts([1.0, 2.0], [True, True], [9.0, 9.0], [False, False])
+    assert parts.given_success.estimate is None
+    assert parts.given_success.flags[0].code == "no_success"
+    assert parts.p_given_success_adjusted is None
+    assert parts.p_fraction_adjusted == parts.fraction_test.p_value
+
+
+def test_the_speedup_with_failures_carries_the_weaker_interval_for_equivalence() -> None:
+    sides = ([5.0, 6, 9, 7], [True, True, False, True], [4.0, 5, 6, 5], [True] * 4)
+    found = ert_speedup(*sides)
+    assert found.ratio == ert_ratio(*sides)
+    assert found.tost == ert_ratio(*sides, confidence=0.9)
+    assert not found.unseen_epochs
+
+
+def test_penalised_means_count_failures_and_late_runs_at_the_cap() -> None:
+    times, reached = [10.0, 50.0, 30.0], [True, True, False]
+    assert penalised_mean(times, reached, 40).estimate == pytest.approx((10 + 40 + 40) / 3)
+    twice = penalised_mean(times, reached, 40, factor=2)
+    assert twice.estimate == pytest.approx((10 + 80 + 80) / 3)
+    assert twice.n_censored == 2
+    with pytest.raises(ValueError, match="cap"):
+        penalised_mean(times, reached, 0)
+
+
+def test_misuse_is_refused() -> None:
+    with pytest.raises(ValueError, match="no runs for side A"):
+        ert_ratio([], [], [1.0], [True])
+    with pytest.raises(ValueError, match="values of reached"):
+        expected_time([1.0, 2.0], [True])

@@ -1,0 +1,74 @@
+"""Adjusted p values and mean speedups."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from ttastats.stats.multiplicity import benjamini_hochberg, geometric_mean_speedup, holm
+from ttastats.stats.speedup import ratio_of_means
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_adjusted_p_values_are_those_of_statsmodels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.random(7) ** 3, 2)
+    p[2] = p[5]
+    assert holm(p.tolist()) == pytest.approx(multipletests(p, method="holm")[1])
+    assert benjamini_hochberg(p.tolist()) == pytest.approx(multipletests(p, method="fdr_bh")[1])
+
+
+def test_unknown_p_values_stay_unknown_and_cost_nothing() -> None:
+    assert holm([0.02, None, 0.03, None]) == (0.04, None, 0.04, None)
+    assert benjamini_hochberg([None]) == (None,)
+    assert holm([]) == ()
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([0.5, 1.5])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([math.nan])
+
+
+def test_one_benchmark_is_its_own_mean() -> None:
+    rng = np.random.default_rng(1)
+    one = ratio_of_means(rng.lognormal(0, 0.1, 5), rng.lognormal(0, 0.2, 6))
+    mean = geometric_mean_speedup([one])
+    for name in ("estimate", "low", "high", "p_value", "se_log", "df"):
+        assert getattr(mean, name) == pytest.approx(getattr(one, name))
+
+
+def test_the_interval_of_the_mean_speedup_covers_it() -> None:
+    rng = np.random.default_rng(2)
+    truth, covered = math.exp(np.mean([0.0, 0.1, 0.3, 0.4])), 0
+    for _ in range(400):
+        ratios = [
+            ratio_of_means(rng.lognormal(shift, 0.1, 5), rng.lognormal(0, 0.1, 5))
+            for shift in (0.0, 0.1, 0.3, 0.4)
+        ]
+        found = geometric_mean_speedup(ratios)
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= truth <= found.high
+    assert 0.92 < covered / 400 < 0.985
+
+
+def test_a_mean_needs_every_speedup_and_its_interval_every_interval() -> None:
+    good, single = ratio_of_means([2.0, 2.1], [1.0, 1.1]), ratio_of_means([2.0], [1.0])
+    half = geometric_mean_speedup([good, single])
+    assert half.estimate is not None
+    assert (half.low, half.flags[0].code) == (None, "few_runs")
+    assert geometric_mean_speedup([]).estimate is None
+    for bad in (None, 0.0, math.inf):
+        found = geometric_mean_speedup([good, replace(good, estimate=bad)])
+        assert found.estimate is None
+        assert "1 of 2 benchmarks" in found.flags[0].message
+
+
+def test_unmatched_benchmarks_are_mentioned() -> None:
+    good = ratio_of_means([2.0, 2.1], [1.0, 1.1])
+    found = geometric_mean_speedup([good], unmatched=2)
+    assert found.flags[0].code == "unmatched_benchmarks"
+    assert "2 benchmarks" in found.flags[0].message

@@ -1,0 +1,206 @@
+"""The permutation test against one that literally walks through all splits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ttastats.stats import permutation
+from ttastats.stats.permutation import permutation_test, permute_scores
+
+
+def walk(a: list[float], b: list[float], *, studentised: bool = False, logs: bool = True) -> float:
+    """Two-sided p by trying every split, in plain Python."""
+    pooled = [math.log(x) if logs else x for x in a + b]
+
+    def statistic(chosen: set[int]) -> float:
+        left = [x for k, x in enumerate(pooled) if k in chosen]
+        right = [x for k, x in enumerate(pooled) if k not in chosen]
+        gap = abs(math.fsum(left) / len(left) - math.fsum(right) / len(right))
+        if not studentised:
+            return gap
+        se2 = variance(left) / len(left) + variance(right) / len(right)
+        if gap < 1e-12:
+            return 0.0
+        return math.inf if se2 == 0 else gap / math.sqrt(se2)
+
+    def variance(x: list[float]) -> float:
+        m = math.fsum(x) / len(x)
+        return 0.0 if len(set(x)) == 1 else math.fsum((v - m) ** 2 for v in x) / (len(x) - 1)
+
+    observed = statistic(set(range(len(a))))
+    every = [
+        statistic(set(chosen)) for chosen in itertools.combinations(range(len(pooled)), len(a))
+    ]
+    return sum(value >= observed * (1 - 1e-9) - 1e-12 for value in every) / len(every)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 4), (4, 1), (3, 3), (3, 6), (6, 3), (5, 4)])
+@pytest.mark.parametrize("tied", [False, True])
+def test_p_is_the_share_of_all_splits_at_least_as_extreme(
+    sizes: tuple[int, int], tied: bool
+) -> None:
+    rng = np.random.default_rng([*sizes, tied])
+    for _ in range(5):
+        pooled = rng.integers(2, 5, sum(sizes)) * 1.0 if tied else rng.lognormal(5, 0.3, sum(sizes))
+        a, b = pooled[: sizes[0]].tolist(), pooled[sizes[0] :].tolist()
+        plain = permutation_test(a, b, studentised=False)
+        assert plain.p_value == pytest.approx(walk(a, b))
+        assert plain.exact
+        assert plain.draws == 0
+        if min(sizes) > 1:
+            studentised = permutation_test(a, b, studentised=True)
+            assert studentised.p_value == pytest.approx(walk(a, b, studentised=True))
+
+
+def test_unequal_sides_are_studentised_and_equal_ones_give_the_same_p_either_way() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.lognormal(0, 0.1, 3), rng.lognormal(0, 0.5, 7)
+    assert permutation_test(a, b) == permutation_test(a, b, studentised=True)
+    assert permutation_test(a, b).p_value != permutation_test(a, b, studentised=False).p_value
+    equal = permutation_test(a, b[:3]), permutation_test(a, b[:3], studentised=True)
+    assert equal[0].p_value == equal[1].p_value
+
+
+def test_the_statistic_is_positive_when_a_takes_longer_whichever_side_is_smaller() -> None:
+    short, long = [10.0, 11.0, 12.0], [20.0, 21.0, 22.0, 23.0, 24.0]
+    for a, b in ((long, short), (long, long[:1])):
+        assert (permutation_test(a, b, studentised=False).statistic or 0) > 0
+        assert (permutation_test(b, a, studentised=False).statistic or 0) < 0
+    gap = permutation_test(long, short, studentised=False).statistic
+    assert gap == pytest.approx(np.mean(np.log(long)) - np.mean(np.log(short)))
+    t = stats.ttest_ind(np.log(long), np.log(short), equal_var=False).statistic
+    assert permutation_test(long, short, studentised=True).statistic == pytest.approx(t)
+
+
+def test_random_splits_agree_with_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    for sizes in ((7, 7), (4, 9), (9, 4), (1, 11)):
+        a, b = rng.lognormal(0, 0.2, sizes[0]), rng.lognormal(0.15, 0.2, sizes[1])
+        exact = permutation_test(a, b).p_value
+        assert exact is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(permutation, "ENUMERATED_SPLITS", 0)
+            sampled = permutation_test(a, b, rng=np.random.default_rng(0))
+        assert not sampled.exact
+        assert sampled.draws == 9_999
+        assert sampled.flags[-1].code == "sampled_permutations"
+        error = math.sqrt(exact * (1 - exact) / 9_999)
+        assert sampled.p_value == pytest.approx(exact, abs=4 * error + 1e-3)
+
+
+@pytest.mark.parametrize(("size", "n"), [(6, 3), (7, 2), (9, 1), (5, 2)])
+def test_random_splits_draw_every_choice_equally_often(size: int, n: int) -> None:
+    names = np.array([[2.0**k for k in range(size)]])  # a sum names its members
+    draws = 20_000
+    sums = permutation._drawn_sums(names, n, np.random.default_rng(7), draws)
+    seen = Counter(np.concatenate([chunk[0] for chunk in sums]).tolist())
+    choices = [sum(2.0**k for k in c) for c in itertools.combinations(range(size), n)]
+    assert set(seen) == set(choices)
+    assert stats.chisquare([seen[c] for c in choices]).pvalue > 1e-4
+
+
+def test_a_seed_repeats_the_sampled_p_and_another_seed_need_not() -> None:
+    rng = np.random.default_rng(11)
+    a, b = rng.lognormal(0, 0.2, 30), rng.lognormal(0.05, 0.2, 30)
+    first, again, other = (
+        permutation_test(a, b, rng=np.random.default_rng(seed)).p_value for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_a_hundred_thousand_runs_a_side_fit_in_bounded_memory() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.lognormal(0, 1, 100_000), rng.lognormal(0.012, 1, 100_000)
+    tracemalloc.start()
+    test = permutation_test(a, b, rng=np.random.default_rng(1), draws=199)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    expected = stats.ttest_ind(np.log(a), np.log(b)).pvalue
+    assert test.p_value == pytest.approx(expected, abs=0.05)
+    assert peak < 60e6
+
+
+def test_more_splits_than_can_be_enumerated_need_a_generator() -> None:
+    values = np.linspace(1, 2, 11)
+    with pytest.raises(ValueError, match="random generator"):
+        permutation_test(values, values)
+
+
+def test_ten_against_ten_is_still_enumerated() -> None:
+    values = np.linspace(1, 2, 10)
+    assert permutation_test(values, values[::-1] + 5).p_value == 2 / math.comb(20, 10)
+
+
+def test_equal_times_that_binary_fractions_cannot_hold_are_ties() -> None:
+    assert permutation_test([0.1] * 4, [0.1] * 3).p_value == 1.0
+    assert permutation_test([0.1] * 4, [0.3] * 3).p_value == pytest.approx(1 / 35)
+    assert permute_scores(np.full(7, 1 / 3), 4, studentised=True).p_value == 1.0
+
+
+def test_cancellation_leaves_no_variance_where_there_is_none() -> None:
+    rng = np.random.default_rng(12)
+    for x, y in rng.lognormal(3, 1, (100, 2)):
+        test = permutation_test([x] * 3, [y] * 5)
+        assert test.p_value == pytest.approx(1 / 56)
+        assert test.statistic == math.copysign(math.inf, x - y)
+
+
+def test_scores_need_runs_on_both_sides() -> None:
+    with pytest.raises(ValueError, match="no runs for side A"):
+        permute_scores(np.ones(3), 0)
+    with pytest.raises(ValueError, match="no runs for side B"):
+        permute_scores(np.ones(3), 3)
+    with pytest.raises(ValueError, match="no runs for side B"):
+        permutation_test([1.0], [])
+    with pytest.raises(ValueError, match="2 runs per side"):
+        permutation_test([1.0], [1.0, 2.0], studentised=True)
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(1, 1), (3, 3), (4, 4), (2, 5), (3, 7)])
+def test_the_smallest_p_is_reached_by_complete_separation_and_by_nothing_else(
+    n_a: int, n_b: int
+) -> None:
+    rng = np.random.default_rng([n_a, n_b])
+    far = permutation_test(rng.uniform(1, 1.1, n_a), rng.uniform(90, 99, n_b), studentised=False)
+    assert far.p_value == pytest.approx(permutation.smallest_p(n_a, n_b))
+
+
+def test_the_number_of_splits_is_known_however_many_they_are() -> None:
+    assert permutation.number_of_splits(10, 10) == math.comb(20, 10)
+    exact = math.comb(1010, 30)
+    assert permutation.number_of_splits(30, 980) == pytest.approx(float(exact), rel=1e-9)
+    assert permutation.number_of_splits(100_000, 100_000) == 1e300
+    assert permutation.number_of_splits(1, 2000) == pytest.approx(2001)
+    assert 0 < permutation.smallest_p(10**6, 10**6) < 1e-299
+    assert permutation.largest_family(10**6, 10**6) > 10**297
+
+
+def test_five_runs_a_side_survive_holm_over_six_benchmarks_and_no_more() -> None:
+    assert [permutation.largest_family(n, n) for n in (3, 4, 5, 6)] == [0, 1, 6, 23]
+    assert permutation.runs_for_exact_test() == 4
+    assert permutation.runs_for_exact_test(alpha=0.001) == 7
+
+
+def test_a_test_that_cannot_reach_alpha_says_how_many_runs_would() -> None:
+    (flag,) = permutation_test([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).flags
+    assert flag.code == "exact_test_too_coarse"
+    assert "4 runs per side" in flag.message
+    assert permutation_test([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.5]).flags == ()
+
+
+def test_the_size_holds_when_both_sides_have_the_same_distribution() -> None:
+    rng = np.random.default_rng(8)
+    p_values = [
+        permutation_test(rng.lognormal(0, 0.3, 5), rng.lognormal(0, 0.3, 5)).p_value
+        for _ in range(1500)
+    ]
+    rejected = np.mean([p <= 0.05 for p in p_values if p is not None])
+    assert 0.03 < rejected < 0.065

@@ -1,0 +1,51 @@
+"""Performance profiles of many systems."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ttastats.stats.profile import performance_profile
+
+
+def test_the_score_is_the_area_under_the_profile() -> None:
+    rng = np.random.default_rng(1)
+    times = rng.lognormal(0, 1, (4, 7))
+    times[2, 3] = math.inf
+    fine = np.linspace(1, 4, 30_001)
+    found = performance_profile(times, (fine[1:] + fine[:-1]) / 2)
+    assert found.scores == pytest.approx(found.shares.mean(axis=1), abs=1e-4)
+
+
+def test_the_profile_counts_benchmarks_within_a_factor_of_the_best() -> None:
+    rng = np.random.default_rng(2)
+    times = rng.integers(1, 9, (3, 10)).astype(float)
+    taus = [1.0, 1.5, 2.0, 3.0]
+    found = performance_profile(times, taus)
+    for s in range(3):
+        for k, tau in enumerate(taus):
+            count = sum(times[s, j] <= tau * min(times[:, j]) for j in range(10))
+            assert found.shares[s, k] == pytest.approx(count / 10)
+
+
+def test_a_benchmark_nobody_solved_counts_for_nobody() -> None:
+    found = performance_profile([[1.0, math.inf], [2.0, math.inf]], [1.0, 2.0, 1e9])
+    assert found.shares.tolist() == [[0.5, 0.5, 0.5], [0.0, 0.5, 0.5]]
+
+
+def test_a_factor_met_exactly_is_met_despite_rounding() -> None:
+    found = performance_profile([[0.1], [0.1 * 3]], [3.0])
+    assert found.shares.tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("times", [[], [1.0, 2.0], [[1.0, math.nan]], [[0.0, 1.0]]])
+def test_missing_or_impossible_times_are_refused(times: list[float]) -> None:
+    with pytest.raises(ValueError, match="times must"):
+        performance_profile(times, [1.0])
+
+
+def test_the_score_needs_a_range() -> None:
+    with pytest.raises(ValueError, match="tau_max"):
+        performance_profile([[1.0]], [1.0], tau_max=1.0)

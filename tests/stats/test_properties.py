@@ -1,0 +1,287 @@
+"""What has to hold for any runs whatever."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ttastats.stats.decompose import decompose_speedup, decompose_variance
+from ttastats.stats.equivalence import equivalence
+from ttastats.stats.failures import ert_ratio, expected_time, two_parts
+from ttastats.stats.fraction import clopper_pearson, fisher, jeffreys, newcombe, wilson
+from ttastats.stats.multiplicity import benjamini_hochberg, holm
+from ttastats.stats.permutation import permutation_test
+from ttastats.stats.power import detectable_ratio, power_of
+from ttastats.stats.ranks import brunner_munzel, mann_whitney, pair_wins
+from ttastats.stats.results import Ratio
+from ttastats.stats.sample import summarise
+from ttastats.stats.speedup import (
+    Epochs,
+    epoch_safe_ratio,
+    ratio_of_geometric_means,
+    ratio_of_means,
+    speedup,
+)
+from ttastats.stats.survival import restricted_mean, survival_curve
+from ttastats.stats.variation import cv_interval
+from ttastats.stats.verdict import decide
+
+quick = settings(max_examples=60, deadline=None, database=None, derandomize=True)
+
+# Milliseconds to weeks, on a grid that makes ties common.
+seconds = st.one_of(
+    st.integers(1, 12).map(float),
+    st.floats(1e-3, 1e6).map(lambda x: float(f"{x:.4g}")),
+)
+epochs = st.integers(1, 9).map(float)
+run = st.tuples(seconds, epochs, st.booleans())
+
+
+def runs(smallest: int = 1, largest: int = 6) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+    return st.lists(run, min_size=smallest, max_size=largest)
+
+
+def columns(side: list[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    times, progress, reached = zip(*side, strict=True)
+    return np.array(times), np.array(progress), np.array(reached)
+
+
+def close(a: float | None, b: float | None, *, rel: float = 1e-7) -> bool:
+    if a is None or b is None:
+        return a is b
+    return a == b or math.isclose(a, b, rel_tol=rel, abs_tol=1e-12)
+
+
+def inverted(there: Ratio, back: Ratio) -> bool:
+    def inverse(x: float | None) -> float | None:
+        return None if x is None else math.inf if x == 0 else 1 / x
+
+    return (
+        close(inverse(there.estimate), back.estimate)
+        and close(inverse(there.high), back.low)
+        and close(inverse(there.low), back.high)
+        and close(there.p_value, back.p_value)
+    )
+
+
+def no_nan(value: Any) -> bool:
+    if isinstance(value, float):
+        return not math.isnan(value)
+    if isinstance(value, np.ndarray):
+        return not bool(np.isnan(value.astype(float)).any())
+    if isinstance(value, tuple | list):
+        return all(no_nan(v) for v in value)
+    fields = getattr(value, "__dataclass_fields__", {})
+    return all(no_nan(getattr(value, name)) for name in fields)
+
+
+@quick
+@given(runs(), runs())
+def test_trading_sides_inverts_every_ratio_and_its_interval(a: list[Any], b: list[Any]) -> None:
+    (t_a, e_a, s_a), (t_b, e_b, s_b) = columns(a), columns(b)
+    assert inverted(ratio_of_means(t_a, t_b), ratio_of_means(t_b, t_a))
+    assert inverted(ratio_of_geometric_means(t_a, t_b), ratio_of_geometric_means(t_b, t_a))
+    assert inverted(ert_ratio(t_a, s_a, t_b, s_b), ert_ratio(t_b, s_b, t_a, s_a))
+    there, back = Epochs(e_a, 1.0), Epochs(e_b, 1.0)
+    assert inverted(
+        epoch_safe_ratio(t_a, t_b, there, back), epoch_safe_ratio(t_b, t_a, back, there)
+    )
+    forth, home = decompose_speedup(t_a, e_a, t_b, e_b), decompose_speedup(t_b, e_b, t_a, e_a)
+    assert inverted(forth.throughput, home.throughput)
+    assert inverted(forth.epochs, home.epochs)
+
+
+@quick
+@given(runs(), runs())
+def test_trading_sides_mirrors_tests_wins_and_differences(a: list[Any], b: list[Any]) -> None:
+    (t_a, _, s_a), (t_b, _, s_b) = columns(a), columns(b)
+    assert close(permutation_test(t_a, t_b).p_value, permutation_test(t_b, t_a).p_value)
+    assert close(mann_whitney(t_a, t_b).p_value, mann_whitney(t_b, t_a).p_value)
+    assert close(pair_wins(t_a, t_b).estimate, 1 - pair_wins(t_b, t_a).estimate)
+    assert close(brunner_munzel(t_a, t_b).p_value, brunner_munzel(t_b, t_a).p_value)
+    counts_a, counts_b = (int(s_a.sum()), s_a.size), (int(s_b.sum()), s_b.size)
+    there, back = newcombe(*counts_a, *counts_b), newcombe(*counts_b, *counts_a)
+    assert close(there.low, None if back.high is None else -back.high)
+    assert close(fisher(*counts_a, *counts_b).p_value, fisher(*counts_b, *counts_a).p_value)
+
+
+@quick
+@given(runs(), runs(), st.sampled_from([1 / 60, 1e-3, 60.0, 3600.0, 7.3]))
+def test_the_unit_of_time_changes_no_ratio_no_p_and_no_cv(
+    a: list[Any], b: list[Any], unit: float
+) -> None:
+    (t_a, e_a, s_a), (t_b, e_b, s_b) = columns(a), columns(b)
+    pairs = [
+        (ratio_of_means(t_a, t_b), ratio_of_means(t_a * unit, t_b * unit)),
+        (ert_ratio(t_a, s_a, t_b, s_b), ert_ratio(t_a * unit, s_a, t_b * unit, s_b)),
+        (
+            decompose_speedup(t_a, e_a, t_b, e_b).throughput,
+            decompose_speedup(t_a * unit, e_a, t_b * unit, e_b).throughput,
+        ),
+    ]
+    for one, other in pairs:
+        assert close(one.estimate, other.estimate)
+        assert close(one.low, other.low, rel=1e-6)
+        assert close(one.p_value, other.p_value, rel=1e-6)
+    p = permutation_test(t_a, t_b).p_value
+    assert close(p, permutation_test(t_a * unit, t_b * unit).p_value)
+    assert close(summarise(t_a).cv, summarise(t_a * unit).cv)
+    assert close(cv_interval(t_a).high, cv_interval(t_a * unit).high, rel=1e-6)
+
+
+@quick
+@given(runs(2), runs(2), st.randoms(use_true_random=False))
+def test_the_order_of_runs_does_not_matter(a: list[Any], b: list[Any], random: Any) -> None:
+    shuffled = list(a)
+    random.shuffle(shuffled)
+    (t, e, s), (t2, e2, s2), (t_b, _, s_b) = columns(a), columns(shuffled), columns(b)
+    assert close(ratio_of_means(t, t_b).low, ratio_of_means(t2, t_b).low)
+    assert close(ert_ratio(t, s, t_b, s_b).high, ert_ratio(t2, s2, t_b, s_b).high)
+    assert close(permutation_test(t, t_b).p_value, permutation_test(t2, t_b).p_value)
+    assert close(
+        decompose_variance(t, e).share_epochs.estimate,
+        decompose_variance(t2, e2).share_epochs.estimate,
+        rel=1e-5,
+    )
+    assert np.allclose(survival_curve(t, s).survival, survival_curve(t2, s2).survival)
+
+
+@quick
+@given(runs(), runs())
+def test_the_parts_of_a_speedup_multiply_to_the_whole(a: list[Any], b: list[Any]) -> None:
+    (t_a, e_a, _), (t_b, e_b, _) = columns(a), columns(b)
+    parts = decompose_speedup(t_a, e_a, t_b, e_b)
+    assert close(
+        (parts.throughput.estimate or 0) * (parts.epochs.estimate or 0), parts.total.estimate
+    )
+    assert close(
+        parts.throughput_of_means * parts.epochs_of_means * parts.interaction,
+        ratio_of_means(t_a, t_b).estimate,
+    )
+
+
+@quick
+@given(runs(2, 12))
+def test_the_shares_of_a_variance_add_up_to_one(a: list[Any]) -> None:
+    times, progress, _ = columns(a)
+    parts = decompose_variance(times, progress)
+    share = parts.share_epochs.estimate
+    if share is None:
+        assert parts.flags
+    else:
+        assert share + (parts.share_epoch_time.estimate or 0) == pytest.approx(1)
+
+
+@quick
+@given(runs(), runs(), seconds)
+def test_a_further_failed_run_never_makes_a_side_look_better(
+    a: list[Any], b: list[Any], lost: float
+) -> None:
+    (t_a, _, s_a), (t_b, _, s_b) = columns(a), columns(b)
+    worse_t, worse_s = np.append(t_b, lost), np.append(s_b, False)
+    before = expected_time(t_b, s_b).estimate
+    after = expected_time(worse_t, worse_s).estimate
+    assert before is not None
+    assert after is not None
+    assert after >= before
+    ratio = ert_ratio(t_a, s_a, t_b, s_b).estimate
+    worse = ert_ratio(t_a, s_a, worse_t, worse_s).estimate
+    if ratio is not None:
+        assert worse is not None
+        assert worse <= ratio * (1 + 1e-12)
+    assert (wilson(int(worse_s.sum()), worse_s.size).estimate or 0) <= s_b.mean() + 1e-12
+    reached = pair_wins(t_a, t_b, reached_b=s_b).estimate * t_b.size
+    assert pair_wins(t_a, worse_t, reached_b=worse_s).estimate * worse_t.size == pytest.approx(
+        reached
+    )
+
+
+@quick
+@given(runs(), runs())
+def test_no_result_ever_holds_a_nan(a: list[Any], b: list[Any]) -> None:
+    (t_a, e_a, s_a), (t_b, e_b, s_b) = columns(a), columns(b)
+    both = speedup(t_a, t_b, epochs_a=Epochs(e_a, 1.0), epochs_b=Epochs(e_b, 1.0))
+    results = [
+        both,
+        equivalence(both),
+        decide(both),
+        two_parts(t_a, s_a, t_b, s_b),
+        decompose_speedup(t_a, e_a, t_b, e_b),
+        decompose_variance(t_a, e_a),
+        survival_curve(t_a, s_a),
+        restricted_mean(t_a, s_a, float(t_a.max())),
+        pair_wins(t_a, t_b),
+        brunner_munzel(t_a, t_b),
+        cv_interval(t_a, epochs=e_a, eval_quantum=1.0),
+        summarise(t_a),
+        permutation_test(t_a, t_b),
+    ]
+    assert no_nan(results)
+
+
+@quick
+@given(runs(2), runs(2))
+def test_an_interval_holds_its_estimate_and_its_p_agrees_with_it(
+    a: list[Any], b: list[Any]
+) -> None:
+    (t_a, e_a, _), (t_b, e_b, _) = columns(a), columns(b)
+    both = speedup(t_a, t_b, epochs_a=Epochs(e_a, 1.0), epochs_b=Epochs(e_b, 1.0))
+    for ratio in (both.ratio, both.tost, both.epoch_safe, ratio_of_geometric_means(t_a, t_b)):
+        if ratio is None or ratio.low is None or ratio.high is None or ratio.estimate is None:
+            continue
+        assert ratio.low <= ratio.estimate * (1 + 1e-12)
+        assert ratio.estimate <= ratio.high * (1 + 1e-12)
+    low, high, p = both.ratio.low, both.ratio.high, both.ratio.p_value
+    assert low is not None
+    assert high is not None
+    if p is not None and abs(p - 0.05) > 1e-9:
+        assert (p < 0.05) == (low > 1 or high < 1)
+
+
+@quick
+@given(st.integers(0, 30), st.integers(1, 30), st.floats(0.5, 0.99))
+def test_intervals_of_a_fraction_hold_it_and_mirror(k: int, n: int, confidence: float) -> None:
+    assume(k <= n)
+    for interval in (wilson, clopper_pearson, jeffreys):
+        one, other = (
+            interval(k, n, confidence=confidence),
+            interval(n - k, n, confidence=confidence),
+        )
+        assert one.low is not None
+        assert one.high is not None
+        assert 0 <= one.low <= k / n + 1e-12
+        assert k / n - 1e-12 <= one.high <= 1
+        assert close(one.low, None if other.high is None else 1 - other.high)
+
+
+@quick
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_adjusting_keeps_the_order_and_never_lowers_a_p(p_values: list[float]) -> None:
+    strict, mild = holm(p_values), benjamini_hochberg(p_values)
+    for p, h, b in zip(p_values, strict, mild, strict=True):
+        assert h is not None
+        assert b is not None
+        assert p - 1e-15 <= b <= h + 1e-12 <= 1 + 1e-12
+    for adjusted in (strict, mild):
+        ordered = [adjusted[k] or 0.0 for k in np.argsort(p_values, kind="stable")]
+        assert ordered == sorted(ordered)
+
+
+@quick
+@given(st.integers(2, 60), st.floats(0.001, 1.0), st.floats(1.001, 3.0))
+def test_power_grows_with_runs_and_effect_and_lies_between_alpha_and_one(
+    n: int, cv: float, ratio: float
+) -> None:
+    power = power_of(ratio, n, cv).power
+    assert power is not None
+    assert 0.05 - 1e-9 <= power <= 1
+    assert (power_of(ratio, n + 1, cv).power or 0) >= power - 1e-9
+    assert (power_of(ratio * 1.1, n, cv).power or 0) >= power - 1e-9
+    detectable = detectable_ratio(n, cv).ratio
+    assert detectable is not None
+    assert (power >= 0.8) == (ratio >= detectable) or math.isclose(ratio, detectable, rel_tol=1e-6)

@@ -1,0 +1,151 @@
+"""Rank statistics against counting pairs and walking through all splits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.nonparametric import rank_compare_2indep
+
+from ttastats.stats.ranks import brunner_munzel, mann_whitney, midranks, pair_wins
+
+
+def count_wins(a: list[float], b: list[float]) -> Fraction:
+    return sum(
+        (Fraction(1) if y < x else Fraction(1, 2) if y == x else Fraction(0)) for x in a for y in b
+    ) + Fraction(0)
+
+
+def walk(a: list[float], b: list[float]) -> float:
+    pooled, n = a + b, len(a)
+    middle = Fraction(n * len(b), 2)
+
+    def distance(chosen: tuple[int, ...]) -> Fraction:
+        left = [pooled[k] for k in chosen]
+        right = [pooled[k] for k in range(len(pooled)) if k not in chosen]
+        return abs(count_wins(left, right) - middle)
+
+    observed = distance(tuple(range(n)))
+    every = [distance(c) for c in itertools.combinations(range(len(pooled)), n)]
+    return sum(value >= observed for value in every) / len(every)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 4), (4, 4), (5, 3)])
+@pytest.mark.parametrize("values", [3, 1000])
+def test_exact_p_and_wins_are_those_of_counting(sizes: tuple[int, int], values: int) -> None:
+    rng = np.random.default_rng([*sizes, values])
+    for _ in range(5):
+        a = rng.integers(1, values + 1, sizes[0]).astype(float).tolist()
+        b = rng.integers(1, values + 1, sizes[1]).astype(float).tolist()
+        test, wins = mann_whitney(a, b), pair_wins(a, b)
+        assert test.p_value == pytest.approx(walk(a, b))
+        assert test.statistic == wins.wins == count_wins(a, b)
+        assert wins.estimate == pytest.approx(float(count_wins(a, b)) / (len(a) * len(b)))
+        assert wins.cliffs_delta == pytest.approx(2 * wins.estimate - 1)
+
+
+def test_midranks_share_ties_and_put_infinity_last() -> None:
+    ranks = midranks(np.array([5.0, math.inf, 1.0, 5.0, math.inf, 2.0]))
+    assert ranks.tolist() == [3.5, 5.5, 1.0, 3.5, 5.5, 2.0]
+
+
+def test_failed_runs_rank_behind_every_success_whatever_their_time() -> None:
+    wins = pair_wins([9.0, 8.0], [1.0, 2.0], reached_b=[False, False])
+    assert wins.wins == 0
+    both_failed = pair_wins([1.0], [2.0], reached_a=[False], reached_b=[False])
+    assert both_failed.wins == 0.5
+
+
+def test_quality_reached_orders_the_failed_runs_only() -> None:
+    times, reached = [10.0, 20.0, 30.0, 40.0], [True, True, False, False]
+    better = mann_whitney(
+        times,
+        times,
+        reached_a=reached,
+        reached_b=reached,
+        quality_a=[0.9, 0.9, 0.3, 0.3],
+        quality_b=[0.9, 0.9, 0.5, 0.5],
+    )
+    assert better.statistic == 10  # 6 by tied and won successes, 4 by the better failures
+    equal = mann_whitney(times, times, reached_a=reached, reached_b=reached)
+    assert equal.statistic == 8
+    with pytest.raises(ValueError, match="both sides"):
+        mann_whitney(times, times, quality_a=[1, 2, 3, 4])
+    with pytest.raises(ValueError, match="values of quality"):
+        mann_whitney(times, times, quality_a=[1, 2, 3], quality_b=[1, 2, 3])
+
+
+def test_brunner_munzel_agrees_with_statsmodels_where_that_is_defined() -> None:
+    rng = np.random.default_rng(4)
+    for sizes in ((10, 12), (15, 30)):
+        a, b = rng.integers(1, 9, sizes[0]) * 1.0, rng.integers(2, 10, sizes[1]) * 1.0
+        theirs = rank_compare_2indep(a, b)
+        ours = brunner_munzel(a, b)
+        assert ours.p_value == pytest.approx(theirs.pvalue)
+        assert ours.df == pytest.approx(theirs.df)
+        assert pair_wins(a, b).estimate == pytest.approx(theirs.prob1)
+
+
+def test_the_interval_of_pair_wins_is_statsmodels_logit_interval() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(20, 1, 12), rng.normal(19.3, 2, 15)
+    wins = pair_wins(a, b)
+    theirs = rank_compare_2indep(a, b)
+    # Delta method on logit(p), from statsmodels' variance of p on the scale of its test.
+    se = math.sqrt(theirs.var_prob)
+    logit, p = math.log(wins.estimate / (1 - wins.estimate)), wins.estimate
+    half = stats.t.ppf(0.975, theirs.df) * se / (p * (1 - p))
+    assert wins.low == pytest.approx(1 / (1 + math.exp(-logit + half)))
+    assert wins.high == pytest.approx(1 / (1 + math.exp(-logit - half)))
+
+
+def test_the_interval_of_pair_wins_covers_the_truth() -> None:
+    rng = np.random.default_rng(9)
+    truth, covered = float(stats.norm.cdf(0.7 / math.sqrt(2))), 0
+    for _ in range(400):
+        wins = pair_wins(rng.normal(100.7, 1, 15), rng.normal(100, 1, 15))
+        assert wins.low is not None
+        assert wins.high is not None
+        covered += wins.low <= truth <= wins.high
+    assert 0.92 < covered / 400 < 0.99
+
+
+def test_separated_sides_have_a_bound_and_never_nan() -> None:
+    fast, slow = np.arange(1.0, 11.0), np.arange(101.0, 113.0)
+    wins = pair_wins(slow, fast)
+    assert (wins.estimate, wins.high) == (1.0, 1.0)
+    assert wins.low == pytest.approx(0.025 ** (1 / 10))
+    lost = pair_wins(fast, slow)
+    assert (lost.estimate, lost.low) == (0.0, 0.0)
+    assert lost.high == pytest.approx(1 - 0.025 ** (1 / 10))
+    assert wins.flags[0].code == "separated"
+    test = brunner_munzel(slow, fast)
+    assert test.p_value is None
+    assert test.statistic == math.inf
+    assert brunner_munzel(fast, slow).statistic == -math.inf
+
+
+def test_few_runs_get_no_interval_but_the_number_needed() -> None:
+    wins = pair_wins([1.0, 2.0, 3.0], [2.0, 3.0, 4.0])
+    assert (wins.low, wins.high) == (None, None)
+    assert wins.flags[0].code == "few_runs"
+    assert "10 runs per side" in wins.flags[0].message
+    assert brunner_munzel([1.0], [1.0, 2.0]).flags[0].code == "one_run"
+
+
+def test_all_runs_tied_have_no_interval_and_p_one() -> None:
+    wins = pair_wins([7.0] * 10, [7.0] * 10)
+    assert (wins.estimate, wins.low, wins.high) == (0.5, None, None)
+    assert wins.flags[0].code == "zero_variance"
+    assert brunner_munzel([7.0] * 3, [7.0] * 3).p_value == 1.0
+
+
+def test_an_empty_side_or_mismatched_outcomes_are_refused() -> None:
+    with pytest.raises(ValueError, match="no runs for side A"):
+        mann_whitney([], [1.0])
+    with pytest.raises(ValueError, match="values of reached"):
+        pair_wins([1.0, 2.0], [1.0], reached_a=[True])

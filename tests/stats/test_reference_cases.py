@@ -1,0 +1,684 @@
+"""Every reference case of tests/reference/statistics_cases.json against our functions.
+
+A check turns a case's inputs into a dictionary with at least the case's expected keys; each
+of those is compared. Quantities that the package does not offer, but that pin down those it
+does, are computed here by other means (marked as independent).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ttastats.stats import (
+    decompose,
+    epoch_safety,
+    equivalence,
+    failures,
+    fraction,
+    multiplicity,
+    permutation,
+    power,
+    profile,
+    ranks,
+    restarts,
+    sample,
+    scaling,
+    sensitivity,
+    speedup,
+    spread,
+    survival,
+    variation,
+    verdict,
+)
+from ttastats.stats.results import Flag, Ratio
+from ttastats.stats.speedup import Epochs
+
+PATH = Path(__file__).parents[1] / "reference" / "statistics_cases.json"
+CASES = {case["id"]: case for case in json.loads(PATH.read_text())["cases"]}
+
+Inputs = dict[str, Any]
+Found = dict[str, Any]
+
+
+def limits(result: Any) -> list[float] | None:
+    return None if result.low is None else [result.low, result.high]
+
+
+def messages(flags: tuple[Flag, ...]) -> list[str]:
+    return [flag.message for flag in flags]
+
+
+def floats(values: list[Any]) -> np.ndarray:
+    """Numbers of a case: null is missing, and "inf" and "nan" are what they say."""
+    return np.array([math.nan if v is None else float(v) for v in values])
+
+
+# --- one sample ---------------------------------------------------------------------------
+
+
+def check_summary(inputs: Inputs) -> Found:
+    ours, paper = sample.summarise(inputs["tta"]), sample.summarise(inputs["tta"], ddof=0)
+    return {
+        "mean": ours.mean.estimate,
+        "sd_ddof1": ours.standard_deviation,
+        "sd_ddof0": paper.standard_deviation,
+        "cv_ddof1": ours.cv,
+        "cv_ddof0": paper.cv,
+        "geomean": ours.geometric_mean.estimate,
+        "median": ours.median,
+        "mean_ci": limits(ours.mean),
+        "geomean_ci": limits(ours.geometric_mean),
+    }
+
+
+def independent_mckay(k: float, n: int) -> list[float]:
+    u = stats.chi2.ppf([0.975, 0.025], n - 1)
+    return [float(x) for x in k / np.sqrt((u / n - 1) * k**2 + u / (n - 1))]
+
+
+def independent_noncentral_t(k: float, n: int) -> list[float]:
+    """CVs for which the observed sqrt(n)/k is the 2.5 % and 97.5 % point (normal sample)."""
+
+    def solve(p: float) -> float:
+        low, high = 1e-3, 10.0
+        for _ in range(200):
+            cv = math.sqrt(low * high)
+            at = stats.nct.cdf(math.sqrt(n) / k, n - 1, math.sqrt(n) / cv)
+            low, high = (low, cv) if at > p else (cv, high)
+        return low
+
+    return [solve(0.025), solve(0.975)]
+
+
+def independent_lognormal(x: list[float]) -> list[float]:
+    n, variance = len(x), np.var(np.log(x), ddof=1)
+    limits = np.expm1((n - 1) * variance / stats.chi2.ppf([0.975, 0.025], n - 1))
+    return [float(x) for x in np.sqrt(limits)]
+
+
+def check_cv_interval(inputs: Inputs) -> Found:
+    x = inputs["x"]
+    cv = variation.cv_interval(x).estimate
+    assert cv is not None
+    return {
+        "cv": cv,
+        "vangel": list(variation.vangel_limits(cv, len(x))),
+        "mckay": independent_mckay(cv, len(x)),
+        "exact_nct": independent_noncentral_t(cv, len(x)),
+        "lognormal_chi2": independent_lognormal(x),
+    }
+
+
+def check_cv_epoch_safe(inputs: Inputs) -> Found:
+    tta, epochs, quantum = inputs["tta"], inputs["epochs"], inputs["eval_quantum"]
+    safe = variation.cv_interval(tta, epochs=epochs, eval_quantum=quantum)
+    return {
+        "cv": safe.estimate,
+        "vangel": limits(variation.cv_interval(tta)),
+        "cv_epochs_upper": epoch_safety.cv_epochs_high(epochs[0], len(tta), quantum),
+        "cv_ci_epoch_safe": limits(safe),
+    }
+
+
+def check_epoch_safe_limits(inputs: Inputs) -> Found:
+    found: Found = {}
+    for case in inputs["cases"]:
+        n, e, q = case["n"], case["e"], case["q"]
+        found |= {
+            f"n{n}_e{e}_q{q}.u": epoch_safety.unseen_share(n),
+            f"n{n}_e{e}_q{q}.mean_epochs_limits": list(epoch_safety.mean_epochs_limits(e, n, q)),
+            f"n{n}_e{e}_q{q}.gaffke_is_qbeta": stats.beta.ppf(0.975, 1, n),  # independent
+        }
+    return found
+
+
+def check_cleaning(inputs: Inputs) -> Found:
+    clean = sample.clean_times(floats(inputs["tta"]), inputs["reached"])
+    return {
+        "n_rows": clean.n_rows,
+        "n_used": clean.n_used,
+        "n_missing": clean.n_missing,
+        "n_invalid": clean.n_invalid,
+        "mean": sample.summarise(clean.times).mean.estimate,
+        "flags": messages(clean.flags),
+    }
+
+
+def check_olympic(inputs: Inputs) -> Found:
+    expected = CASES["olympic_mean"]["expected"]
+
+    def nested(name: str) -> Found:
+        case = expected[name]
+        times = [t for t in case["tta"] if t != "failed"]
+        n_failed = len(case["tta"]) - len(times)
+        mean = sample.olympic_mean(times, n_failed=n_failed, drop=case.get("drop", 1))
+        return {**case, "olympic": mean.estimate}
+
+    return {
+        "olympic": sample.olympic_mean(inputs["tta"]).estimate,
+        **{name: nested(name) for name in ("one_failed_of_6", "two_failed_of_5", "unet3d_drop4")},
+    }
+
+
+# --- fractions ----------------------------------------------------------------------------
+
+
+def check_fraction(inputs: Inputs) -> Found:
+    k, n = inputs["successes"], inputs["n"]
+    return {
+        "wilson": limits(fraction.wilson(k, n)),
+        "clopper_pearson": limits(fraction.clopper_pearson(k, n)),
+        "jeffreys": limits(fraction.jeffreys(k, n)),
+    }
+
+
+def check_newcombe(inputs: Inputs) -> Found:
+    return {
+        f"newcombe_{ka}of{na}_minus_{kb}of{nb}": limits(fraction.newcombe(ka, na, kb, nb))
+        for ka, na, kb, nb in inputs["pairs"]
+    }
+
+
+# --- two samples --------------------------------------------------------------------------
+
+
+def independent_fieller(a: np.ndarray, b: np.ndarray) -> list[float]:
+    """Ratios r for which mean(a) - r mean(b) is not significant, df of Welch at S."""
+    va, vb = np.var(a, ddof=1) / a.size, np.var(b, ddof=1) / b.size
+    r = a.mean() / b.mean()
+    df = (va + r**2 * vb) ** 2 / (va**2 / (a.size - 1) + (r**2 * vb) ** 2 / (b.size - 1))
+    t2 = stats.t.ppf(0.975, df) ** 2
+    roots = np.roots([b.mean() ** 2 - t2 * vb, -2 * a.mean() * b.mean(), a.mean() ** 2 - t2 * va])
+    return sorted(roots.real.tolist())
+
+
+def independent_welch_p(a: np.ndarray, b: np.ndarray) -> float:
+    """Welch's t test on the times themselves, written out: SciPy warns of equal times."""
+    va, vb = np.var(a, ddof=1) / a.size, np.var(b, ddof=1) / b.size
+    df = (va + vb) ** 2 / (va**2 / (a.size - 1) + vb**2 / (b.size - 1))
+    return 2 * float(stats.t.sf(abs(a.mean() - b.mean()) / math.sqrt(va + vb), df))
+
+
+def check_two_samples(inputs: Inputs) -> Found:
+    a, b = floats(inputs["tta_a"]), floats(inputs["tta_b"])
+    means, geomeans = speedup.ratio_of_means(a, b), speedup.ratio_of_geometric_means(a, b)
+    plain = permutation.permutation_test(a, b, studentised=False)
+    wins, bm = ranks.pair_wins(a, b), ranks.brunner_munzel(a, b)
+    found = {
+        "speedup_mean": means.estimate,
+        "se_log": means.se_log,
+        "df": means.df,
+        "speedup_mean_ci": limits(means),
+        "p_delta_welch": means.p_value,
+        "speedup_gm": geomeans.estimate,
+        "speedup_gm_ci": limits(geomeans),
+        "p_welch_log": geomeans.p_value,
+        "df_welch_log": geomeans.df,
+        "prob_B_faster": wins.estimate,
+        "cliffs_delta": wins.cliffs_delta,
+        "p_mwu_exact": ranks.mann_whitney(a, b).p_value,
+        "p_perm_log_exact": plain.p_value,
+        "p_perm_log_exact_coin": plain.p_value,
+        "p_perm_student_log": permutation.permutation_test(a, b).p_value,
+        "p_bm_t": bm.p_value,
+        "bm_df": bm.df,
+        "bm_stat_abs": None if bm.statistic is None else abs(bm.statistic),
+        "cv": variation.cv_interval(a).estimate,
+        "flags": messages(means.flags[:1]),
+    }
+    if means.se_log:
+        found["fieller_ci"] = independent_fieller(a, b)
+        found["p_welch_raw"] = independent_welch_p(a, b)
+    if "epochs_a" in inputs:
+        found |= two_samples_with_epochs(inputs)
+    else:
+        found["share_epochs"] = decompose.decompose_variance(a, a / a).share_epochs.estimate
+    return found
+
+
+def two_samples_with_epochs(inputs: Inputs) -> Found:
+    a, b, e_a, e_b = (floats(inputs[k]) for k in ("tta_a", "tta_b", "epochs_a", "epochs_b"))
+    q_a, q_b = inputs.get("eval_quantum_a"), inputs.get("eval_quantum_b")
+    both = speedup.speedup(a, b, epochs_a=Epochs(e_a, q_a), epochs_b=Epochs(e_b, q_b))
+    safe = both.epoch_safe
+    return {
+        **check_speedup_parts(inputs),
+        "epoch_safe_ci": None if safe is None else limits(safe),
+    }
+
+
+def check_speedup_parts(inputs: Inputs) -> Found:
+    parts = decompose.decompose_speedup(
+        inputs["tta_a"], inputs["epochs_a"], inputs["tta_b"], inputs["epochs_b"]
+    )
+    return {
+        "tta_speedup_gm": parts.total.estimate,
+        "throughput_speedup_gm": parts.throughput.estimate,
+        "epochs_ratio_gm": parts.epochs.estimate,
+        "tta_speedup_mean": parts.total_of_means,
+        "throughput_speedup_mean": parts.throughput_of_means,
+        "epochs_ratio_mean": parts.epochs_of_means,
+        "interaction": parts.interaction,
+        "throughput_gm_ci": limits(parts.throughput),
+        "throughput_p": parts.throughput.p_value,
+        "epochs_gm_ci": limits(parts.epochs),
+        "epochs_p": parts.epochs.p_value,
+    }
+
+
+def check_table7(inputs: Inputs) -> Found:
+    speedups = {}
+    for row in inputs["rows"]:
+        slow, fast = row["epochs_a"] * row["throughput_speedup"], float(row["epochs_b"])
+        parts = decompose.decompose_speedup([slow], [row["epochs_a"]], [fast], [row["epochs_b"]])
+        assert parts.throughput.estimate == pytest.approx(row["throughput_speedup"])
+        speedups[row["model"]] = parts.total.estimate
+    return {"tta_speedup": speedups, "paper_printed": speedups}
+
+
+def check_variance_parts(inputs: Inputs) -> Found:
+    parts = decompose.decompose_variance(inputs["tta"], inputs["epochs"])
+    return {
+        "var_logT": parts.variance_log_time,
+        "var_loge": parts.variance_log_epochs,
+        "var_logt": parts.variance_log_epoch_time,
+        "two_cov": parts.covariances,
+        "share_epochs": parts.share_epochs.estimate,
+        "share_time_per_epoch": parts.share_epoch_time.estimate,
+        "cv_epochs": parts.cv_epochs,
+        "cv_tpe": parts.cv_epoch_time,
+        "cv_ratio": parts.cv_ratio,
+    }
+
+
+def check_tost(inputs: Inputs) -> Found:
+    both = speedup.speedup(inputs["tta_a"], inputs["tta_b"])
+    test = equivalence.equivalence(both, inputs["margin"])
+    return {
+        "p_not_slower": test.p_not_slower,
+        "p_not_faster": test.p_not_faster,
+        "p_tost": test.p_same,
+        "ci90": limits(test),
+    }
+
+
+def check_empty_side(inputs: Inputs) -> Found:
+    with pytest.raises(ValueError, match="no runs") as caught:
+        speedup.ratio_of_means(inputs["tta_a"], inputs["tta_b"])
+    return {"error": str(caught.value)}
+
+
+def check_exact_bootstrap(inputs: Inputs) -> Found:
+    a, b = inputs["tta_a"], inputs["tta_b"]
+    resampled = [
+        math.log(sum(x) / sum(y))
+        for x in itertools.product(a, repeat=3)
+        for y in itertools.product(b, repeat=3)
+    ]
+    low, high = np.quantile(resampled, [0.025, 0.975], method="inverted_cdf")  # independent
+    ratio = speedup.ratio_of_means(a, b)
+    assert ratio.se_log is not None
+    return {
+        "ratio": ratio.estimate,
+        "p2_5": math.exp(low),
+        "p97_5": math.exp(high),
+        # The spread of complete resampling divides by n where the standard error has n - 1.
+        "se_log": ratio.se_log * math.sqrt(2 / 3),
+    }
+
+
+def check_brown_forsythe(inputs: Inputs) -> Found:
+    test = spread.brown_forsythe(inputs["tta_a"], inputs["tta_b"])
+    return {"bf_F": test.statistic, "bf_p": test.p_value}
+
+
+def check_feltz_miller(inputs: Inputs) -> Found:
+    """Independent: the package advises against this test and does not offer it."""
+    m, cv = np.array(inputs["n"]) - 1, np.array(inputs["cv"])
+    pooled = float(np.sum(m * cv) / np.sum(m))
+    statistic = float(np.sum(m * (cv - pooled) ** 2) / (pooled**2 * (0.5 + pooled**2)))
+    return {"D": pooled, "stat": statistic, "p": float(stats.chi2.sf(statistic, cv.size - 1))}
+
+
+# --- failures -----------------------------------------------------------------------------
+
+
+def one_side_censored(inputs: Inputs, side: str) -> Found:
+    times, reached = inputs[f"time_{side}"], inputs[f"reached_{side}"]
+    curve = survival.survival_curve(times, reached)
+    area = survival.restricted_mean(times, reached, inputs.get("tau", max(times)))
+    expected = failures.expected_time(times, reached)
+    name = side.upper()
+    return {
+        f"{name}.km_time": curve.seconds.tolist(),
+        f"{name}.km_surv": curve.survival.tolist(),
+        f"{name}.km_lower_loglog": curve.low.tolist(),
+        f"{name}.km_upper_loglog": curve.high.tolist(),
+        f"{name}.km_std_err_greenwood": curve.std_error.tolist(),
+        f"{name}.median": curve.median.estimate,
+        f"{name}.median_ttastats": curve.median.estimate,
+        f"{name}.median_R": independent_median_of_r(curve),
+        f"{name}.rmst": area.estimate,
+        f"{name}.rmst_se": area.std_error,
+        f"{name}.ert": expected.estimate,
+        f"{name}.var_log_ert": expected.variance_log,
+        f"ert_{side}": expected.estimate,
+    }
+
+
+def independent_median_of_r(curve: survival.SurvivalCurve) -> float | None:
+    """R takes the middle of the stretch on which the curve is one half."""
+    if curve.median.estimate is None:
+        return None
+    at = int(np.searchsorted(curve.seconds, curve.median.estimate))
+    on_half = abs(curve.survival[at] - 0.5) < 1e-9
+    return float(curve.seconds[at : at + 2].mean()) if on_half else curve.median.estimate
+
+
+def check_censored(inputs: Inputs) -> Found:
+    sides = [inputs[k] for k in ("time_a", "reached_a", "time_b", "reached_b")]
+    ratio = failures.ert_ratio(*sides)
+    parts = failures.two_parts(*sides)
+    log_rank = survival.log_rank(*sides)
+    ordering = ranks.mann_whitney(sides[0], sides[2], reached_a=sides[1], reached_b=sides[3])
+    k_a, k_b = sum(sides[1]), sum(sides[3])
+    n_a, n_b = len(sides[1]), len(sides[3])
+    words = verdict.decide_by_fraction(k_a, n_a, k_b, n_b)
+    return {
+        **one_side_censored(inputs, "a"),
+        **one_side_censored(inputs, "b"),
+        "logrank_chi2": log_rank.chi2,
+        "logrank_p": log_rank.p_asymptotic,
+        "logrank_exact_perm_p_coin": log_rank.permutation.p_value,
+        "fisher_p": parts.fraction_test.p_value,
+        "worst_rank_mwu_exact": ordering.p_value,
+        "ert_speedup": ratio.estimate,
+        "ert_df": ratio.df,
+        "ert_speedup_ci": limits(ratio),
+        "ert_p": ratio.p_value,
+        "ert_speedup_is_bound": "no_success" in {flag.code for flag in ratio.flags},
+        "speedup_mean": parts.given_success.estimate,
+        "verdict": words.claim if k_a == k_b == 0 else f"B {words.claim}",
+        "fraction_a_ci_wilson": limits(fraction.wilson(k_a, n_a)),
+        "fraction_b_ci_wilson": limits(fraction.wilson(k_b, n_b)),
+        "min_ert_b_bound": failures.expected_time(sides[2], sides[3]).total_seconds,
+    }
+
+
+def check_ncf(inputs: Inputs) -> Found:
+    times, reached = floats(inputs["time"]), np.array(inputs["reached"], dtype=bool)
+    expected = failures.expected_time(times, reached)
+    survivors, losses = sample.summarise(times[reached]), sample.summarise(times[~reached])
+    p = float(reached.mean())
+    assert survivors.mean.estimate is not None
+    assert losses.mean.estimate is not None
+    return {
+        "successes": expected.n - expected.n_censored,
+        "total_time": expected.total_seconds,
+        "mean_given_success": survivors.mean.estimate,
+        "mean_failed": losses.mean.estimate,
+        "ert": expected.estimate,
+        "ert_identity": survivors.mean.estimate + (1 - p) / p * losses.mean.estimate,
+        "var_log_ert": expected.variance_log,
+        "cv_success_ddof1": survivors.cv,
+        "wilson": limits(fraction.wilson(int(reached.sum()), reached.size)),
+    }
+
+
+def check_restarts(inputs: Inputs) -> Found:
+    times = inputs["success_times"] + inputs["failure_times"]
+    reached = [True] * len(inputs["success_times"]) + [False] * len(inputs["failure_times"])
+    exact = restarts.restart_distribution(times, reached)
+
+    def cdf(seconds: float) -> float:
+        done = exact.cumulative[exact.seconds <= seconds]
+        return float(done[-1]) if done.size else 0.0
+
+    points = CASES["simulated_restarts_exact"]["expected"]["cdf"]
+    return {
+        "ert": failures.expected_time(times, reached).estimate,
+        "mean_runtime": exact.mean,
+        "cdf": {at: cdf(float(at)) for at in points},
+        "median": exact.median,
+    }
+
+
+# --- many benchmarks, many runs, many targets ---------------------------------------------
+
+
+def check_multiplicity(inputs: Inputs) -> Found:
+    return {
+        "holm": list(multiplicity.holm(inputs["p"])),
+        "bh": list(multiplicity.benjamini_hochberg(inputs["p"])),
+    }
+
+
+def check_geomean_row(inputs: Inputs) -> Found:
+    ratios = [
+        Ratio(math.exp(x), None, None, 0.95, None, se, df, 5, 5)
+        for x, se, df in zip(inputs["log_speedup"], inputs["se"], inputs["df"], strict=True)
+    ]
+    row = multiplicity.geometric_mean_speedup(ratios)
+    return {"geomean": row.estimate, "df": row.df, "ci": limits(row)}
+
+
+def check_power(inputs: Inputs) -> Found:
+    found: Found = {}
+    for key in CASES["power"]["expected"]:
+        question, *settings = key.split("_")
+        plan = {name.rstrip("0123456789."): number(name) for name in settings}
+        if question == "power":
+            found[key] = power.power_of(plan["ratio"], int(plan["n"]), plan["cv"]).power
+        elif question == "n":
+            found[key] = power.runs_needed(plan["ratio"], plan["cv"]).n
+        else:
+            found[key] = power.detectable_ratio(int(plan["n"]), plan["cv"]).ratio
+    return found
+
+
+def number(name: str) -> float:
+    return float(name.lstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+def check_smallest_p(inputs: Inputs) -> Found:
+    return {"min_p": [permutation.smallest_p(n, n) for n in inputs["n"]]}
+
+
+def check_scaling(inputs: Inputs) -> Found:
+    base, large = (
+        scaling.ScalePoint(p["n"], np.array([p["tta"]]), np.array([p["epochs"]], dtype=float))
+        for p in inputs["points"]
+    )
+    found = scaling.scaling(base, large)
+    slope = scaling.loglog_slope([base.accelerators, large.accelerators], [base.times, large.times])
+    assert [p["tta"] / p["epochs"] for p in inputs["points"]] == pytest.approx(
+        [p["time_per_epoch"] for p in inputs["points"]]
+    )
+    return {
+        "speedup": found.speedup.estimate,
+        "efficiency": found.efficiency.estimate,
+        "throughput_speedup": found.throughput_speedup.estimate,
+        "throughput_efficiency": found.throughput_efficiency.estimate,
+        "statistical_efficiency": found.statistical_efficiency.estimate,
+        "loglog_slope": slope.estimate,
+    }
+
+
+def check_targets(inputs: Inputs) -> Found:
+    curves = [
+        sensitivity.Curve(floats(curve["time"]), floats(curve["metric"]))
+        for curve in inputs["curves"]
+    ]
+    points = sensitivity.target_sensitivity(curves, inputs["targets"])
+    return {
+        "first_time": {str(p.target): list(p.first_seconds) for p in points},
+        "fraction_reached": {str(p.target): p.fraction.estimate for p in points},
+        "ert": {str(p.target): p.expected_seconds for p in points},
+    }
+
+
+def check_float32_target(inputs: Inputs) -> Found:
+    pairs = zip(inputs["values"], inputs["targets"], strict=True)
+    return {"reached": [bool(sensitivity.reaches([v], target)[0]) for v, target in pairs]}
+
+
+def check_profile(inputs: Inputs) -> Found:
+    taus = CASES["performance_profile"]["expected"]["taus"]
+    table = [floats(row) for row in inputs["times"]]
+    found = profile.performance_profile(np.array(table), taus)
+    return {
+        "rho": dict(zip(inputs["systems"], found.shares.tolist(), strict=True)),
+        "taus": found.taus.tolist(),
+        "score": dict(zip(inputs["systems"], found.scores.tolist(), strict=True)),
+    }
+
+
+def check_library_traps(inputs: Inputs) -> Found:
+    nothing = ([300.0] * 5, [False] * 5)
+    censored = CASES["censored_4of5_vs_5of6"]["inputs"]
+    half = survival.survival_curve(censored["time_b"], censored["reached_b"])
+    apart = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
+    # A log standard deviation of 1 on both sides and 10 runs each: noncentrality 38.
+    far = power.power_of(math.exp(38 / math.sqrt(5)), 10, math.sqrt(math.e - 1)).power
+    assert far is not None
+    return {
+        "mwu_ties_3343_vs_3443": ranks.mann_whitney(inputs["a"], inputs["b"]).p_value,
+        "brunnermunzel_separated": {
+            "p": ranks.brunner_munzel(apart[1], apart[0]).p_value,
+            "prob_B_faster": ranks.pair_wins(apart[1], apart[0]).estimate,
+        },
+        "logrank_all_censored": survival.log_rank(*nothing, *nothing).p_asymptotic,
+        "boschloo_5of5_vs_5of5": fraction.boschloo(5, 5, 5, 5).p_value,
+        "km_median_at_exactly_half": half.median.estimate,
+        "nct_cdf_ncp38": 1 - far,
+        "jeffreys_0of5_low": fraction.jeffreys(0, 5).low,
+    }
+
+
+CHECKS: dict[str, Callable[[Inputs], Found]] = {
+    "summary_transformer_dgx1": check_summary,
+    "summary_ssd_8xdgx1": check_summary,
+    "cv_ci_a": check_cv_interval,
+    "cv_ci_b": check_cv_interval,
+    "cv_ci_c": check_cv_interval,
+    "cv_epoch_safe": check_cv_epoch_safe,
+    "epoch_safe_limits": check_epoch_safe_limits,
+    "nan_and_missing": check_cleaning,
+    "olympic_mean": check_olympic,
+    "fraction_4_of_5": check_fraction,
+    "fraction_3_of_5": check_fraction,
+    "fraction_5_of_5": check_fraction,
+    "fraction_0_of_5": check_fraction,
+    "fraction_9_of_10": check_fraction,
+    "fraction_39_of_40": check_fraction,
+    "fraction_1_of_1": check_fraction,
+    "newcombe_difference": check_newcombe,
+    "speedup_ssd_dgx1_vs_8xdgx1": check_two_samples,
+    "speedup_transformer_dgx1_vs_dgx2h": check_two_samples,
+    "speedup_gnmt_dgx2_vs_dgx2h_bimodal": check_two_samples,
+    "speedup_resnet_dgx1_vs_dgx2h_const_epochs": check_two_samples,
+    "speedup_unequal_n_3_vs_7": check_two_samples,
+    "integer_ties": check_two_samples,
+    "zero_variance_one_side": check_two_samples,
+    "all_identical": check_two_samples,
+    "zero_variance_both_different": check_two_samples,
+    "n1_vs_n5": check_two_samples,
+    "n1_vs_n1": check_two_samples,
+    "empty_side": check_empty_side,
+    "exact_bootstrap_n3": check_exact_bootstrap,
+    "speedup_decomposition_ssd": check_speedup_parts,
+    "speedup_decomposition_transformer": check_speedup_parts,
+    "table7_identity": check_table7,
+    "variance_decomposition_transformer_dgx1": check_variance_parts,
+    "variance_decomposition_transformer_dgx2h": check_variance_parts,
+    "variance_decomposition_ssd_8xdgx1": check_variance_parts,
+    "tost_gnmt_1pct": check_tost,
+    "tost_bimodal_10pct": check_tost,
+    "brown_forsythe_logs_transformer": check_brown_forsythe,
+    "brown_forsythe_logs_ssd": check_brown_forsythe,
+    "feltz_miller": check_feltz_miller,
+    "censored_4of5_vs_5of6": check_censored,
+    "logrank_lifelines_doc": check_censored,
+    "all_failed_on_B": check_censored,
+    "all_failed_both": check_censored,
+    "ncf_intel_real_censored": check_ncf,
+    "simulated_restarts_exact": check_restarts,
+    "holm_bh": check_multiplicity,
+    "geomean_row": check_geomean_row,
+    "power": check_power,
+    "min_p_exact": check_smallest_p,
+    "scaling": check_scaling,
+    "threshold_sensitivity": check_targets,
+    "float32_target": check_float32_target,
+    "performance_profile": check_profile,
+    "library_traps": check_library_traps,
+}
+
+
+def agrees(found: Any, expected: Any, rtol: float, atol: float) -> bool:
+    """Whether a result is what the case expects, at its tolerance."""
+    if isinstance(expected, dict):
+        return set(found) == set(expected) and all(
+            agrees(found[key], expected[key], rtol, atol) for key in expected
+        )
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(
+            agrees(f, e, rtol, atol) for f, e in zip(found, expected, strict=True)
+        )
+    if expected is None or found is None or isinstance(expected, bool):
+        return found is expected
+    if expected == "inf":
+        return bool(found == math.inf)
+    if isinstance(expected, str):
+        return expected in found  # our advice may follow
+    return math.isclose(found, expected, rel_tol=0, abs_tol=atol + rtol * abs(expected))
+
+
+def test_every_case_has_a_check_and_every_check_a_case() -> None:
+    assert set(CHECKS) == set(CASES)
+    assert len(CASES) == 56
+
+
+@pytest.mark.parametrize("case_id", CHECKS)
+def test_every_expected_value_of_the_case_is_met(case_id: str) -> None:
+    case = CASES[case_id]
+    found = CHECKS[case_id](case["inputs"])
+    assert not set(case["expected"]) - set(found), "expected but not computed"
+    wrong = {
+        key: (found[key], expected)
+        for key, expected in case["expected"].items()
+        if not agrees(
+            found[key],
+            expected,
+            case.get("rtol_of", {}).get(key, case["rtol"]),
+            case.get("atol_of", {}).get(key, case["atol"]),
+        )
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (1.0 + 1e-6, 1.0),
+        (None, 1.0),
+        (0.0, None),
+        (1.0, "inf"),
+        (math.nan, 1.0),
+        ([1.0], [1.0, 2.0]),
+        ({"a": 1.0}, {"a": 1.0, "b": 2.0}),
+        (1, True),
+        ("undecided", "B slower"),
+    ],
+)
+def test_the_comparison_sees_a_difference(found: Any, expected: Any) -> None:
+    assert not agrees(found, expected, 1e-9, 1e-12)

@@ -1,0 +1,182 @@
+"""The speedup, its intervals, and what constant epochs mean for them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ttastats.stats.epoch_safety import unseen_share
+from ttastats.stats.speedup import (
+    Epochs,
+    epoch_safe_ratio,
+    ratio_from_summaries,
+    ratio_of_geometric_means,
+    ratio_of_means,
+    speedup,
+    time_saved,
+)
+
+CONSTANT = Epochs(np.full(5, 3.0), 1.0)
+VARYING = Epochs(np.array([3.0, 3, 4, 3, 3]), 1.0)
+
+
+def test_the_ratio_of_geometric_means_is_welchs_test_on_the_logs() -> None:
+    rng = np.random.default_rng(1)
+    for n_a, n_b in ((4, 4), (3, 9), (20, 6)):
+        a, b = rng.lognormal(5, 0.3, n_a), rng.lognormal(4.8, 0.1, n_b)
+        theirs = stats.ttest_ind(np.log(a), np.log(b), equal_var=False)
+        ours = ratio_of_geometric_means(a, b, confidence=0.9)
+        low, high = theirs.confidence_interval(0.9)
+        assert ours.p_value == pytest.approx(theirs.pvalue)
+        assert ours.df == pytest.approx(theirs.df)
+        assert (ours.low, ours.high) == pytest.approx((math.exp(low), math.exp(high)))
+
+
+def test_the_delta_standard_error_is_the_spread_of_the_log_ratio_over_repetitions() -> None:
+    rng = np.random.default_rng(2)
+    a = rng.gamma(25, 4, (4000, 12))
+    b = rng.gamma(16, 3, (4000, 8))
+    spread = np.std(np.log(a.mean(axis=1)) - np.log(b.mean(axis=1)))
+    errors = [ratio_of_means(x, y).se_log for x, y in zip(a[:300], b[:300], strict=True)]
+    assert np.mean([e for e in errors if e is not None]) == pytest.approx(spread, rel=0.05)
+
+
+@pytest.mark.parametrize("n", [5, 10])
+def test_the_interval_covers_the_true_speedup_of_two_valued_epochs(n: int) -> None:
+    rng = np.random.default_rng(n)
+    covered = 0
+    for _ in range(1000):
+        epochs = np.where(rng.random((2, n)) < 0.3, 4.0, 3.0)
+        a, b = epochs * rng.lognormal(0, 0.003, (2, n))
+        found = ratio_of_means(a, b)
+        if found.low is not None and found.high is not None:
+            covered += found.low <= 1 <= found.high
+    assert covered / 1000 > 0.93
+
+
+def test_epoch_safety_repairs_the_coverage_that_constant_epochs_destroy() -> None:
+    rng = np.random.default_rng(4)
+    plain = safe = 0
+    truth = 3.1 / 62.0
+    for _ in range(600):  # A: 3 epochs, rarely 4; B: always 62
+        e_a, e_b = np.where(rng.random(5) < 0.1, 4.0, 3.0), np.full(5, 62.0)
+        a, b = e_a * rng.lognormal(0, 0.0025, 5), e_b * rng.lognormal(0, 0.0025, 5)
+        both = speedup(a, b, epochs_a=Epochs(e_a, 1.0), epochs_b=Epochs(e_b, 1.0))
+        decides = both.epoch_safe or both.ratio
+        assert both.ratio.low is not None
+        assert both.ratio.high is not None
+        assert decides.low is not None
+        assert decides.high is not None
+        plain += both.ratio.low <= truth <= both.ratio.high
+        safe += decides.low <= truth <= decides.high
+    assert plain / 600 < 0.55
+    assert safe / 600 > 0.98
+
+
+def test_the_epoch_safe_limits_hold_for_the_worst_unseen_epochs() -> None:
+    """Without other noise the limits are those of the extreme means that 0 of n allows."""
+    times = np.full(5, 30.0)
+    found = epoch_safe_ratio(times, times, CONSTANT, CONSTANT)
+    share = unseen_share(5)
+    down, up = math.log(1 - share / 3), math.log(1 + share / 3)
+    assert found.low == pytest.approx(math.exp(-math.hypot(down, up)))
+    assert found.high == pytest.approx(math.exp(math.hypot(up, down)))
+
+
+def test_a_quantum_as_coarse_as_the_whole_run_leaves_the_speedup_unbounded() -> None:
+    times = np.array([30.0, 31, 30, 31, 30])
+    coarse = Epochs(np.full(5, 1.0), 2.0)
+    assert epoch_safe_ratio(times, times, coarse, VARYING).low == 0.0
+    assert epoch_safe_ratio(times, times, VARYING, coarse).high == math.inf
+
+
+def test_only_constant_epochs_call_for_the_epoch_safe_interval() -> None:
+    times = np.array([30.0, 31, 30, 31, 30])
+    assert speedup(times, times, epochs_a=VARYING, epochs_b=VARYING).epoch_safe is None
+    one = speedup(times, times, epochs_a=CONSTANT, epochs_b=VARYING)
+    assert one.unseen_epochs
+    assert one.epoch_safe is not None
+    assert one.epoch_safe_tost is not None
+    assert one.epoch_safe_tost.confidence == one.tost.confidence == 0.9
+    assert [flag.code for flag in one.flags] == ["constant_epochs"]
+    assert "up to 52% of runs" in one.flags[0].message
+    fixed = speedup(times, times, epochs_a=CONSTANT, epochs_b=VARYING, epochs_fixed=True)
+    assert (fixed.unseen_epochs, fixed.epoch_safe, fixed.flags) == (False, None, ())
+
+
+def test_an_unknown_quantum_or_unknown_epochs_are_flagged_and_give_no_safe_interval() -> None:
+    times = np.array([30.0, 31, 30, 31, 30])
+    no_quantum = speedup(times, times, epochs_a=Epochs(np.full(5, 3.0)), epochs_b=VARYING)
+    assert no_quantum.unseen_epochs
+    assert no_quantum.epoch_safe is None
+    assert {flag.code for flag in no_quantum.flags} == {"constant_epochs", "unknown_quantum"}
+    unknown = speedup(times, times, epochs_a=None, epochs_b=VARYING)
+    assert [flag.code for flag in unknown.flags] == ["unknown_epochs"]
+    assert not unknown.unseen_epochs
+    with pytest.raises(ValueError, match="evaluation quantum"):
+        epoch_safe_ratio(times, times, Epochs(np.full(5, 3.0)), VARYING)
+
+
+def test_summaries_give_what_the_runs_give() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.lognormal(5, 0.2, 6), rng.lognormal(5, 0.1, 9)
+    cv_a, cv_b = (float(np.std(x, ddof=1) / x.mean()) for x in (a, b))
+    from_runs = ratio_of_means(a, b)
+    from_summary = ratio_from_summaries(float(a.mean()), cv_a, 6, float(b.mean()), cv_b, 9)
+    for name in ("estimate", "low", "high", "p_value", "df"):
+        assert getattr(from_summary, name) == pytest.approx(getattr(from_runs, name))
+    with pytest.raises(ValueError, match="no runs for side B"):
+        ratio_from_summaries(1.0, 0.1, 5, 1.0, 0.1, 0)
+
+
+def test_one_run_gives_the_ratio_and_nothing_else() -> None:
+    for a, b in (([10.0], [4.0, 6.0]), ([9.0, 11.0], [5.0]), ([10.0], [5.0])):
+        found = ratio_of_means(a, b)
+        assert found.estimate == pytest.approx(2.0)
+        assert (found.low, found.high, found.p_value, found.se_log) == (None,) * 4
+        assert found.flags[0].code == "one_run"
+    assert epoch_safe_ratio([10.0], [5.0], Epochs(np.ones(1)), Epochs(np.ones(1))).low is None
+
+
+def test_no_variance_leaves_a_point_and_no_p() -> None:
+    found = ratio_of_means([0.3] * 3, [0.1] * 4)
+    assert (found.estimate, found.low, found.high) == pytest.approx((3.0,) * 3)
+    assert (found.p_value, found.se_log) == (None, 0.0)
+    assert found.flags[0].code == "zero_variance"
+
+
+def test_very_uneven_sides_are_flagged() -> None:
+    rng = np.random.default_rng(6)
+    codes = [
+        [flag.code for flag in ratio_of_means(rng.uniform(1, 2, 3), rng.uniform(1, 2, n)).flags]
+        for n in (6, 7)
+    ]
+    assert codes == [[], ["unbalanced"]]
+
+
+def test_extreme_times_do_not_overflow() -> None:
+    found = ratio_of_means([1e-3, 1e6], [1e-3, 1e6], confidence=0.999999)
+    assert found.high == math.inf
+    assert found.low == 0.0
+    assert ratio_of_means([1e-160, 2e-160], [3e-160, 4e-160]).df is not None
+
+
+def test_misuse_is_refused() -> None:
+    with pytest.raises(ValueError, match="no runs for side A"):
+        ratio_of_means([], [1.0])
+    with pytest.raises(ValueError, match="no runs for side B"):
+        ratio_of_geometric_means([1.0], [])
+    with pytest.raises(ValueError, match="confidence must lie between"):
+        speedup([1.0, 2.0], [1.0, 2.0], confidence=0.4)
+    with pytest.raises(ValueError, match="5 epochs of side A"):
+        epoch_safe_ratio([1.0, 2.0], [1.0, 2.0], CONSTANT, CONSTANT)
+
+
+def test_a_speedup_of_one_and_a_quarter_saves_a_fifth_of_the_time() -> None:
+    assert time_saved(1.25) == pytest.approx(0.2)
+    assert time_saved(0.5) == pytest.approx(-1.0)
+    with pytest.raises(ValueError, match="positive"):
+        time_saved(0.0)

@@ -1,0 +1,145 @@
+"""Intervals of a coefficient of variation, and what unseen epochs do to them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from ttastats.stats import epoch_safety
+from ttastats.stats.variation import cv_interval, delta_limits, vangel_limits
+
+
+def test_vangel_limits_cover_the_cv_of_normal_and_lognormal_times() -> None:
+    rng = np.random.default_rng(1)
+    for n in (5, 12):
+        covered = 0
+        for _ in range(1000):
+            found = cv_interval(rng.lognormal(5, math.sqrt(math.log1p(0.15**2)), n))
+            assert found.low is not None
+            assert found.high is not None
+            covered += found.low <= 0.15 <= found.high
+        assert 0.93 < covered / 1000 < 0.98
+
+
+def test_a_huge_cv_has_no_upper_limit() -> None:
+    low, high = vangel_limits(2.5, 4)
+    assert high == math.inf
+    assert 0 < low < 2.5
+
+
+def test_delta_limits_follow_from_the_derivative_of_the_cv_in_each_run() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.gamma(9, 10, 14)
+    n, step = x.size, 1e-6
+
+    def log_cv(weights: np.ndarray) -> float:
+        m = np.average(x, weights=weights)
+        return float(np.log(np.sqrt(np.average((x - m) ** 2, weights=weights)) / m))
+
+    influence = []
+    for k in range(n):  # the Gateaux derivative, numerically
+        toward = np.full(n, (1 - step) / n)
+        toward[k] += step
+        influence.append((log_cv(toward) - log_cv(np.full(n, 1 / n))) / step)
+    half = stats.t.ppf(0.975, n - 1) * math.sqrt(np.mean(np.square(influence)) / n)
+    cv = np.std(x, ddof=1) / np.mean(x)
+    expected = (cv * math.exp(-half), cv * math.exp(half))
+    assert delta_limits(x) == pytest.approx(expected, rel=1e-4)
+
+
+def test_from_ten_runs_on_the_interval_is_the_union_of_both_methods() -> None:
+    rng = np.random.default_rng(3)
+    nine, ten = rng.choice([3.0, 4.0], 9), np.array([3.0] * 9 + [4.0])
+    assert (cv_interval(nine).low, cv_interval(nine).high) == vangel_limits(
+        float(np.std(nine, ddof=1) / nine.mean()), 9
+    )
+    plain = vangel_limits(float(np.std(ten, ddof=1) / ten.mean()), 10)
+    delta = delta_limits(ten)
+    union = cv_interval(ten)
+    assert (union.low, union.high) == (min(plain[0], delta[0]), max(plain[1], delta[1]))
+    assert delta[1] > plain[1]
+
+
+def test_the_union_covers_where_a_rare_epoch_fools_the_normal_theory() -> None:
+    rng = np.random.default_rng(4)
+    truth = float(np.sqrt(0.09) / 3.1)  # 3 epochs in nine of ten runs, 4 in one
+    plain = union = 0
+    for _ in range(600):
+        times = np.where(rng.random(30) < 0.1, 4.0, 3.0) * rng.lognormal(0, 0.002, 30)
+        cv = float(np.std(times, ddof=1) / times.mean())
+        low, high = vangel_limits(cv, 30)
+        plain += low <= truth <= high
+        found = cv_interval(times)
+        assert found.low is not None
+        assert found.high is not None
+        union += found.low <= truth <= found.high
+    assert plain / 600 < 0.85 < 0.88 < union / 600
+
+
+def test_constant_epochs_raise_the_upper_limit_to_the_worst_unseen_case() -> None:
+    times, epochs = [30.0, 30.1, 29.9, 30.05, 29.95], [3] * 5
+    plain, safe = cv_interval(times), cv_interval(times, epochs=epochs, eval_quantum=1)
+    assert safe.low == plain.low
+    assert safe.estimate == plain.estimate
+    assert plain.high is not None
+    assert safe.high is not None
+    assert safe.high > 10 * plain.high
+    assert safe.flags[0].code == "constant_epochs"
+    varying = cv_interval(times, epochs=[3, 3, 3, 3, 4], eval_quantum=1)
+    assert varying == plain
+
+
+def test_constant_epochs_without_a_known_quantum_are_said_to_be_so() -> None:
+    found = cv_interval([30.0, 30.1, 29.9], epochs=[3] * 3)
+    assert found.flags[0].code == "unknown_quantum"
+
+
+@pytest.mark.parametrize(("epochs", "quantum"), [(3, 1), (62, 4), (2, 2), (1, 1)])
+@pytest.mark.parametrize("n", [3, 5, 20])
+def test_no_share_of_deviating_runs_allowed_by_the_bound_gives_a_larger_cv(
+    epochs: float, quantum: float, n: int
+) -> None:
+    other = epochs - quantum if epochs > quantum else epochs + quantum
+
+    def minus_cv(share: float) -> float:
+        mean = (1 - share) * epochs + share * other
+        return -math.sqrt(share * (1 - share)) * abs(other - epochs) / mean
+
+    bound = epoch_safety.unseen_share(n)
+    worst = optimize.minimize_scalar(minus_cv, bounds=(0, min(bound, 0.5)), method="bounded")
+    found = epoch_safety.cv_epochs_high(epochs, n, quantum)
+    assert found == pytest.approx(-worst.fun, rel=1e-3)
+
+
+def test_the_unseen_share_is_what_n_runs_would_miss_with_the_tail_probability() -> None:
+    for n in (1, 5, 100):
+        for confidence in (0.9, 0.95):
+            share = epoch_safety.unseen_share(n, confidence)
+            assert (1 - share) ** n == pytest.approx((1 - confidence) / 2)
+    with pytest.raises(ValueError, match="at least 1 run"):
+        epoch_safety.unseen_share(0)
+
+
+def test_ddof_changes_the_estimate_and_not_the_interval() -> None:
+    times = [9.0, 10.0, 12.0, 11.0]
+    ours, paper = cv_interval(times), cv_interval(times, ddof=0)
+    assert ours.estimate is not None
+    assert paper.estimate == pytest.approx(ours.estimate * math.sqrt(3 / 4))
+    assert (ours.low, ours.high) == (paper.low, paper.high)
+
+
+def test_few_runs_have_no_interval_and_equal_times_a_point() -> None:
+    assert cv_interval([1.0, 2.0]).low is None
+    assert cv_interval([1.0, 2.0]).flags[0].code == "few_runs"
+    assert cv_interval([1.0]).estimate is None
+    for n in (4, 12):
+        same = cv_interval([0.1] * n)
+        assert (same.estimate, same.low, same.high) == (0.0, 0.0, 0.0)
+
+
+def test_times_and_epochs_must_belong_together() -> None:
+    with pytest.raises(ValueError, match="3 times but 2 epochs"):
+        cv_interval([1.0, 2.0, 3.0], epochs=[1, 2])

@@ -1,0 +1,23 @@
+"""Statistics of time to accuracy: pure functions of arrays that return frozen results.
+
+Nothing here reads files, prints, or keeps state; randomness comes in as a
+``numpy.random.Generator``. Import the module that answers the question:
+
+``sample``       how long does a run take?
+``variation``    how uncertain is a coefficient of variation?
+``fraction``     how many runs reach the target?
+``speedup``      how much faster is B than A?
+``decompose``    why is B faster, and why do runs vary?
+``permutation``  could the difference be an accident of labelling?
+``ranks``        which side wins a pair of runs?
+``failures``     what do failed runs cost?
+``survival``     when do runs reach the target, failures included?
+``equivalence``  is B as fast as A, within a margin?
+``verdict``      what may be said in one word?
+``scaling``      what do more accelerators buy?
+``multiplicity`` what holds over many benchmarks?
+``power``        how many runs are needed?
+``spread``       do two sides vary equally?
+``sensitivity``  how does the answer depend on the target?
+``profile``      how do many systems compare on many benchmarks?
+"""

@@ -1,0 +1,173 @@
+"""How many runs reach the target, and whether two sides differ in that."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import special
+
+from ttastats.stats.quantiles import beta_quantile, check_confidence, two_sided_z
+from ttastats.stats.results import Difference, Estimate, Flag, Floats, Significance
+
+LARGEST_TABLE = 100_000
+"""Boschloo's test looks at every pair of outcomes; beyond this many use Fisher's."""
+
+
+def _check_counts(successes: int, n: int) -> None:
+    if not 0 <= successes <= n:
+        raise ValueError(f"{successes} of {n} runs cannot have reached the target")
+
+
+def _estimate(successes: int, n: int, low: float, high: float, confidence: float) -> Estimate:
+    # The ends are exact by definition; rounding would leave 0.9999999999999999.
+    low = 0.0 if successes == 0 else low
+    high = 1.0 if successes == n else high
+    return Estimate(successes / n, low, high, confidence, n, n_censored=n - successes)
+
+
+def _no_runs(confidence: float) -> Estimate:
+    flag = Flag("no_runs", "no runs: at least 1 run needed for a fraction reached")
+    return Estimate(None, None, None, confidence, 0, flags=(flag,))
+
+
+def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
+    """Fraction of runs that reached the target with Wilson's score interval (1927)."""
+    _check_counts(successes, n)
+    check_confidence(confidence)
+    if n == 0:
+        return _no_runs(confidence)
+    z2 = two_sided_z(confidence) ** 2
+    p = successes / n
+    centre = p + z2 / (2 * n)
+    half = math.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n**2)))
+    scale = 1 + z2 / n
+    return _estimate(successes, n, (centre - half) / scale, (centre + half) / scale, confidence)
+
+
+def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
+    """Fraction reached with the interval that never covers less than promised (1934)."""
+    return _beta_interval(successes, n, confidence, low_shift=(0, 1), high_shift=(1, 0))
+
+
+def jeffreys(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
+    """Fraction reached with the interval of Jeffreys' prior; 0 and 1 kept as ends.
+
+    Brown, Cai and DasGupta (2001): the lower end is 0 without successes, the upper end 1
+    without failures.
+    """
+    return _beta_interval(successes, n, confidence, low_shift=(0.5, 0.5), high_shift=(0.5, 0.5))
+
+
+def _beta_interval(
+    successes: int,
+    n: int,
+    confidence: float,
+    low_shift: tuple[float, float],
+    high_shift: tuple[float, float],
+) -> Estimate:
+    _check_counts(successes, n)
+    tail = (1 - check_confidence(confidence)) / 2
+    if n == 0:
+        return _no_runs(confidence)
+    failures = n - successes
+    low = high = math.nan  # replaced by the exact end where no beta quantile exists
+    if successes > 0:
+        low = beta_quantile(tail, successes + low_shift[0], failures + low_shift[1])
+    if failures > 0:
+        high = beta_quantile(1 - tail, successes + high_shift[0], failures + high_shift[1])
+    return _estimate(successes, n, low, high, confidence)
+
+
+def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
+    """Guarantee: ``low`` is the one-sided Clopper-Pearson bound of the fraction reached.
+
+    "Fails at most x of the time" with x = 1 - low: 0.45 for 5 of 5, 0.26 for 10 of 10.
+    """
+    two_sided = clopper_pearson(successes, n, confidence=1 - 2 * (1 - confidence))
+    high = None if n == 0 else 1.0
+    return Estimate(
+        two_sided.estimate,
+        two_sided.low,
+        high,
+        confidence,
+        n,
+        n - successes,
+        two_sided.flags,
+    )
+
+
+def newcombe(
+    successes_a: int, n_a: int, successes_b: int, n_b: int, *, confidence: float = 0.95
+) -> Difference:
+    """Fraction reached of A minus that of B with Newcombe's hybrid score interval (1998)."""
+    _check_sides(successes_a, n_a, successes_b, n_b)
+    a = wilson(successes_a, n_a, confidence=confidence)
+    b = wilson(successes_b, n_b, confidence=confidence)
+    (p_a, low_a, high_a), (p_b, low_b, high_b) = _known(a), _known(b)
+    difference = p_a - p_b
+    return Difference(
+        estimate=difference,
+        low=difference - math.hypot(p_a - low_a, high_b - p_b),
+        high=difference + math.hypot(high_a - p_a, p_b - low_b),
+        confidence=confidence,
+        n_a=n_a,
+        n_b=n_b,
+    )
+
+
+def _known(fraction: Estimate) -> tuple[float, float, float]:
+    if fraction.estimate is None or fraction.low is None or fraction.high is None:
+        raise ValueError("no runs")
+    return fraction.estimate, fraction.low, fraction.high
+
+
+def _check_sides(successes_a: int, n_a: int, successes_b: int, n_b: int) -> None:
+    for name, successes, n in (("A", successes_a, n_a), ("B", successes_b, n_b)):
+        if n == 0:
+            raise ValueError(f"no runs for side {name}")
+        _check_counts(successes, n)
+
+
+def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> Significance:
+    """Fisher's exact test of equal fractions reached, two-sided: exact, conservative.
+
+    Two-sided in R's sense: all tables no more likely than the one observed, with its
+    relative tolerance of 1e-7 for ties. The statistic is the difference of the fractions.
+    """
+    _check_sides(successes_a, n_a, successes_b, n_b)
+    total = successes_a + successes_b
+    fewest = max(0, total - n_b)
+    possible = np.arange(fewest, min(n_a, total) + 1, dtype=np.float64)
+    log_p = _log_choose(n_a, possible) + _log_choose(n_b, total - possible)
+    weights = np.exp(log_p - log_p.max())
+    extreme = log_p <= log_p[successes_a - fewest] + 1e-7
+    p_value = float(weights[extreme].sum() / weights.sum())
+    difference = successes_a / n_a - successes_b / n_b
+    return Significance(difference, min(1.0, p_value), n_a, n_b, exact=True)
+
+
+def _log_choose(n: int, k: Floats) -> Floats:
+    logs: Floats = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return logs
+
+
+def boschloo(successes_a: int, n_a: int, successes_b: int, n_b: int) -> Significance:
+    """Boschloo's exact test of equal fractions reached: stronger than Fisher's (1970).
+
+    p is 1 when all runs of both sides had the same outcome. No p,
+    and a flag, for samples so large that enumerating all outcomes would not end.
+    """
+    _check_sides(successes_a, n_a, successes_b, n_b)
+    difference = successes_a / n_a - successes_b / n_b
+    if successes_a + successes_b in (0, n_a + n_b):
+        return Significance(difference, 1.0, n_a, n_b, exact=True)
+    if n_a * n_b > LARGEST_TABLE:
+        flag = Flag("too_many_tables", f"{n_a} x {n_b} outcomes are too many: use Fisher's test")
+        return Significance(difference, None, n_a, n_b, flags=(flag,))
+    from scipy import stats  # slow to import, and only this test needs it
+
+    # The groups are the columns; transposed, SciPy answers for other group sizes.
+    table = [[successes_a, successes_b], [n_a - successes_a, n_b - successes_b]]
+    p_value = float(stats.boschloo_exact(table).pvalue)
+    return Significance(difference, min(1.0, p_value), n_a, n_b, exact=True)

@@ -1,0 +1,112 @@
+"""What interval and p a ratio has whose log is a sum of independent terms.
+
+One piece of arithmetic serves speedups, expected times, decompositions, scaling slopes and
+means over benchmarks: a log estimate, and for every independent term its variance and
+degrees of freedom (Welch 1947; Satterthwaite 1946).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ttastats.stats.quantiles import t_tail, two_sided_t
+from ttastats.stats.results import Flag, Ratio
+
+
+@dataclass(frozen=True, slots=True)
+class LogTerm:
+    """A positive estimate, and the variance and degrees of freedom of its log."""
+
+    estimate: float
+    variance: float | None
+    df: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogScale:
+    """A log estimate and the half-width of its interval; None where there is no variance."""
+
+    value: float
+    half_width: float | None
+    se: float | None
+    df: float | None
+    p_value: float | None
+
+
+def safe_exp(exponent: float) -> float:
+    """Exponential without OverflowError: infinite is infinite."""
+    return math.exp(exponent) if exponent < 709.0 else math.inf
+
+
+def satterthwaite(variances: Sequence[float], dfs: Sequence[float]) -> float:
+    """Degrees of freedom of a sum of independent variances; infinite when all are zero."""
+    total = sum(variances)
+    if total == 0.0:
+        return math.inf
+    # Shares first: squares of small variances would underflow.
+    inverse = sum((v / total) ** 2 / df for v, df in zip(variances, dfs, strict=True) if v > 0)
+    return math.inf if inverse == 0.0 else 1.0 / inverse
+
+
+def combine(value: float, terms: Sequence[LogTerm], confidence: float) -> LogScale:
+    """Interval and two-sided p of a log estimate from the variances of its terms.
+
+    Without a variance for every term there is neither. With zero variance the interval is
+    the point, and p is 1 for a log ratio of exactly 0 and undefined otherwise.
+    """
+    variances = [term.variance for term in terms if term.variance is not None]
+    if len(variances) < len(terms):
+        return LogScale(value, None, None, None, None)
+    se = math.sqrt(sum(variances))
+    if se == 0.0:
+        return LogScale(value, 0.0, 0.0, None, 1.0 if value == 0.0 else None)
+    df = satterthwaite(variances, [term.df for term in terms])
+    half_width = two_sided_t(df, confidence) * se
+    p_value = min(1.0, 2 * t_tail(df, abs(value) / se))
+    return LogScale(value, half_width, se, df, p_value)
+
+
+def around(estimate: float, scale: LogScale) -> tuple[float, float] | tuple[None, None]:
+    """Interval around a positive estimate, whose log has the given half-width."""
+    if scale.half_width is None:
+        return None, None
+    factor = safe_exp(scale.half_width)
+    return estimate / factor, estimate * factor
+
+
+def ratio_of(a: LogTerm, b: LogTerm, confidence: float, n_a: int, n_b: int) -> Ratio:
+    """Ratio of two independent positive estimates, its interval made on the log scale."""
+    scale = combine(math.log(a.estimate) - math.log(b.estimate), (a, b), confidence)
+    estimate = a.estimate / b.estimate
+    low, high = around(estimate, scale)
+    return Ratio(
+        estimate=estimate,
+        low=low,
+        high=high,
+        confidence=confidence,
+        p_value=scale.p_value,
+        se_log=scale.se,
+        df=scale.df,
+        n_a=n_a,
+        n_b=n_b,
+        flags=variance_flags(n_a, n_b, scale.se),
+    )
+
+
+def variance_flags(n_a: int, n_b: int, se: float | None) -> tuple[Flag, ...]:
+    """Flag what prevents or weakens an interval: one run, no variance, imbalance."""
+    if n_a == 1 and n_b == 1:
+        return (Flag("one_run", "n=1 on both sides: no inference possible, 2 runs needed each"),)
+    for name, n in (("A", n_a), ("B", n_b)):
+        if n == 1:
+            return (Flag("one_run", f"n_{name}=1: no variance, no CI; 2 runs needed"),)
+    flags: tuple[Flag, ...] = ()
+    if se == 0.0:
+        message = "zero variance on both sides: t-based p undefined, use the permutation p"
+        flags += (Flag("zero_variance", message),)
+    if not 0.5 <= n_a / n_b <= 2.0:
+        message = f"unbalanced: {n_a} against {n_b} runs; intervals hold less well"
+        flags += (Flag("unbalanced", message),)
+    return flags

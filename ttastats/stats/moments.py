@@ -1,0 +1,88 @@
+"""What mean, spread and relative spread a sample has, rounding noise kept out.
+
+Five times 0.1 does not sum to exactly 0.5, so the variance of equal numbers comes out as
+1e-34 instead of 0 and a t statistic as 1e16 instead of undefined; so does that of quotients
+which are equal on paper. Equal values are therefore recognised before any arithmetic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ttastats.stats.results import Floats
+
+
+def as_sample(values: ArrayLike, what: str = "times") -> Floats:
+    """Return the values as a one-dimensional float array.
+
+    Raises ValueError when a value is missing, not finite or not positive: logs are taken
+    of every sample here, and dropping such runs is a decision that
+    :func:`ttastats.stats.sample.clean_times` makes in the open.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 1:
+        raise ValueError(f"{what} must be one-dimensional, not of shape {sample.shape}")
+    if not bool(np.all(np.isfinite(sample) & (sample > 0))):
+        raise ValueError(f"{what} must be finite and positive; see clean_times")
+    return sample
+
+
+def as_side(values: ArrayLike, name: str, what: str = "times") -> Floats:
+    """As :func:`as_sample`, for one side of a comparison; ValueError when it is empty."""
+    sample = as_sample(values, what)
+    if sample.size == 0:
+        raise ValueError(f"no runs for side {name}")
+    return sample
+
+
+def as_pair(
+    times: ArrayLike, epochs: ArrayLike, name: str = "", what: str = "epochs"
+) -> tuple[Floats, Floats]:
+    """Pair times and epochs of the same runs; ValueError when their lengths differ."""
+    side = f" of side {name}" if name else ""
+    sample, progress = as_sample(times), as_sample(epochs, what)
+    if sample.size != progress.size:
+        raise ValueError(f"{sample.size} times but {progress.size} {what}{side}")
+    return sample, progress
+
+
+ROUNDING = 1e-14
+"""Relative differences this small come from arithmetic: no clock resolves them."""
+
+
+def is_constant(values: Floats) -> bool:
+    """Whether all values are the same but for rounding (true of one value, false of none)."""
+    if values.size == 0:
+        return False
+    low, high = float(values.min()), float(values.max())
+    return high - low <= ROUNDING * max(abs(low), abs(high))
+
+
+def mean(values: Floats) -> float:
+    """Arithmetic mean; exactly the common value when all are equal."""
+    return float(values[0]) if is_constant(values) else float(np.mean(values))
+
+
+def geometric_mean(values: Floats) -> float:
+    """Geometric mean of positive values; exactly the common value when all are equal."""
+    return float(values[0]) if is_constant(values) else float(np.exp(np.mean(np.log(values))))
+
+
+def standard_deviation(values: Floats, ddof: int = 1) -> float | None:
+    """Spread around the mean; exactly 0 when all are equal, None with too few values."""
+    if values.size <= ddof:
+        return None
+    return 0.0 if is_constant(values) else float(np.std(values, ddof=ddof))
+
+
+def log_standard_deviation(values: Floats) -> float | None:
+    """Standard deviation (ddof=1) of the logs of positive values, 0 when those are equal."""
+    # Values near 1 have logs near 0, of which rounding is no longer a small part.
+    return 0.0 if values.size > 1 and is_constant(values) else standard_deviation(np.log(values))
+
+
+def coefficient_of_variation(values: Floats, ddof: int = 1) -> float | None:
+    """Relative spread, standard deviation over mean; None with too few values."""
+    spread = standard_deviation(values, ddof)
+    return None if spread is None else spread / mean(values)

@@ -1,0 +1,115 @@
+"""What holds over many benchmarks: adjusted p values and a mean speedup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttastats.stats.logratio import LogTerm, around, combine, safe_exp
+from ttastats.stats.quantiles import check_confidence
+from ttastats.stats.results import Flag, Floats, Ratio
+
+PValues = Sequence[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSpeedup:
+    """Geometric mean of the speedups of ``n`` benchmarks, each weighing the same."""
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    p_value: float | None
+    se_log: float | None
+    df: float | None
+    n: int
+    flags: tuple[Flag, ...]
+
+
+def holm(p_values: PValues) -> tuple[float | None, ...]:
+    """Adjust p values so that all claims below alpha hold together (Holm 1979).
+
+    Unknown p values stay unknown and do not count as tests.
+    """
+    return _adjust(p_values, _holm)
+
+
+def benjamini_hochberg(p_values: PValues) -> tuple[float | None, ...]:
+    """Adjust p values to the false discovery rate (Benjamini and Hochberg 1995)."""
+    return _adjust(p_values, _benjamini_hochberg)
+
+
+def _adjust(p_values: PValues, method: Callable[[Floats], Floats]) -> tuple[float | None, ...]:
+    known = [p for p in p_values if p is not None]
+    if not all(0.0 <= p <= 1.0 for p in known):
+        raise ValueError(f"p values lie between 0 and 1: {known}")
+    order = np.argsort(known, kind="stable")
+    adjusted = np.empty(len(known))
+    adjusted[order] = method(np.asarray(known, dtype=np.float64)[order])
+    values = iter(np.minimum(adjusted, 1.0).tolist())
+    return tuple(None if p is None else next(values) for p in p_values)
+
+
+def _holm(ascending: Floats) -> Floats:
+    m = ascending.size
+    steps: Floats = np.maximum.accumulate(ascending * (m - np.arange(m)))
+    return steps
+
+
+def _benjamini_hochberg(ascending: Floats) -> Floats:
+    m = ascending.size
+    steps: Floats = np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
+    return steps
+
+
+def geometric_mean_speedup(
+    ratios: Sequence[Ratio], *, unmatched: int = 0, confidence: float = 0.95
+) -> MeanSpeedup:
+    """Geometric mean of speedups over a matched set of benchmarks, with Satterthwaite df.
+
+    SE = sqrt(sum SE_k^2) / K: for these benchmarks, not for others one might have chosen.
+    A benchmark without an interval leaves none for the mean, one without a finite speedup
+    leaves no mean. ``unmatched`` counts benchmarks only one side has, which are left out.
+    """
+    check_confidence(confidence)
+    flags = _matching_flags(unmatched)
+    speedups = [ratio.estimate for ratio in ratios]
+    known = [s for s in speedups if s is not None and 0 < s < math.inf]
+    if not known or len(known) < len(ratios):
+        missing = len(ratios) - len(known)
+        message = f"{missing} of {len(ratios)} benchmarks have no speedup: no geometric mean"
+        flags += (Flag("no_runs" if not ratios else "no_success", message),)
+        return MeanSpeedup(None, None, None, confidence, None, None, None, len(ratios), flags)
+    terms = [_term(ratio, len(ratios)) for ratio in ratios]
+    scale = combine(float(np.mean(np.log(known))), terms, confidence)
+    estimate = safe_exp(scale.value)
+    low, high = around(estimate, scale)
+    if scale.se is None:
+        flags += (Flag("few_runs", "a benchmark has no interval: 2 runs needed per side"),)
+    return MeanSpeedup(
+        estimate=estimate,
+        low=low,
+        high=high,
+        confidence=confidence,
+        p_value=scale.p_value,
+        se_log=scale.se,
+        df=scale.df,
+        n=len(ratios),
+        flags=flags,
+    )
+
+
+def _term(ratio: Ratio, count: int) -> LogTerm:
+    variance = None if ratio.se_log is None else (ratio.se_log / count) ** 2
+    return LogTerm(1.0, variance, math.inf if ratio.df is None else ratio.df)
+
+
+def _matching_flags(unmatched: int) -> tuple[Flag, ...]:
+    if not unmatched:
+        return ()
+    message = f"{unmatched} benchmarks lack a side: geometric mean over the matched ones only"
+    return (Flag("unmatched_benchmarks", message),)

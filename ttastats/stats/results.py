@@ -1,0 +1,124 @@
+"""What a statistic hands back.
+
+Unknown is ``None`` and never NaN; infinite is ``math.inf``. Seconds and fractions,
+never minutes or percent. Flags travel with the result; only the caller shows them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+FlagCode = Literal[
+    "no_runs",
+    "one_run",
+    "few_runs",
+    "zero_variance",
+    "unbalanced",
+    "missing_time",
+    "invalid_time",
+    "failed_without_time",
+    "too_many_failures",
+    "constant_epochs",
+    "unknown_epochs",
+    "unstable_epoch_time",
+    "suspect_epochs",
+    "unknown_quantum",
+    "no_success",
+    "survivors_only",
+    "median_not_reached",
+    "beyond_observation",
+    "separated",
+    "exact_test_too_coarse",
+    "sampled_permutations",
+    "borderline",
+    "too_many_tables",
+    "too_many_restarts",
+    "out_of_reach",
+    "unmatched_benchmarks",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A warning beside a result: a code for programs, advice for people."""
+
+    code: FlagCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One quantity of one sample with its interval.
+
+    ``low`` and ``high`` are None where no interval can be given; ``n`` counts the
+    runs behind it, ``n_censored`` those of them that did not reach the target.
+    """
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    n: int
+    n_censored: int = 0
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A over B with an interval made on the log scale; above 1 means A is the larger.
+
+    Of two times to accuracy it is the speedup: above 1 means B is faster. ``p_value``
+    is the two-sided p of "the ratio is 1", dual to the interval. ``se_log`` and ``df``
+    are the standard error and Satterthwaite degrees of freedom of the log ratio.
+    """
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    p_value: float | None
+    se_log: float | None
+    df: float | None
+    n_a: int
+    n_b: int
+    n_censored_a: int = 0
+    n_censored_b: int = 0
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A minus B with its interval."""
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    n_a: int
+    n_b: int
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """A test: its statistic (A against B) and two-sided p.
+
+    ``exact`` says that the p comes from a complete enumeration; ``draws`` counts the
+    random splits otherwise (0 for exact and for closed forms).
+    """
+
+    statistic: float | None
+    p_value: float | None
+    n_a: int
+    n_b: int
+    df: float | None = None
+    exact: bool = False
+    draws: int = 0
+    flags: tuple[Flag, ...] = ()

@@ -1,0 +1,220 @@
+"""How long a run takes: what the times of one sample say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ttastats.stats.logratio import safe_exp
+from ttastats.stats.moments import (
+    as_sample,
+    coefficient_of_variation,
+    geometric_mean,
+    mean,
+    standard_deviation,
+)
+from ttastats.stats.quantiles import check_confidence, two_sided_t
+from ttastats.stats.results import Bools, Estimate, Flag, Floats
+
+RUNS_FOR_INTERVAL = 3
+"""With two runs a t interval spans a factor of thousands in the CV: none is shown."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CleanTimes:
+    """The usable runs of a column of times, and what became of the others.
+
+    ``times`` and ``reached`` belong together; ``n_failed_without_time`` runs failed and
+    have no usable time: they count for the fraction reached, and forbid expected times and
+    survival curves.
+    """
+
+    times: Floats
+    reached: Bools
+    n_rows: int
+    n_used: int
+    n_missing: int
+    n_invalid: int
+    n_failed_without_time: int
+    flags: tuple[Flag, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSummary:
+    """The times of the runs that reached the target, in seconds; ``cv`` is a fraction."""
+
+    n: int
+    mean: Estimate
+    geometric_mean: Estimate
+    median: float | None
+    standard_deviation: float | None
+    cv: float | None
+    ddof: int
+    smallest: float | None
+    largest: float | None
+    flags: tuple[Flag, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OlympicMean:
+    """MLPerf's official score: the mean without the ``drop`` fastest and slowest runs."""
+
+    estimate: float | None
+    n: int
+    n_failed: int
+    drop: int
+    flags: tuple[Flag, ...]
+
+
+def clean_times(
+    times: ArrayLike | Sequence[float | None], reached: ArrayLike | None = None
+) -> CleanTimes:
+    """Set runs without a usable time apart and count them; nothing is dropped silently.
+
+    ``times``: seconds, shape (n,), None or NaN where missing. ``reached``: booleans of the
+    same shape, by default all true. Times that are zero, negative or infinite are invalid.
+    """
+    column = np.asarray(times, dtype=np.float64).reshape(-1)
+    success = np.ones(column.size, dtype=np.bool_)
+    if reached is not None:
+        success = np.asarray(reached, dtype=np.bool_).reshape(-1)
+    if success.size != column.size:
+        raise ValueError(f"{column.size} times but {success.size} values of reached")
+    missing = np.isnan(column)
+    usable = np.isfinite(column) & (column > 0)
+    lost = int(np.sum(~usable & ~success))
+    counts = {
+        "missing_time": int(np.sum(missing)),
+        "non_positive": int(np.sum(column <= 0)),
+        "infinite": int(np.sum(column == math.inf)),
+    }
+    return CleanTimes(
+        times=column[usable],
+        reached=success[usable],
+        n_rows=column.size,
+        n_used=int(np.sum(usable)),
+        n_missing=counts["missing_time"],
+        n_invalid=counts["non_positive"] + counts["infinite"],
+        n_failed_without_time=lost,
+        flags=_cleaning_flags(counts["missing_time"], counts["non_positive"], counts["infinite"])
+        + _lost_flags(lost),
+    )
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _cleaning_flags(missing: int, non_positive: int, infinite: int) -> tuple[Flag, ...]:
+    table = (
+        (missing, Flag("missing_time", f"{_runs(missing)} without a time")),
+        (non_positive, Flag("invalid_time", f"{_runs(non_positive)} with non-positive time")),
+        (infinite, Flag("invalid_time", f"{_runs(infinite)} with infinite time")),
+    )
+    return tuple(flag for count, flag in table if count)
+
+
+def _lost_flags(lost: int) -> tuple[Flag, ...]:
+    if not lost:
+        return ()
+    message = f"{_runs(lost)} failed at an unknown time: no expected time, no survival curve"
+    return (Flag("failed_without_time", message),)
+
+
+def summarise(times: ArrayLike, *, confidence: float = 0.95, ddof: int = 1) -> SampleSummary:
+    """Mean, geometric mean, median, standard deviation and CV of times in seconds.
+
+    ``ddof`` 1 divides by n-1, ``ddof`` 0 (the MLPerf analysis of Coleman et al. 2019)
+    by n; it changes the standard deviation and the CV and never the intervals. An empty
+    sample gives None throughout and a flag. ValueError for times that are not positive.
+    """
+    check_confidence(confidence)
+    sample = as_sample(times)
+    if sample.size == 0:
+        nothing = Estimate(None, None, None, confidence, 0)
+        flag = Flag("no_runs", "no run with a time: at least 1 run needed")
+        return SampleSummary(0, nothing, nothing, None, None, None, ddof, None, None, (flag,))
+    return SampleSummary(
+        n=sample.size,
+        mean=mean_interval(sample, confidence=confidence),
+        geometric_mean=geometric_mean_interval(sample, confidence=confidence),
+        median=float(np.median(sample)),
+        standard_deviation=standard_deviation(sample, ddof if sample.size > 1 else 1),
+        cv=coefficient_of_variation(sample, ddof if sample.size > 1 else 1),
+        ddof=ddof,
+        smallest=float(sample.min()),
+        largest=float(sample.max()),
+        flags=size_flags(sample.size),
+    )
+
+
+def size_flags(n: int, needed: int = RUNS_FOR_INTERVAL) -> tuple[Flag, ...]:
+    """Advice when a sample is too small for an interval."""
+    if n == 0:
+        return (Flag("no_runs", f"no runs: {needed} runs needed for an interval"),)
+    if n == 1:
+        message = f"no variance with one run: {needed} runs needed for an interval"
+        return (Flag("one_run", message),)
+    if n < needed:
+        return (Flag("few_runs", f"{needed} runs needed for an interval, have {n}"),)
+    return ()
+
+
+def mean_interval(times: ArrayLike, *, confidence: float = 0.95) -> Estimate:
+    """Arithmetic mean in seconds with Student's t interval; no interval below 3 runs.
+
+    Its lower end may be negative when the runs vary wildly: the interval is for the mean of
+    a roughly normal sample.
+    """
+    return _t_interval(as_sample(times), confidence)
+
+
+def geometric_mean_interval(times: ArrayLike, *, confidence: float = 0.95) -> Estimate:
+    """Geometric mean in seconds with the t interval of the mean log, taken back by exp."""
+    sample = as_sample(times)
+    logs = _t_interval(np.log(sample), confidence)
+    if logs.estimate is None:
+        return logs
+    centre = geometric_mean(sample)
+    if logs.high is None:
+        return replace(logs, estimate=centre)
+    factor = safe_exp(logs.high - logs.estimate)
+    return replace(logs, estimate=centre, low=centre / factor, high=centre * factor)
+
+
+def _t_interval(values: Floats, confidence: float) -> Estimate:
+    check_confidence(confidence)
+    flags = size_flags(values.size)
+    if values.size == 0:
+        return Estimate(None, None, None, confidence, 0, flags=flags)
+    centre, spread = mean(values), standard_deviation(values)
+    if spread is None or flags:
+        return Estimate(centre, None, None, confidence, values.size, flags=flags)
+    half = two_sided_t(values.size - 1, confidence) * spread / math.sqrt(values.size)
+    return Estimate(centre, centre - half, centre + half, confidence, values.size)
+
+
+def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> OlympicMean:
+    """Official MLPerf score from the times of successful runs, in their unit.
+
+    The ``drop`` fastest and ``drop`` slowest of all runs are left out (4 for unet3d, 1
+    elsewhere); failed runs count as the slowest, and more failures than ``drop`` mean no
+    score. A score, not a statistic: trimming hides the rare slow run.
+    """
+    sample = np.sort(as_sample(times))
+    total = sample.size + n_failed
+    flags: tuple[Flag, ...] = ()
+    if n_failed > drop:
+        message = f"{n_failed} runs failed, at most {drop} allowed for a score"
+        flags += (Flag("too_many_failures", message),)
+    if total <= 2 * drop:
+        message = f"{2 * drop + 1} runs needed for an olympic mean, have {total}"
+        flags += (Flag("few_runs", message),)
+    if flags:
+        return OlympicMean(None, total, n_failed, drop, flags)
+    kept = sample[drop : total - drop]
+    return OlympicMean(mean(kept), total, n_failed, drop, ())

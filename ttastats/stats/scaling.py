@@ -1,0 +1,125 @@
+"""What more accelerators buy: speedup, efficiency, and where efficiency is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ttastats.stats.decompose import decompose_speedup
+from ttastats.stats.logratio import LogTerm, combine
+from ttastats.stats.moments import as_side
+from ttastats.stats.quantiles import check_confidence
+from ttastats.stats.results import Estimate, Flag, Floats, Ratio
+from ttastats.stats.speedup import mean_term, ratio_of_means
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScalePoint:
+    """Runs on one number of accelerators: seconds and epochs to target, shape (n,)."""
+
+    accelerators: int
+    times: Floats
+    epochs: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """One scale against the base; efficiencies are fractions, 1 for a perfect scaling.
+
+    In geometric means ``efficiency_geomean`` = ``throughput_efficiency`` x
+    ``statistical_efficiency`` exactly; ``efficiency`` is that of the ratio of means.
+    """
+
+    accelerators: int
+    base_accelerators: int
+    speedup: Ratio
+    efficiency: Ratio
+    efficiency_geomean: Ratio
+    throughput_speedup: Ratio
+    throughput_efficiency: Ratio
+    statistical_efficiency: Ratio
+    flags: tuple[Flag, ...]
+
+
+def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) -> Scaling:
+    """Compare one scale with the base, S(N) = mean T(N0) / mean T(N), efficiency S N0/N.
+
+    Statistical efficiency is epochs(N0) / epochs(N): what larger batches cost. ValueError
+    for an empty side or a number of accelerators that is not positive.
+    """
+    fair = _fair_share(base.accelerators, point.accelerators)
+    speedup = ratio_of_means(base.times, point.times, confidence=confidence)
+    parts = decompose_speedup(
+        base.times, base.epochs, point.times, point.epochs, confidence=confidence
+    )
+    return Scaling(
+        accelerators=point.accelerators,
+        base_accelerators=base.accelerators,
+        speedup=speedup,
+        efficiency=_scaled(speedup, fair),
+        efficiency_geomean=_scaled(parts.total, fair),
+        throughput_speedup=parts.throughput,
+        throughput_efficiency=_scaled(parts.throughput, fair),
+        statistical_efficiency=parts.epochs,
+        flags=parts.flags,
+    )
+
+
+def _fair_share(base: int, scale: int) -> float:
+    if base < 1 or scale < 1:
+        raise ValueError(f"numbers of accelerators are positive: {base}, {scale}")
+    return base / scale
+
+
+def _scaled(ratio: Ratio, factor: float) -> Ratio:
+    """Multiply a ratio by a known number; its p, of "the ratio is 1", no longer applies."""
+
+    def times(value: float | None) -> float | None:
+        return None if value is None else value * factor
+
+    return replace(
+        ratio,
+        estimate=times(ratio.estimate),
+        low=times(ratio.low),
+        high=times(ratio.high),
+        p_value=None,
+    )
+
+
+def loglog_slope(
+    accelerators: Sequence[int], times: Sequence[ArrayLike], *, confidence: float = 0.95
+) -> Estimate:
+    """Slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
+
+    Least squares through the log mean times, one array of seconds per number of
+    accelerators; the interval carries the variances of those means (delta method,
+    Satterthwaite df) and no lack of fit. None with fewer than two different scales.
+    """
+    check_confidence(confidence)
+    if len(accelerators) != len(times):
+        raise ValueError(f"{len(accelerators)} scales but {len(times)} samples")
+    if any(n < 1 for n in accelerators):
+        raise ValueError(f"numbers of accelerators are positive: {list(accelerators)}")
+    samples = [as_side(sample, str(n)) for n, sample in zip(accelerators, times, strict=True)]
+    runs = sum(sample.size for sample in samples)
+    if len(set(accelerators)) < 2:
+        flag = Flag("few_runs", "2 numbers of accelerators needed for a slope")
+        return Estimate(None, None, None, confidence, runs, flags=(flag,))
+    x = np.log(np.asarray(accelerators, dtype=np.float64))
+    weights = -(x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    terms = [mean_term(sample) for sample in samples]
+    slope = float(np.dot(weights, np.log([term.estimate for term in terms])))
+    weighted = [_weighted(term, w) for term, w in zip(terms, weights.tolist(), strict=True)]
+    half = combine(slope, weighted, confidence).half_width
+    if half is None:
+        flag = Flag("one_run", "2 runs needed at every scale for an interval")
+        return Estimate(slope, None, None, confidence, runs, flags=(flag,))
+    return Estimate(slope, slope - half, slope + half, confidence, runs)
+
+
+def _weighted(term: LogTerm, weight: float) -> LogTerm:
+    variance = None if term.variance is None else weight**2 * term.variance
+    return replace(term, variance=variance)

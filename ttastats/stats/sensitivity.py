@@ -1,0 +1,204 @@
+"""How the answer depends on the quality target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ttastats.stats.failures import ert_speedup, expected_time
+from ttastats.stats.fraction import wilson
+from ttastats.stats.results import Bools, Estimate, Floats
+from ttastats.stats.speedup import Speedup
+from ttastats.stats.verdict import Verdict, decide, decide_by_fraction
+
+RELATIVE_TOLERANCE = 1e-6
+"""Logs print float32: 21.799999 has met a target of 21.8."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """One run: ``values`` of the metric, NaN where not a number, known at ``seconds``.
+
+    Ascending in time, one entry at least. ``run_seconds`` is how long the run was observed,
+    by default until its last evaluation.
+    """
+
+    seconds: Floats
+    values: Floats
+    run_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPoint:
+    """One target: first crossing of every run, fraction reached, expected seconds.
+
+    ``first_seconds`` is None for a run that did not reach it; ``expected_seconds`` is
+    infinite when none did.
+    """
+
+    target: float
+    first_seconds: tuple[float | None, ...]
+    fraction: Estimate
+    expected_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TargetComparison:
+    """Speedup of B over A at one target, in expected time, with its pointwise verdict."""
+
+    target: float
+    reached_a: int
+    reached_b: int
+    speedup: Speedup
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRange:
+    """Targets around one of them over which the verdict stays the same, ends included."""
+
+    word: str
+    lowest: float
+    highest: float
+
+
+def reaches(values: ArrayLike, target: float, *, higher_is_better: bool = True) -> Bools:
+    """Which values meet the target, equality and float32 rounding included; NaN does not."""
+    metric = np.asarray(values, dtype=np.float64)
+    slack = RELATIVE_TOLERANCE * abs(target)
+    met: Bools = metric >= target - slack if higher_is_better else metric <= target + slack
+    return met
+
+
+def first_crossing(curve: Curve, target: float, *, higher_is_better: bool = True) -> float | None:
+    """Seconds of the first evaluation that meets the target, no interpolation."""
+    met = np.flatnonzero(reaches(curve.values, target, higher_is_better=higher_is_better))
+    return float(curve.seconds[met[0]]) if met.size else None
+
+
+def target_sensitivity(
+    curves: Sequence[Curve],
+    targets: Sequence[float],
+    *,
+    higher_is_better: bool = True,
+    confidence: float = 0.95,
+) -> tuple[TargetPoint, ...]:
+    """Fraction reached and expected time of one side at each target.
+
+    A run that misses the target counts with all the time it was observed. ValueError for no
+    curves, or a curve without evaluations.
+    """
+    points = []
+    for target in targets:
+        times, reached = _outcomes(curves, target, higher_is_better)
+        expected = expected_time(times, reached, confidence=confidence).estimate
+        if expected is None:
+            raise ValueError("no curves")
+        first = [t if hit else None for t, hit in zip(times.tolist(), reached, strict=True)]
+        points.append(
+            TargetPoint(
+                target=target,
+                first_seconds=tuple(first),
+                fraction=wilson(int(reached.sum()), reached.size, confidence=confidence),
+                expected_seconds=expected,
+            )
+        )
+    return tuple(points)
+
+
+def _outcomes(
+    curves: Sequence[Curve], target: float, higher_is_better: bool
+) -> tuple[Floats, Bools]:
+    """Seconds to the target or to the end of the run, and whether it was reached."""
+    if any(curve.seconds.size == 0 for curve in curves):
+        raise ValueError("a curve needs at least one evaluation")
+    first = [first_crossing(c, target, higher_is_better=higher_is_better) for c in curves]
+    last = [float(c.seconds[-1]) if c.run_seconds is None else c.run_seconds for c in curves]
+    times = [b if a is None else a for a, b in zip(first, last, strict=True)]
+    return np.asarray(times, dtype=np.float64), np.asarray([a is not None for a in first])
+
+
+def compare_targets(
+    curves_a: Sequence[Curve],
+    curves_b: Sequence[Curve],
+    targets: Sequence[float],
+    *,
+    higher_is_better: bool = True,
+    margin: float = 0.01,
+    confidence: float = 0.95,
+) -> tuple[TargetComparison, ...]:
+    """Speedup of B over A in expected time, with a verdict, at each target.
+
+    The intervals are pointwise: each target taken alone holds ``confidence``.
+    """
+    comparisons = []
+    for target in targets:
+        times_a, reached_a = _outcomes(curves_a, target, higher_is_better)
+        times_b, reached_b = _outcomes(curves_b, target, higher_is_better)
+        speedup = ert_speedup(times_a, reached_a, times_b, reached_b, confidence=confidence)
+        counts = (int(reached_a.sum()), reached_a.size, int(reached_b.sum()), reached_b.size)
+        timed = reached_a.any() and reached_b.any()
+        verdict = (
+            decide(speedup, margin=margin)
+            if timed
+            else decide_by_fraction(*counts, alpha=1 - confidence, margin=margin)
+        )
+        comparisons.append(TargetComparison(target, counts[0], counts[2], speedup, verdict))
+    return tuple(comparisons)
+
+
+def stable_range(comparisons: Sequence[TargetComparison], target: float) -> TargetRange:
+    """Range of compared targets around ``target`` over which its verdict holds.
+
+    ValueError when ``target`` is not among those compared.
+    """
+    ordered = sorted(comparisons, key=lambda comparison: comparison.target)
+    places = [k for k, comparison in enumerate(ordered) if comparison.target == target]
+    if not places:
+        raise ValueError(f"target {target} was not compared")
+    word = ordered[places[0]].verdict.word
+    low = high = places[0]
+    while low > 0 and ordered[low - 1].verdict.word == word:
+        low -= 1
+    while high + 1 < len(ordered) and ordered[high + 1].verdict.word == word:
+        high += 1
+    return TargetRange(word, ordered[low].target, ordered[high].target)
+
+
+def hardest_common_target(
+    curves: Sequence[Curve], *, higher_is_better: bool = True
+) -> float | None:
+    """Best value that every run reached; a harder target makes a run fail. None if unknown."""
+    best = [_best(curve, higher_is_better) for curve in curves]
+    known = [value for value in best if value is not None]
+    if not known or len(known) < len(best):
+        return None
+    return min(known) if higher_is_better else max(known)
+
+
+def _best(curve: Curve, higher_is_better: bool) -> float | None:
+    finite = curve.values[np.isfinite(curve.values)]
+    if finite.size == 0:
+        return None
+    return float(finite.max() if higher_is_better else finite.min())
+
+
+def target_grid(
+    curves: Sequence[Curve], points: int = 20, *, higher_is_better: bool = True
+) -> tuple[float, ...]:
+    """Evenly spaced targets from the worst first value to the best value all runs reached.
+
+    Empty when a run has no finite value, one target when there is no range.
+    """
+    hardest = hardest_common_target(curves, higher_is_better=higher_is_better)
+    if hardest is None:
+        return ()
+    starts = [float(c.values[np.isfinite(c.values)][0]) for c in curves]
+    easiest = min(starts) if higher_is_better else max(starts)
+    if easiest == hardest or not math.isfinite(easiest):
+        return (hardest,)
+    return tuple(np.linspace(easiest, hardest, points).tolist())
