@@ -1,0 +1,334 @@
+"""The command line as a user meets it: results, messages, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ttastats import store
+
+#: Row keys that scripts may rely on.
+KEYS = {
+    "runs": "run_id source dialect suite edition benchmark entry submitter system run_status "
+    "reached tta_seconds run_seconds epochs epoch_seconds value_final target_value accelerators "
+    "global_batch_size seed",
+    "summary": "suite edition benchmark entry n reached tta_mean_seconds tta_std_seconds cv cv_low "
+    "cv_high ert_seconds epochs_mean epoch_seconds_mean",
+    "variance": "benchmark entry n epochs_mean epochs_std epoch_seconds_mean epoch_seconds_std "
+    "cv_ratio share_epochs share_epoch_time",
+    "compare": "benchmark a b n_a n_b reached_a reached_b tta_a_seconds tta_b_seconds speedup "
+    "speedup_low speedup_high p_value p_adjusted p_permutation throughput_speedup throughput_low "
+    "throughput_high epochs_ratio epochs_low epochs_high verdict flags",
+}
+
+
+def run(
+    *arguments: str | Path, cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ttastats", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=environment, check=False
+    )
+
+
+def failed(done: subprocess.CompletedProcess[str]) -> str:
+    """Check that a command refused to work as it should, and give its message."""
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    logs = Path(__file__).parent.parent / "examples" / "two_systems" / "Example" / "results"
+    for name in ("one_gpu", "eight_gpus"):
+        assert run("ingest", logs / name, "-o", folder / f"{name}.parquet").returncode == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def one(tables: Path) -> Path:
+    return tables / "one_gpu.parquet"
+
+
+@pytest.fixture(scope="module")
+def eight(tables: Path) -> Path:
+    return tables / "eight_gpus.parquet"
+
+
+def rows(*arguments: str | Path) -> list[dict[str, Any]]:
+    done = run(*arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["command"] == arguments[0]
+    assert {"ttastats", "notes"} <= answer.keys()
+    found: list[dict[str, Any]] = answer["rows"]
+    return found
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("command", ["runs", "summary", "variance", "compare"])
+    def test_the_keys_scripts_rely_on_are_there(self, command: str, one: Path, eight: Path) -> None:
+        for row in rows(command, one, eight):
+            assert set(KEYS[command].split()) <= row.keys()
+
+    def test_the_embedded_example_shows_the_papers_point(self, one: Path, eight: Path) -> None:
+        (row,) = rows("compare", one, eight)
+        assert row["verdict"] == "faster"
+        assert row["throughput_speedup"] == pytest.approx(4.0, rel=0.02)
+        assert row["speedup"] == pytest.approx(1.74, abs=0.01)
+        assert 1 < row["speedup_low"] < row["speedup"] < row["speedup_high"]
+        assert (row["reached_a"], row["reached_b"]) == (10, 9)
+
+    def test_swapping_the_sides_inverts_the_answer(self, one: Path, eight: Path) -> None:
+        (ahead,), (back,) = rows("compare", one, eight), rows("compare", eight, one)
+        assert back["verdict"] == "slower"
+        assert back["speedup"] == pytest.approx(1 / ahead["speedup"])
+        assert back["speedup_low"] == pytest.approx(1 / ahead["speedup_high"])
+
+    def test_a_failed_run_is_shown_and_counted(self, eight: Path) -> None:
+        (failure,) = [row for row in rows("runs", eight) if not row["reached"]]
+        assert (failure["run_status"], failure["tta_seconds"]) == ("aborted", None)
+        (row,) = rows("summary", eight)
+        assert (row["reached"], row["n"]) == (9, 10)
+        assert row["ert_seconds"] > row["tta_mean_seconds"]
+        assert "9/10" in run("summary", eight).stdout
+
+    def test_another_target_changes_the_times(self, one: Path) -> None:
+        (official,) = rows("summary", one)
+        (easier,) = rows("summary", one, "--target", "accuracy=0.9")
+        assert easier["reached"] == 10
+        assert easier["tta_mean_seconds"] < official["tta_mean_seconds"]
+
+    def test_the_population_deviation_is_smaller(self, one: Path) -> None:
+        (sample,), (population,) = rows("summary", one), rows("summary", one, "--ddof", "0")
+        assert population["cv"] == pytest.approx(sample["cv"] * (9 / 10) ** 0.5)
+
+    def test_where_and_by_choose_and_group(self, one: Path, eight: Path) -> None:
+        assert len(rows("runs", one, eight, "-w", "system=eight*")) == 10
+        assert len(rows("summary", one, eight)) == 2
+        (row,) = rows("summary", one, eight, "--by", "benchmark")
+        assert row["n"] == 20
+
+    def test_mixing_set_ups_is_warned_of(self, one: Path, eight: Path) -> None:
+        done = run("summary", one, eight, "--by", "benchmark")
+        assert "runs vary in: system, entry, accelerators, global_batch_size" in done.stdout
+
+    def test_csv_has_a_header_and_one_line_per_row(self, one: Path) -> None:
+        lines = run("runs", one, "-f", "csv").stdout.splitlines()
+        assert lines[0].startswith("run_id,source,dialect,suite")
+        assert len(lines) == 11
+
+    def test_markdown_is_a_table(self, one: Path, eight: Path) -> None:
+        text = run("compare", one, eight, "-f", "md").stdout
+        assert "| benchmark | A: mean ±CV |" in text
+        assert "**mlperf   A = " in text
+
+    def test_a_pipe_gets_no_colour_and_whole_lines(self, one: Path, eight: Path) -> None:
+        text = run("compare", one, eight, COLUMNS="40").stdout
+        assert "\x1b" not in text
+        assert any("B faster" in line and "10/10 9/10" in line for line in text.splitlines())
+
+
+class TestIngest:
+    def test_a_folder_gives_a_file_of_its_name(self, two_systems: Path, tmp_path: Path) -> None:
+        done = run("ingest", two_systems / "one_gpu", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "10 logs read: 10 runs, 101 evaluations" in done.stderr
+        assert (tmp_path / "one_gpu.parquet").exists()
+
+    def test_ingesting_twice_gives_the_same_rows(self, two_systems: Path, tmp_path: Path) -> None:
+        for name in ("a.parquet", "b.parquet"):
+            run("ingest", two_systems, "-o", name, cwd=tmp_path)
+        first, second = (pl.read_parquet(tmp_path / name) for name in ("a.parquet", "b.parquet"))
+        assert first.equals(second)
+
+    def test_sources_are_as_given(self, two_systems: Path, tmp_path: Path) -> None:
+        run("ingest", "results/one_gpu", "-o", tmp_path / "x.parquet", cwd=two_systems.parent)
+        sources = store.read([tmp_path / "x.parquet"]).collect()["source"].unique().sort()
+        assert sources[0] == "results/one_gpu/digits/result_0.txt"
+
+    def test_files_that_are_no_logs_are_counted(self, tmp_path: Path) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
+        (logs / "notes.md").write_text("nothing")
+        (logs / "junk.bin").write_bytes(bytes(range(256)) * 50)
+        done = run("ingest", "logs", cwd=tmp_path)
+        assert done.returncode == 0
+        assert "1 log read, 2 other files: 1 run, 1 evaluation" in done.stderr
+
+    def test_strict_makes_any_problem_an_exit_of_one(self, tmp_path: Path) -> None:
+        (tmp_path / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
+        assert run("ingest", "a.tsv", cwd=tmp_path).returncode == 0
+        done = run("ingest", "a.tsv", "--strict", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "warning: no_description (1)" in done.stderr
+        assert "a.tsv: no JSON of the same name" in done.stderr
+
+    def test_a_truncated_log_is_a_run_and_said(self, two_systems: Path, tmp_path: Path) -> None:
+        whole = (two_systems / "one_gpu" / "digits" / "result_0.txt").read_bytes()
+        (tmp_path / "cut.txt").write_bytes(whole[: len(whole) // 2])
+        done = run("ingest", "cut.txt", cwd=tmp_path)
+        assert done.returncode == 0
+        assert "cut.txt: the log ends before run_stop: truncated" in done.stderr
+        (row,) = rows("runs", tmp_path / "cut.parquet")
+        assert (row["run_status"], row["reached"]) == ("truncated", False)
+
+    def test_a_log_without_a_start_is_named_and_exits_one(self, tmp_path: Path) -> None:
+        (tmp_path / "good.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
+        line = ':::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 1, "metadata": {}}\n'
+        (tmp_path / "bad.txt").write_text(line)
+        done = run("ingest", ".", "-o", "x.parquet", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "error: no_run_start (1)" in done.stderr
+        assert "bad.txt: has evaluations or an end but no run_start" in done.stderr
+        assert (tmp_path / "x.parquet").exists()
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    def test_a_file_without_permission_is_named(self, two_systems: Path, tmp_path: Path) -> None:
+        locked = tmp_path / "locked.txt"
+        locked.write_text("secret")
+        locked.chmod(0)
+        done = run("ingest", two_systems / "one_gpu", locked, "-o", "x.parquet", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "locked.txt: Permission denied" in done.stderr
+
+
+class TestRefusals:
+    def test_a_wrong_path(self, tmp_path: Path) -> None:
+        assert "none: no such file or folder" in failed(run("ingest", "none", cwd=tmp_path))
+        assert "none.parquet: no such file" in failed(run("runs", "none.parquet", cwd=tmp_path))
+
+    def test_an_empty_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        message = failed(run("ingest", "empty", cwd=tmp_path))
+        assert "empty: no logs found: the folder is empty" in message
+        assert not (tmp_path / "empty.parquet").exists()
+
+    def test_binary_junk(self, tmp_path: Path) -> None:
+        (tmp_path / "junk").mkdir()
+        (tmp_path / "junk" / "x").write_bytes(os.urandom(10_000))
+        message = failed(run("ingest", "junk", cwd=tmp_path))
+        assert "no logs found: 1 file(s), none of them a log" in message
+        assert "not a log of a known dialect" in failed(run("ingest", "junk/x", cwd=tmp_path))
+
+    def test_a_file_that_cannot_be_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from ttastats import ingestion
+        from ttastats.errors import TtastatsError
+
+        def refuse(_path: Path) -> bytes:
+            raise PermissionError(13, "Permission denied")
+
+        (tmp_path / "locked.txt").write_text("secret")
+        monkeypatch.setattr(ingestion, "_head", refuse)
+        with pytest.raises(TtastatsError, match="Permission denied") as caught:
+            ingestion.ingest([tmp_path / "locked.txt"], tmp_path / "x.parquet")
+        assert "locked.txt" in str(caught.value)
+
+    def test_a_foreign_file_is_not_overwritten(self, two_systems: Path, tmp_path: Path) -> None:
+        (tmp_path / "mine.parquet").write_text("precious")
+        message = failed(run("ingest", two_systems, "-o", "mine.parquet", cwd=tmp_path))
+        assert "was not written by ttastats; it is left as it is" in message
+        assert (tmp_path / "mine.parquet").read_text() == "precious"
+
+    def test_a_folder_where_a_table_is_wanted(self, two_systems: Path) -> None:
+        message = failed(run("summary", two_systems))
+        assert "is a folder, not a Parquet file" in message
+        assert f"ttastats ingest {two_systems}" in message
+
+    def test_a_parquet_file_of_somebody_else(self, tmp_path: Path) -> None:
+        pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "x.parquet")
+        assert "not written by ttastats" in failed(run("summary", "x.parquet", cwd=tmp_path))
+
+    def test_a_parquet_file_of_a_newer_version(self, one: Path, tmp_path: Path) -> None:
+        about = {"ttastats": json.dumps({"schema": 99, "writer": "ttastats 9.0"})}
+        pl.read_parquet(one).write_parquet(tmp_path / "x.parquet", metadata=about)
+        assert "Upgrade ttastats" in failed(run("runs", "x.parquet", cwd=tmp_path))
+
+    def test_nothing_in_common(self, one: Path, tmp_path: Path) -> None:
+        (tmp_path / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
+        run("ingest", "a.tsv", cwd=tmp_path)
+        message = failed(run("compare", one, tmp_path / "a.parquet"))
+        assert "nothing in common by suite, edition, benchmark" in message
+        assert "digits" in message
+        assert "squad" in message
+
+    def test_no_run_that_meets_the_conditions(self, one: Path) -> None:
+        message = failed(run("summary", one, "-w", "nodes=99"))
+        assert "--where nodes=99: no run meets the conditions" in message
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--by", "colour"], "no column is called 'colour'"),
+            (["--where", "colour=red"], "no column is called 'colour'"),
+            (["--target", "high"], "is not a quality target"),
+            (["--format", "xml"], "xml"),
+            (["--ddof", "2"], "--ddof"),
+        ],
+    )
+    def test_words_that_mean_nothing(self, arguments: list[str], message: str, one: Path) -> None:
+        assert message in failed(run("summary", one, *arguments))
+
+
+class TestStart:
+    def test_help_needs_neither_scipy_nor_polars_nor_torch(self) -> None:
+        heavy = "{'scipy', 'statsmodels', 'torch', 'polars', 'pyarrow'}"
+        code = f"""
+import sys
+from ttastats.cli import app
+try:
+    app(["--help"])
+except SystemExit:
+    pass
+print(sorted({heavy} & set(sys.modules)))
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+        assert "ingest" in done.stdout
+
+    def test_ingest_and_runs_need_no_statistics(self, two_systems: Path, tmp_path: Path) -> None:
+        code = f"""
+import sys
+from ttastats.cli import app
+for words in (["ingest", {str(two_systems)!r}, "-o", "x.parquet"], ["runs", "x.parquet"]):
+    try:
+        app(words)
+    except SystemExit as end:
+        assert not end.code
+heavy = ("scipy.stats", "statsmodels", "torch")
+print([name for name in heavy if name in sys.modules])
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+        )
+        assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+
+    def test_the_version_is_told(self) -> None:
+        assert run("--version").stdout.startswith("ttastats ")
+
+    def test_a_closed_pipe_ends_quietly(self, one: Path) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [sys.executable, "-m", "ttastats", "runs", str(one)],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        os.close(writer)
+        assert "Traceback" not in done.stderr

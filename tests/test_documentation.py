@@ -1,0 +1,83 @@
+"""What the documents show is what the program does."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, matches_accepted
+from ttastats import schema
+
+
+def program(*words: str, cwd: Path) -> str:
+    command = [sys.executable, "-m", "ttastats", *words]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_readme_shows_what_its_commands_print(two_systems: Path, tmp_path: Path) -> None:
+    for name in ("one_gpu", "eight_gpus"):
+        program("ingest", str(two_systems / name), cwd=tmp_path)
+    shown = program("compare", "one_gpu.parquet", "eight_gpus.parquet", cwd=tmp_path)
+    assert f"```text\n{shown}```" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_readmes_python_runs(two_systems: Path, tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "logs").symlink_to(two_systems / "one_gpu")
+    for name, folder in (("a", "one_gpu"), ("b", "eight_gpus")):
+        program("ingest", str(two_systems / folder), "-o", f"{name}.parquet", cwd=tmp_path)
+    code = code.replace("benchmark=resnet", "benchmark=digits")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.splitlines()[-1]) == pytest.approx(1.741, abs=0.001)
+
+
+def test_every_link_of_the_documents_leads_somewhere() -> None:
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "parsers" / "README.md"):
+        if not page.exists():
+            continue
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+            if (ROOT / "dev.py").exists():  # an installed copy has a part of the pages only
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    named = set(re.findall(r"^    ttastats (\w+)", text, re.MULTILINE))
+    known = program("--help", cwd=ROOT)
+    assert named
+    assert all(f" {name} " in known for name in named)
+
+
+def test_the_page_of_columns_is_that_of_the_schema() -> None:
+    rows = [
+        f"| `{column.name}` | {column.dtype} | {'run' if column.of_run else 'evaluation'} "
+        f"| {column.description} |"
+        for column in schema.COLUMNS
+    ]
+    page = [
+        "# The columns of a ttastats table",
+        "",
+        f"Schema version {schema.VERSION}. One row per run x evaluation x metric; a run without",
+        "evaluations has one row with nulls there. Seconds count from `clock_zero`, and unknown is",
+        "null. Columns of a *run* repeat on each of its rows. Version, writer and time of writing",
+        f"stand in the file's metadata under the key `{schema.METADATA_KEY}`.",
+        "",
+        "| column | type | of a | meaning |",
+        "| --- | --- | --- | --- |",
+        *rows,
+    ]
+    assert matches_accepted(ROOT / "docs" / "columns.md", "\n".join(page) + "\n")

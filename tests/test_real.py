@@ -1,0 +1,160 @@
+"""The public logs: every one read, and the published figures found in them."""
+
+from __future__ import annotations
+
+import math
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import ROOT
+from ttastats import api, store
+from ttastats.ingestion import Account, ingest
+from ttastats.render import words
+from ttastats.report.cells import Table
+
+pytestmark = pytest.mark.real
+
+#: Runs, and how their logs say they ended, from a survey of the same files.
+ROUNDS = {
+    "v0.5": {"success": 449, "aborted": 96, "unknown": 55},
+    "v0.6": {"success": 424, "aborted": 1},
+    "v0.7": {"success": 931, "aborted": 9},
+    "v5.0": {"success": 1708, "aborted": 4, "truncated": 5},
+    "dawnbench": {"unknown": 118},
+}
+REACHED = {"v0.5": 504, "v0.6": 424, "v0.7": 931, "v5.0": 1708, "dawnbench": 69}
+
+
+@pytest.fixture(scope="module")
+def accounts(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Account]:
+    folder = tmp_path_factory.mktemp("real")
+    return {name: ingest([real_logs / name], folder / f"{name}.parquet") for name in ROUNDS}
+
+
+@pytest.fixture(scope="module")
+def runs(accounts: dict[str, Account]) -> dict[str, pl.DataFrame]:
+    return {name: api.run_table(account.output) for name, account in accounts.items()}
+
+
+def lines_with(real_logs: Path, token: bytes) -> Iterator[tuple[Path, bytes]]:
+    """Give every file that holds a token, found without any parser."""
+    for path in sorted(real_logs.rglob("*")):
+        if path.is_file() and token in (content := path.read_bytes()):
+            yield path, content
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+class TestRound:
+    def test_every_run_is_read_and_ends_as_its_log_says(
+        self, name: str, runs: dict[str, pl.DataFrame]
+    ) -> None:
+        counts = runs[name].group_by("run_status").len().rows()
+        assert dict(counts) == ROUNDS[name]
+        assert runs[name]["reached"].sum() == REACHED[name]
+
+    def test_every_file_with_benchmark_lines_is_a_run_or_a_named_problem(
+        self, name: str, real_logs: Path, accounts: dict[str, Account]
+    ) -> None:
+        if name == "dawnbench":
+            found = {str(path) for path in (real_logs / name).rglob("*.tsv")}
+        else:
+            found = {str(path) for path, _ in lines_with(real_logs / name, b":::ML")}
+        table = store.read([accounts[name].output]).select("source").unique().collect()
+        named = {problem.source for problem in accounts[name].problems}
+        assert found - set(table["source"]) - named == set()
+
+    def test_nothing_is_rejected(self, name: str, accounts: dict[str, Account]) -> None:
+        assert accounts[name].rejected == ()
+
+
+def test_the_time_of_every_v5_success_is_run_stop_minus_run_start(
+    real_logs: Path, runs: dict[str, pl.DataFrame]
+) -> None:
+    def stamp(content: bytes, key: bytes) -> int:
+        (line,) = [text for text in content.split(b"\n") if b'"key": "' + key + b'"' in text]
+        return int(line.split(b'"time_ms": ')[1].split(b",")[0])
+
+    times = dict(runs["v5.0"].filter("reached").select("source", "tta_seconds").iter_rows())
+    for source, seconds in times.items():
+        content = Path(source).read_bytes()
+        milliseconds = stamp(content, b"run_stop") - stamp(content, b"run_start")
+        assert round(seconds * 1000) == milliseconds, source
+    assert len(times) == 1708
+
+
+def test_the_papers_tables_are_reproduced(runs: dict[str, pl.DataFrame]) -> None:
+    example = runpy.run_path(str(ROOT / "examples" / "reproduce_paper" / "__main__.py"))
+    table_3b, table_4, table_7 = (_texts(table) for table in example["tables"](runs["v0.5"]).tables)
+    matches = {row[0]: row[-1].split(":")[0] for row in (*table_3b, *table_4, *table_7)}
+    assert [row for row, match in matches.items() if match.startswith("yes")] == [
+        "SSD, 1xDGX-1",
+        "SSD, 8xDGX-1",
+        "GNMT, 1xDGX-1",
+        "Transformer, 1xDGX-1",
+        "ResNet, 80xDGX-1",
+        "ResNet, 1 to 80 DGX-1",
+        "SSD, 1 to 8 DGX-1",
+    ]
+    assert [row for row, match in matches.items() if match == "no"] == [
+        "ResNet, 1xDGX-1",
+        "SSD, 8xDGX-2",
+    ]
+    assert table_3b[0][2].startswith("0.41%")
+    assert table_4[1][4:7] == ["53.6 ± 4.2", "6.3 ± 0.03", "15.0"]
+    assert table_7[2][4:6] == ["28.169x", "21.642x"]
+    assert table_7[2][6].startswith("28.04 [")
+    assert table_7[3][4:6] == ["4.638x", "4.132x"]
+    assert [cell.split(" ")[0] for cell in table_7[3][6:8]] == ["4.629", "4.138"]
+
+
+def test_the_blogs_figures_follow_or_are_shown_not_to(runs: dict[str, pl.DataFrame]) -> None:
+    example = runpy.run_path(str(ROOT / "examples" / "dawnbench_leaderboard" / "__main__.py"))
+    *boards, claims = (_texts(table) for table in example["tables"](runs["dawnbench"]))
+    assert [len(board) for board in boards] == [27, 31, 11]
+    assert boards[1][0][1] == "apple_resnet9_8v100_pytorch"
+    assert {row[0] for row in claims if row[2] == "no"} == {
+        "seed ImageNet training: 10 d 10 h 42 min",
+        "fast.ai on 8 V100: $72.50",
+    }
+    assert len(claims) == 19
+
+
+def _texts(table: Table) -> list[list[str]]:
+    return [[words.cell(cell) for cell in row.cells] for row in table.rows]
+
+
+#: Speedup of DGX-2H over DGX-2 in the v0.5 round, with its interval, as a separate study found.
+DGX = {
+    "resnet": (1.057, 1.054, 1.060),
+    "ssd": (1.112, 1.026, 1.205),
+    "gnmt": (1.070, 0.933, 1.227),
+    "transformer": (1.056, 0.897, 1.244),
+    "ncf": (1.066, 0.918, 1.239),
+}
+
+
+def test_two_official_systems_compare_as_in_the_study(accounts: dict[str, Account]) -> None:
+    output = accounts["v0.5"].output
+    a, b = (api.read(output, where=[f"system={name}_ngc*"]) for name in ("dgx2", "dgx2h"))
+    report = api.compare(a, b)
+    found: dict[str, Any] = {row["benchmark"]: row for row in report.rows}
+    for benchmark, expected in DGX.items():
+        row = found[benchmark]
+        values = (row["speedup"], row["speedup_low"], row["speedup_high"])
+        assert tuple(round(value, 3) for value in values) == expected, benchmark
+    assert {b: row["verdict"] for b, row in found.items()} == {
+        "resnet": "faster",
+        "ssd": "undecided",
+        "gnmt": "undecided",
+        "transformer": "undecided",
+        "ncf": "undecided",
+    }
+    assert math.isclose(found["ssd"]["p_adjusted"], 0.065, abs_tol=0.001)
+    assert round(found["resnet"]["epoch_safe_low"], 3) == 1.009
+    assert round(found["resnet"]["epoch_safe_high"], 3) == 1.107
+    assert (found["ncf"]["reached_a"], found["ncf"]["reached_b"]) == (80, 83)

@@ -1,0 +1,261 @@
+"""The command line: each command parses its arguments, calls one function and prints the answer.
+
+Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 done, but some input was
+rejected or a stated condition holds; 2 nothing could be done.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+import ttastats
+from ttastats.errors import TtastatsError
+
+if TYPE_CHECKING:
+    from ttastats.ingestion import Account
+    from ttastats.report.cells import Report
+
+app = typer.Typer(
+    name="ttastats",
+    help="Is this training setup really faster to a given quality than that one, by how much, "
+    "why, and how sure are we?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(help="Parquet files written by `ttastats ingest`.", show_default=False),
+]
+FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where", "-w", help="Keep rows with column=value (also != >= <= and * in text); repeat."
+    ),
+]
+By = Annotated[
+    str, typer.Option("--by", help="Columns to group by, separated by commas.", show_default=False)
+]
+TargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target", help="Another quality target: 0.75 or eval_loss<=0.9; repeat for two metrics."
+    ),
+]
+Ddof = Annotated[
+    int, typer.Option("--ddof", min=0, max=1, help="1: sample deviations; 0: the paper's.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"ttastats {ttastats.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def ingest(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Logs, or folders of logs.", show_default=False)
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Parquet file to write.", show_default="FOLDER.parquet"
+        ),
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option("--dialect", help="Read every file as this format.")
+    ] = None,
+    edition: Annotated[
+        str | None,
+        typer.Option("--edition", help="Edition of the suite, such as v5.0, if no folder says it."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on any problem.")] = False,
+) -> None:
+    """Read logs of any known format into one tidy Parquet file."""
+    from ttastats.ingestion import ingest as read_logs  # polars costs start-up time
+
+    with _Progress() as on_progress:
+        account = read_logs(
+            paths, output, dialect=dialect, edition=edition, on_progress=on_progress
+        )
+    _print_account(account)
+    if account.rejected or (strict and account.problems):
+        raise typer.Exit(1)
+
+
+@app.command()
+def runs(
+    files: Files,
+    where: Where = None,
+    target: TargetOption = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """One row per run: reached the target? when? how many epochs?"""
+    from ttastats import api
+
+    _print(api.runs(files, where=where or (), target=target or ()), output_format)
+
+
+@app.command()
+def summary(
+    files: Files,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    ddof: Ddof = 1,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """One row per entry: runs that reached, mean TTA, CV with its interval."""
+    from ttastats import api
+
+    report = api.summary(files, by=_columns(by), where=where or (), target=target or (), ddof=ddof)
+    _print(report, output_format)
+
+
+@app.command()
+def variance(
+    files: Files,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    ddof: Ddof = 1,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """Why runs of one entry differ: epochs to the target, or time per epoch."""
+    from ttastats import api
+
+    report = api.variance(files, by=_columns(by), where=where or (), target=target or (), ddof=ddof)
+    _print(report, output_format)
+
+
+@app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(help="Parquet file of the baseline.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Parquet file to judge.", show_default=False)],
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    ddof: Ddof = 1,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """Is B faster than A, by how much, why, and how sure?"""
+    from ttastats import api
+
+    report = api.compare(a, b, by=_columns(by), where=where or (), target=target or (), ddof=ddof)
+    _print(report, output_format)
+
+
+def main() -> NoReturn:
+    """Run the command line; an expected error becomes one message and exit code 2."""
+    try:
+        app()
+    except TtastatsError as error:
+        _say(f"ttastats: {error}")
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(0)
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _print(report: Report, output_format: Format) -> None:
+    if output_format is Format.table:
+        _print_table(report)
+        return
+    from ttastats.render import as_csv, as_json, as_markdown
+
+    renders: dict[Format, Callable[[Report], str]] = {
+        Format.json: as_json.render,
+        Format.csv: as_csv.render,
+        Format.md: as_markdown.render,
+    }
+    typer.echo(renders[output_format](report).rstrip("\n"))
+    if output_format is Format.csv:
+        for note in report.notes:
+            _say(f"{note.mark} {note.text}".strip())
+
+
+def _print_table(report: Report) -> None:
+    from rich.console import Console  # only a table needs it
+
+    from ttastats.render import as_table
+
+    console = Console()
+    as_table.render(report, console, width=console.width if console.is_terminal else None)
+
+
+class _Progress:
+    """A progress bar on stderr where a person watches, and silence elsewhere."""
+
+    def __enter__(self) -> Callable[[int, int], None] | None:
+        if not sys.stderr.isatty():
+            return None
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._bar = Progress(console=Console(stderr=True), transient=True)
+        self._bar.start()
+        task = self._bar.add_task("reading logs", total=None)
+        return lambda done, total: self._bar.update(task, completed=done, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        if sys.stderr.isatty():
+            self._bar.stop()
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+#: Problems of one kind that are named one by one before the rest is only counted.
+_NAMED = 5
+
+
+def _print_account(account: Account) -> None:
+    from ttastats.units import plural
+
+    logs = account.files - account.other_files
+    others = f", {account.other_files:,} other files" if account.other_files else ""
+    _say(
+        f"{plural(logs, 'log')} read{others}: {plural(account.runs, 'run')}, "
+        f"{plural(account.evaluations, 'evaluation')}"
+    )
+    for code, number in account.problem_counts().items():
+        problems = [problem for problem in account.problems if problem.code == code]
+        _say(f"  {problems[0].severity}: {code} ({number:,})")
+        shown = problems if problems[0].severity == "error" else problems[:_NAMED]
+        for problem in shown:
+            place = problem.source if problem.line is None else f"{problem.source}:{problem.line}"
+            _say(f"    {place}: {problem.message}")
+        if number > len(shown):
+            _say(f"    and {number - len(shown):,} more; the column `problems` holds all of them")
+    _say(f"wrote {account.output}")

@@ -1,0 +1,1 @@
+"""One small file per output format; each turns a report into text."""

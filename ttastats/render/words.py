@@ -1,0 +1,83 @@
+"""How one cell is written for people."""
+
+from __future__ import annotations
+
+import math
+
+from ttastats import units
+from ttastats.report.cells import Cell, PValue, Quantity, Reached, Text
+
+UNKNOWN = "–"
+
+
+def cell(value: Cell) -> str:
+    """Give the text of a cell."""
+    match value:
+        case Text():
+            return value.text
+        case Reached():
+            return f"{value.reached}/{value.n}"
+        case PValue():
+            return p_value(value.value)
+        case Quantity():
+            return quantity(value)
+
+
+def p_value(value: float | None) -> str:
+    """Give a p-value in three digits: .023, <.001; never zero, never bold."""
+    if value is None:
+        return UNKNOWN
+    if value < 0.001:
+        return "<.001"
+    return "1" if value >= 0.9995 else f"{value:.3f}".removeprefix("0")
+
+
+def quantity(value: Quantity) -> str:
+    """Give a number with its spread and interval: `74.0 min ±0.2%`, `1.057 [1.054, 1.060]`."""
+    if value.value is None:
+        return UNKNOWN + value.mark
+    parts = [_number(value, value.value)]
+    if value.spread is not None:
+        parts.append(f"±{_spread(value)}")
+    if value.low is not None and value.high is not None:
+        low, high = _interval(value, value.low, value.high)
+        parts.append(f"[{low}, {high}]")
+    return " ".join(parts) + value.mark
+
+
+def _number(value: Quantity, number: float) -> str:
+    match value.unit:
+        case "seconds":
+            return units.seconds(number)
+        case "fraction":
+            return units.percent(number)
+        case "count":
+            return units.count(number)
+        case "ratio":
+            return ratio(number)
+        case "dollars":
+            return f"${number:,.2f}"
+        case "number":
+            return units.significant(number)
+
+
+def _spread(value: Quantity) -> str:
+    spread = value.spread or 0.0
+    if not value.spread_is_std:
+        return units.percent(spread)
+    return units.seconds(spread, 2) if value.unit == "seconds" else units.significant(spread, 2)
+
+
+def _interval(value: Quantity, low: float, high: float) -> tuple[str, str]:
+    """Give the ends; a unit that both share with the value is not repeated."""
+    if value.unit == "fraction":
+        return units.percent(low).removesuffix("%"), units.percent(high).removesuffix("%")
+    return _number(value, low), _number(value, high)
+
+
+def ratio(number: float) -> str:
+    """Give a ratio with the digits that matter: 1.057, 21.55, 477."""
+    if not math.isfinite(number):
+        return units.significant(number)
+    decimals = 3 if number < 10 else 2 if number < 100 else 0
+    return f"{number:.{decimals}f}"

@@ -1,0 +1,110 @@
+"""The typed cells, tables and notes a report is made of. Nothing here is text layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+Unit = Literal["seconds", "fraction", "count", "ratio", "number", "dollars"]
+Tone = Literal["plain", "good", "bad", "dim"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words. `tone` asks for colour, which never carries meaning alone."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its unit, an interval, a spread and a footnote mark, as far as known.
+
+    `spread` is a coefficient of variation (a fraction) or, with `spread_is_std`, a standard
+    deviation in the unit of the value.
+    """
+
+    value: float | None
+    unit: Unit = "number"
+    low: float | None = None
+    high: float | None = None
+    spread: float | None = None
+    spread_is_std: bool = False
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PValue:
+    """A p-value."""
+
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How many of the runs reached the target."""
+
+    reached: int
+    n: int
+
+
+Cell = Text | Quantity | PValue | Reached
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table for people. Those of high `rank` give way first on a narrow screen."""
+
+    title: str
+    align: Literal["left", "right"] = "left"
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Cells, and lines of detail that stand below them."""
+
+    cells: tuple[Cell, ...]
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table for people."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A footnote: a code for programs, advice for people, a mark if cells refer to it."""
+
+    code: str
+    text: str
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of a command.
+
+    `rows` are for programs: raw numbers (seconds, fractions), None for unknown. `tables` say the
+    same to people. `sentence` closes the report and could be said aloud.
+    """
+
+    command: str
+    rows: tuple[Mapping[str, Any], ...]
+    tables: tuple[Table, ...]
+    notes: tuple[Note, ...] = ()
+    sentence: str = ""
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Give the rows as a DataFrame."""
+        return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)

@@ -1,0 +1,89 @@
+"""Runs by group, in a fixed order, with what the groups have in common said once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats import select
+from ttastats.report.cells import Column, Note, Text
+
+#: What makes results comparable at all.
+BENCHMARK = ("suite", "edition", "benchmark")
+ENTRY = (*BENCHMARK, "entry")
+
+
+def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    """Give each group's keys and runs, sorted by the keys; unknown keys come last."""
+    if not by:
+        yield {}, runs
+        return
+    ordered = runs.sort(by, nulls_last=True, maintain_order=True)
+    for keys, group in ordered.group_by(by, maintain_order=True):
+        yield dict(zip(by, keys, strict=True)), group
+
+
+def shown_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
+    """Give the keys worth a column: not suite and edition where every row has the same."""
+    return tuple(
+        name
+        for name in by
+        if name not in {"suite", "edition"} or len({row[name] for row in rows}) > 1
+    )
+
+
+def common_title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
+    """Give the keys that `shown_keys` left out, as a title."""
+    hidden = [name for name in by if name not in shown_keys(rows, by)]
+    return " ".join(str(rows[0][name]) for name in hidden if rows and rows[0][name] is not None)
+
+
+def key_columns(names: Sequence[str]) -> tuple[Column, ...]:
+    """Give the columns of some keys."""
+    return tuple(Column(name) for name in names)
+
+
+def key_cells(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Text, ...]:
+    """Give the cells of some keys; unknown is said."""
+    return tuple(Text("unknown" if row[name] is None else str(row[name])) for name in names)
+
+
+def varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
+    """Warn where the runs of one group differ in something that was not asked about."""
+    names = select.varying(runs, by)
+    if not names:
+        return []
+    text = (
+        f"warning: runs vary in: {', '.join(names)}. One number for different set-ups may mean "
+        f"nothing: group by them (--by) or choose (--where)."
+    )
+    return [Note("runs_vary", text)]
+
+
+def failed_notes(runs: pl.DataFrame) -> list[Note]:
+    """Say how many runs did not reach the target, and that they are counted."""
+    failed = runs.filter(~pl.col("reached"))
+    if failed.is_empty():
+        return []
+    how = pl.when(pl.col("evaluations").is_null()).then(pl.lit("never evaluated"))
+    counts = (
+        failed.select(
+            how.otherwise(pl.col("run_status")).replace("unknown", "no status").alias("how")
+        )
+        .group_by("how")
+        .len()
+        .sort("how")
+    )
+    reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
+    text = (
+        f"{failed.height} of {runs.height} runs did not reach the target ({reasons}): "
+        "counted in `reached` and in the expected time (ERT), not in the mean."
+    )
+    return [Note("failed_runs", text)]
+
+
+def key_row(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the grouping columns of a row for programs, standard ones first and always there."""
+    return {name: keys.get(name) for name in ENTRY} | dict(keys)

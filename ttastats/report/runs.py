@@ -1,0 +1,72 @@
+"""One row per run: did it reach the target, when, and how far had it trained?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from ttastats.report.cells import Cell, Column, Quantity, Report, Row, Table, Text
+from ttastats.report.grouping import common_title, failed_notes, key_cells, key_columns, shown_keys
+
+KEYS = (
+    "run_id", "source", "dialect", "suite", "edition", "benchmark", "entry", "submitter", "system",
+    "run_status", "reached", "tta_seconds", "run_seconds", "epochs", "epoch_seconds", "samples",
+    "value_final", "target_metric", "target_value", "accelerators", "nodes", "global_batch_size",
+    "seed", "cost",
+)  # fmt: skip
+
+_SHOWN = ("suite", "edition", "benchmark", "entry")
+
+
+def report(runs: pl.DataFrame) -> Report:
+    """Give the report of a table of runs, in the order of its sources."""
+    ordered = runs.sort("source", "run_id")
+    rows = tuple(ordered.select(KEYS).iter_rows(named=True))
+    keys = shown_keys(rows, _SHOWN)
+    priced = any(row["cost"] is not None for row in rows)
+    columns = (
+        *key_columns(keys),
+        Column("log", rank=1),
+        Column("reached"),
+        Column("TTA", "right"),
+        Column("epochs", "right", rank=2),
+        Column("per epoch", "right", rank=3),
+        Column("quality", "right", rank=4),
+        Column("target", "right", rank=4),
+        *((Column("cost", "right", rank=2),) if priced else ()),
+    )
+    table = Table(
+        columns, tuple(_row(row, keys, priced) for row in rows), common_title(rows, _SHOWN)
+    )
+    return Report("runs", rows, (table,), tuple(failed_notes(runs)))
+
+
+def _row(row: dict[str, Any], keys: tuple[str, ...], priced: bool) -> Row:
+    reached = "yes" if row["reached"] else "no"
+    if row["run_status"] in {"aborted", "truncated"}:
+        reached += f" ({row['run_status']})"
+    cells: list[Cell] = [
+        *key_cells(row, keys),
+        Text(row["source"].rsplit("/", 1)[-1]),
+        Text(reached),
+        _time(row),
+        Quantity(row["epochs"], "count"),
+        Quantity(row["epoch_seconds"], "seconds"),
+        _quality(row["value_final"]),
+        _quality(row["target_value"]),
+    ]
+    if priced:
+        cells.append(Quantity(row["cost"], "dollars"))
+    return Row(tuple(cells))
+
+
+def _time(row: dict[str, Any]) -> Cell:
+    """Give the time to accuracy; of a run that failed, how long it was watched."""
+    if row["reached"] or row["run_seconds"] is None:
+        return Quantity(row["tta_seconds"], "seconds")
+    return Quantity(row["run_seconds"], "seconds", mark="+")
+
+
+def _quality(value: float | None) -> Text:
+    return Text("–" if value is None else f"{value:.5g}")

@@ -1,0 +1,123 @@
+"""One row per group: how many reached, mean TTA, and its coefficient of variation (Table 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table
+from ttastats.report.grouping import (
+    ENTRY,
+    common_title,
+    failed_notes,
+    groups,
+    key_cells,
+    key_columns,
+    key_row,
+    shown_keys,
+    varying_notes,
+)
+from ttastats.stats.failures import expected_time
+from ttastats.stats.sample import summarise
+from ttastats.stats.variation import cv_interval
+
+
+def report(
+    runs: pl.DataFrame,
+    by: Sequence[str] = ENTRY,
+    *,
+    ddof: int = 1,
+    confidence: float = 0.95,
+) -> Report:
+    """Give the report of a table of runs, fastest group of a benchmark first.
+
+    `ddof` is 1 for the sample standard deviation, 0 for the population's (Coleman et al. 2019).
+    """
+    rows = [
+        key_row(keys) | numbers(group, ddof=ddof, confidence=confidence)
+        for keys, group in groups(runs, by)
+    ]
+    rows.sort(key=lambda row: (_known(row["benchmark"]), _known(row["tta_mean_seconds"])))
+    keys = shown_keys(rows, by)
+    failed = any(row["reached"] < row["n"] for row in rows)
+    columns = (
+        *key_columns(keys),
+        Column("reached", "right"),
+        Column("mean TTA", "right"),
+        Column(f"CV [{confidence:.0%}]", "right"),
+        Column("epochs", "right", rank=1),
+        Column("per epoch", "right", rank=2),
+        *((Column("ERT", "right"),) if failed else ()),
+    )
+    table = Table(columns, tuple(_row(row, keys, failed) for row in rows), common_title(rows, by))
+    notes = [*varying_notes(runs, by), *failed_notes(runs), *_cv_notes(rows, ddof)]
+    return Report("summary", tuple(rows), (table,), tuple(notes))
+
+
+def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, Any]:
+    """Give the numbers of one group of runs; seconds, fractions, None for unknown."""
+    solved = group.filter("reached")
+    times = solved.get_column("tta_seconds").to_numpy()
+    epochs = _complete(solved.get_column("epochs"))
+    quantum = solved.get_column("epoch_quantum").min()
+    spread = cv_interval(
+        times,
+        epochs=epochs,
+        eval_quantum=float(quantum) if isinstance(quantum, float) else None,
+        confidence=confidence,
+        ddof=ddof,
+    )
+    totals = summarise(times, confidence=confidence, ddof=ddof)
+    observed = group.filter(pl.col("observed_seconds").is_not_null())
+    ert = expected_time(
+        observed.get_column("observed_seconds").to_numpy(),
+        observed.get_column("reached").to_numpy(),
+    )
+    return {
+        "n": group.height,
+        "reached": solved.height,
+        "tta_mean_seconds": totals.mean.estimate,
+        "tta_std_seconds": totals.standard_deviation,
+        "cv": spread.estimate,
+        "cv_low": spread.low,
+        "cv_high": spread.high,
+        "ert_seconds": ert.estimate if observed.height == group.height else None,
+        "epochs_mean": solved.get_column("epochs").mean(),
+        "epoch_seconds_mean": solved.get_column("epoch_seconds").mean(),
+    }
+
+
+def _complete(epochs: pl.Series) -> np.ndarray[Any, Any] | None:
+    """Give the epochs if every run tells them, since a part of them would mislead."""
+    return None if epochs.is_empty() or epochs.null_count() else epochs.to_numpy()
+
+
+def _known(value: Any) -> tuple[bool, Any]:
+    return value is None, value if value is not None else 0
+
+
+def _row(row: Mapping[str, Any], keys: Sequence[str], failed: bool) -> Row:
+    cells = (
+        *key_cells(row, keys),
+        Reached(row["reached"], row["n"]),
+        Quantity(row["tta_mean_seconds"], "seconds"),
+        Quantity(row["cv"], "fraction", row["cv_low"], row["cv_high"]),
+        Quantity(row["epochs_mean"], "count"),
+        Quantity(row["epoch_seconds_mean"], "seconds"),
+        *((Quantity(row["ert_seconds"], "seconds"),) if failed else ()),
+    )
+    return Row(cells)
+
+
+def _cv_notes(rows: Sequence[Mapping[str, Any]], ddof: int) -> list[Note]:
+    notes = []
+    if any(0 < row["reached"] < 3 for row in rows):
+        notes.append(
+            Note("few_runs", "an interval for the CV needs 3 runs that reached the target.")
+        )
+    if ddof == 0:
+        notes.append(Note("ddof", "standard deviations divide by n (ddof 0), as in the paper."))
+    return notes

@@ -1,0 +1,118 @@
+"""Why do runs of one set-up differ: epochs to the target, or time per epoch? (Table 4)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table
+from ttastats.report.grouping import (
+    ENTRY,
+    common_title,
+    groups,
+    key_cells,
+    key_columns,
+    key_row,
+    shown_keys,
+    varying_notes,
+)
+from ttastats.stats.decompose import decompose_variance
+
+
+def report(
+    runs: pl.DataFrame, by: Sequence[str] = ENTRY, *, ddof: int = 1, seed: int = 0
+) -> Report:
+    """Give the report of a table of runs; runs that failed are not part of it, and said.
+
+    `ddof` is 1 for the sample standard deviation, 0 for the population's. `seed` is that of the
+    bootstrap intervals, which are given from 10 runs on.
+    """
+    rng = np.random.default_rng(seed)
+    rows = [key_row(keys) | numbers(group, ddof, rng) for keys, group in groups(runs, by)]
+    keys = shown_keys(rows, by)
+    columns = (
+        *key_columns(keys),
+        Column("reached", "right"),
+        Column("epochs", "right"),
+        Column("per epoch", "right"),
+        Column("CV ratio", "right"),
+        Column("share of epochs [95%]", "right", rank=1),
+        Column("share of time per epoch", "right", rank=2),
+    )
+    table = Table(columns, tuple(_row(row, keys) for row in rows), common_title(rows, by))
+    return Report(
+        "variance", tuple(rows), (table,), (*varying_notes(runs, by), *_notes(rows, ddof))
+    )
+
+
+def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Give the numbers of one group; None where epochs are unknown or did not vary."""
+    solved = group.filter(pl.col("reached"), pl.col("epochs") > 0)
+    epochs, per_epoch = solved.get_column("epochs"), solved.get_column("epoch_seconds")
+    row: dict[str, Any] = {
+        "n": group.height,
+        "reached": group.get_column("reached").sum(),
+        "with_epochs": solved.height,
+        "epochs_mean": epochs.mean(),
+        "epochs_std": epochs.std(ddof=ddof),
+        "epoch_seconds_mean": per_epoch.mean(),
+        "epoch_seconds_std": per_epoch.std(ddof=ddof),
+    }
+    empty = (
+        "cv_ratio",
+        "share_epochs",
+        "share_epochs_low",
+        "share_epochs_high",
+        "share_epoch_time",
+    )
+    if solved.height < 2:
+        return row | dict.fromkeys(empty)
+    parts = decompose_variance(
+        solved.get_column("tta_seconds").to_numpy(), epochs.to_numpy(), rng=rng
+    )
+    share = parts.share_epochs
+    known = (
+        parts.cv_ratio, share.estimate, share.low, share.high, parts.share_epoch_time.estimate,
+    )  # fmt: skip
+    return row | dict(zip(empty, known, strict=True))
+
+
+def _row(row: Mapping[str, Any], keys: Sequence[str]) -> Row:
+    return Row(
+        (
+            *key_cells(row, keys),
+            Reached(row["reached"], row["n"]),
+            Quantity(row["epochs_mean"], "count", spread=row["epochs_std"], spread_is_std=True),
+            Quantity(
+                row["epoch_seconds_mean"],
+                "seconds",
+                spread=row["epoch_seconds_std"],
+                spread_is_std=True,
+            ),
+            Quantity(row["cv_ratio"], "number"),
+            Quantity(
+                row["share_epochs"], "fraction", row["share_epochs_low"], row["share_epochs_high"]
+            ),
+            Quantity(row["share_epoch_time"], "fraction"),
+        )
+    )
+
+
+def _notes(rows: Sequence[Mapping[str, Any]], ddof: int) -> list[Note]:
+    text = (
+        "± is one standard deviation"
+        + (" (ddof 0)" if ddof == 0 else "")
+        + "; CV ratio = CV(epochs) / CV(time per epoch); shares of Var(log TTA) sum to 1. "
+        "Only runs that reached the target are used."
+    )
+    notes = [Note("definitions", text)]
+    if any(row["epochs_std"] == 0 for row in rows):
+        text = "share –: epochs did not vary in these runs, so there is nothing to share out."
+        notes.append(Note("constant_epochs", text))
+    if any(row["reached"] > row["with_epochs"] for row in rows):
+        text = "some logs do not tell epochs: those runs are left out here."
+        notes.append(Note("unknown_epochs", text))
+    return notes
