@@ -85,7 +85,7 @@ def dist(arguments: list[str]) -> int:
         shutil.unpack_archive(next(built.glob("*.tar.gz")), source)
         (unpacked,) = source.iterdir()
         away.mkdir()
-        for name in ("tests", "fixtures", "examples", "README.md", "docs"):
+        for name in ("tests", "fixtures", "examples", "docs", "README.md", "pyproject.toml"):
             _copy(unpacked / name, away / name)
         bare = Path(folder, "venv")
         venv.create(bare, with_pip=True, symlinks=True)
@@ -93,8 +93,7 @@ def dist(arguments: list[str]) -> int:
         wheel = next(built.glob("*.whl"))
         code = _run(scripts / "python", "-m", "pip", "install", "-q", f"{wheel}[dev,train]")
         # The settings of the checkout name its folders; here the installed wheel must serve.
-        options = ["-c", "/dev/null", "--rootdir", away, "--import-mode=importlib"]
-        options += ["-p", "no:cacheprovider", "-W", "error", *arguments, "tests"]
+        options = ["-o", "pythonpath=.", *arguments]
         return code or _run(scripts / "python", "-m", "pytest", *options, cwd=away)
 
 
