@@ -18,7 +18,7 @@ LAYERS = (
     ("ttastats_parsers",),
     ("ttastats.select", "ttastats.crossing", "ttastats.stats"),
     ("ttastats.comparison",),
-    ("ttastats.report",),
+    ("ttastats.report", "ttastats.gate"),
     ("ttastats.render",),
     ("ttastats.registry", "ttastats.ingestion"),
     ("ttastats.api",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,6 +17,10 @@ from ttastats.errors import TtastatsError
 from ttastats.ingestion import Account, ingest
 from ttastats.report import runs as runs_report
 from ttastats.report.cells import Report
+
+if TYPE_CHECKING:
+    from ttastats.comparison import Options
+    from ttastats.report.compare import View
 
 Source = str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame
 
@@ -117,21 +122,31 @@ def variance(
 
 def compare(
     a: Source,
-    b: Source,
-    *,
+    *others: Source,
     by: Sequence[str] = (),
     where: Sequence[str] = (),
     target: Sequence[str] = (),
-    labels: tuple[str, str] | None = None,
-    ddof: int = 1,
+    labels: Sequence[str] = (),
+    options: Options | None = None,
+    view: View | None = None,
 ) -> Report:
-    """Report whether B is faster than A to the target, by how much, why, and how sure."""
+    """Report whether B is faster than A to the target, by how much, why, and how sure.
+
+    Parameters
+    ----------
+    others
+        One or more tables, each judged against `a`.
+    labels
+        Names for `a` and each of the others.
+    """
     from ttastats.report import compare as compare_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK
 
-    tables = [run_table(source, where=where, target=target) for source in (a, b)]
-    names = labels or (_label(a, "A"), _label(b, "B"))
-    return compare_report.report(*tables, labels=names, by=_by(by, BENCHMARK, tables[0]), ddof=ddof)
+    tables = [run_table(source, where=where, target=target) for source in (a, *others)]
+    names = labels or [_label(source, n) for n, source in enumerate((a, *others))]
+    named = list(zip(names, tables, strict=True))
+    keys = _by(by, BENCHMARK, tables[0])
+    return compare_report.report(named[0], named[1:], keys, options, view)
 
 
 def _by(by: Sequence[str], default: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:
@@ -139,5 +154,5 @@ def _by(by: Sequence[str], default: Sequence[str], table: pl.DataFrame) -> tuple
     return tuple(by or default)
 
 
-def _label(source: Source, otherwise: str) -> str:
-    return str(source) if isinstance(source, str | Path) else otherwise
+def _label(source: Source, position: int) -> str:
+    return str(source) if isinstance(source, str | Path) else chr(ord("A") + position)

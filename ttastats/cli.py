@@ -7,7 +7,7 @@ rejected or a stated condition holds; 2 nothing could be done.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -18,6 +18,8 @@ import ttastats
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ttastats.ingestion import Account
     from ttastats.report.cells import Report
 
@@ -40,6 +42,13 @@ class Format(StrEnum):
     json = "json"
     csv = "csv"
     md = "md"
+
+
+class Estimand(StrEnum):
+    """Which mean of times a speedup compares."""
+
+    mean = "mean"
+    geomean = "geomean"
 
 
 Files = Annotated[
@@ -155,19 +164,107 @@ def variance(
 
 @app.command()
 def compare(
-    a: Annotated[Path, typer.Argument(help="Parquet file of the baseline.", show_default=False)],
-    b: Annotated[Path, typer.Argument(help="Parquet file to judge.", show_default=False)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Parquet files: the baseline A, then B (or several to judge against A); "
+            "one file alone with --a and --b.",
+            show_default=False,
+        ),
+    ],
+    a: Annotated[
+        list[str] | None,
+        typer.Option("--a", help="Condition that chooses side A of one file; repeat."),
+    ] = None,
+    b: Annotated[
+        list[str] | None,
+        typer.Option("--b", help="Condition that chooses side B of one file; repeat."),
+    ] = None,
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
+    margin: Annotated[
+        str, typer.Option("--margin", help="Difference that does not matter, such as 1%.")
+    ] = "",
+    estimand: Annotated[
+        Estimand, typer.Option("--estimand", help="Which mean of times is compared.")
+    ] = Estimand.mean,
+    same_convergence: Annotated[
+        bool,
+        typer.Option("--same-convergence", help="Both sides need the same epochs: compare these."),
+    ] = False,
+    epochs_fixed: Annotated[
+        bool, typer.Option("--epochs-fixed", help="Epochs to the target cannot vary, by design.")
+    ] = False,
+    fdr: Annotated[
+        bool, typer.Option("--fdr", help="Adjust p by Benjamini-Hochberg in place of Holm.")
+    ] = False,
     ddof: Ddof = 1,
+    wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every run as a dot.")
+    ] = False,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            help="Exit 1 unless B is shown not to be slower by more than this: slower:2%.",
+        ),
+    ] = "",
     output_format: FormatOption = Format.table,
 ) -> None:
     """Is B faster than A, by how much, why, and how sure?"""
+    from ttastats import api, gate
+    from ttastats.comparison import Options
+    from ttastats.report.compare import View
+
+    limit = gate.parse(fail_on) if fail_on else None
+    options = Options(
+        ddof=ddof,
+        margin=gate.fraction(margin, "--margin") if margin else 0.01,
+        estimand="geomean" if estimand is Estimand.geomean else "mean",
+        same_convergence=same_convergence,
+        epochs_fixed=epochs_fixed,
+        fdr=fdr,
+    )
+    sources, labels = _sides(files, a or (), b or (), where or ())
+    report = api.compare(
+        *sources,
+        by=_columns(by),
+        target=target or (),
+        labels=labels,
+        options=options,
+        view=View(wide, verbose, margin_claims=bool(margin)),
+    )
+    _print(report, output_format)
+    failures = gate.failures(report.rows, limit) if limit is not None else ()
+    for failure in failures:
+        _say(f"failed: {failure}")
+    if failures:
+        raise typer.Exit(1)
+
+
+def _sides(
+    files: list[Path], a: Sequence[str], b: Sequence[str], where: Sequence[str]
+) -> tuple[list[pl.LazyFrame], list[str]]:
+    """Give the tables to compare and their labels: several files, or two parts of one."""
     from ttastats import api
 
-    report = api.compare(a, b, by=_columns(by), where=where or (), target=target or (), ddof=ddof)
-    _print(report, output_format)
+    if a or b:
+        if len(files) != 1 or not (a and b):
+            raise TtastatsError(
+                "--a and --b choose two parts of one file",
+                remedy="Give one file with both, or two files with neither.",
+            )
+        parts = [api.read(files[0], where=[*where, *part]) for part in (a, b)]
+        return parts, [", ".join(part) for part in (a, b)]
+    if len(files) < 2:
+        raise TtastatsError(
+            "one file has nothing to be compared with",
+            where=str(files[0]),
+            remedy="Give a second file, or choose two parts: --a 'system=...' --b 'system=...'",
+        )
+    return [api.read(file, where=where) for file in files], [str(file) for file in files]
 
 
 def main() -> NoReturn:

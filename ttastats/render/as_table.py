@@ -85,6 +85,7 @@ def _folded_away(row: Row, hidden: Sequence[int], table: Table) -> tuple[str, ..
 
 def _wrapped(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:
     """Break a text at its words where the screen ends; leading spaces are kept."""
+    text = text.rstrip()
     if width is None or cell_len(text) + len(indent) <= width:
         yield Line(indent + text)
         return

@@ -1,0 +1,143 @@
+"""How one compared benchmark is shown: its cells, and the lines beneath that say why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ttastats import units
+from ttastats.comparison import Comparison, Side
+from ttastats.report import strips
+from ttastats.report.cells import Cell, Column, PValue, Quantity, Text, Tone
+from ttastats.report.compare_notes import marks
+from ttastats.stats.results import Ratio
+
+#: The columns that `--wide` adds, after the speedup.
+WIDE = (
+    Column("time saved", "right", rank=4),
+    Column("other mean", "right", rank=6),
+    Column("B wins", "right", rank=5),
+    Column("CV A [95%]", "right", rank=7),
+    Column("CV B [95%]", "right", rank=7),
+    Column("p perm", "right", rank=5),
+)
+
+_MOST_VALUES = 4  # a multiset of more values is shown as a range
+_TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
+
+
+def cells(one: Comparison, wide: bool, margin_claims: bool) -> tuple[Cell, ...]:
+    """Give the cells after the keys, in the order of the columns."""
+    ratio = one.speedup.ratio if one.speedup else None
+    shown = Quantity(
+        ratio.estimate if ratio else None,
+        "ratio",
+        ratio.low if ratio else None,
+        ratio.high if ratio else None,
+        mark=marks(one),
+    )
+    return (
+        Quantity(one.a.mean_seconds, "seconds", spread=one.a.cv),
+        Quantity(one.b.mean_seconds, "seconds", spread=one.b.cv),
+        Text(f"{one.a.n_reached}/{one.a.n} {one.b.n_reached}/{one.b.n}"),
+        shown,
+        *(_wide(one, ratio) if wide else ()),
+        PValue(one.p_adjusted),
+        _verdict(one, margin_claims),
+    )
+
+
+def _wide(one: Comparison, ratio: Ratio | None) -> tuple[Cell, ...]:
+    saved = 1 - 1 / ratio.estimate if ratio and ratio.estimate else None
+    return (
+        Quantity(saved, "fraction"),
+        Quantity(one.other_mean.estimate if one.other_mean else None, "ratio"),
+        Text(f"{units.count(one.wins.wins)}/{one.wins.pairs}"),
+        Quantity(one.a.cv, "fraction", one.a.cv_low, one.a.cv_high),
+        Quantity(one.b.cv, "fraction", one.b.cv_low, one.b.cv_high),
+        PValue(one.p_permutation),
+    )
+
+
+def _verdict(one: Comparison, margin_claims: bool) -> Text:
+    verdict = one.verdict
+    if verdict is None or verdict.word == "unavailable":
+        return Text("n/a")
+    if verdict.word in _TONES:
+        dagger = " †" if verdict.dagger else ""
+        return Text(f"B {verdict.word}{dagger}", _TONES[verdict.word])
+    if verdict.word == "same":
+        return Text(verdict.claim)
+    claim = verdict.claim if margin_claims and verdict.claim.startswith("not ") else "undecided"
+    return Text(f"~ {claim}")
+
+
+def why(one: Comparison, *, dots: bool) -> Iterator[str]:
+    """Give the lines beneath a benchmark: throughput x epochs, and what is behind them."""
+    if one.parts is None:
+        yield (
+            f"why  {_fractions(one)}" if one.estimand != "mean" else "why  the logs tell no epochs"
+        )
+    else:
+        unit = one.progress_unit or "epochs"
+        constant = _constant(one.a, one.b)
+        line = f"why  throughput {_ratio(one.parts.throughput)} × {unit} "
+        if constant is None:
+            line += _ratio(one.parts.progress)
+        else:
+            line += f"{_bare(one.parts.progress)} ({units.count(constant)} in every run)"
+        if one.estimand == "ert":
+            line += f" (successes) · {_fractions(one)}"
+        yield line
+        if constant is None:
+            yield f"     {unit}  A {_multiset(one.a)} | B {_multiset(one.b)}"
+    if dots:
+        yield from _strips(one)
+
+
+def _strips(one: Comparison) -> Iterator[str]:
+    """Give the runs of both sides on one axis, and the axis."""
+    times = [*one.a.observed.tolist(), *one.b.observed.tolist()]
+    if not times:
+        return
+    low, high = min(times), max(times)
+    for name, side in (("A", one.a), ("B", one.b)):
+        failed = side.observed[~side.reached].tolist()
+        yield f"     {name}  {strips.strip(side.times.tolist(), failed, low, high)}"
+    left, right = units.seconds(low), units.seconds(high)
+    yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
+
+
+def _ratio(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return _bare(ratio)
+    return f"{_bare(ratio)} [{ratio.low:.3f}, {ratio.high:.3f}]"
+
+
+def _bare(ratio: Ratio) -> str:
+    if ratio.estimate is None or not math.isfinite(ratio.estimate):
+        return "–"
+    return f"{ratio.estimate:.3f}" if ratio.estimate < 10 else f"{ratio.estimate:.2f}"
+
+
+def _constant(a: Side, b: Side) -> float | None:
+    values = {*a.multiset(), *b.multiset()}
+    return next(iter(values)) if len(values) == 1 else None
+
+
+def _multiset(side: Side) -> str:
+    counts = sorted(side.multiset().items())
+    if len(counts) <= _MOST_VALUES:
+        return " ".join(f"{units.count(value)}×{number}" for value, number in counts)
+    return f"{units.count(counts[0][0])} to {units.count(counts[-1][0])}"
+
+
+def _fractions(one: Comparison) -> str:
+    """Give the difference of the fractions reached, in percentage points."""
+    difference = one.fraction
+    if difference.estimate is None:
+        return "nothing to compare"
+    text = f"reached {difference.estimate * 100:+.0f} pp"
+    if difference.low is not None and difference.high is not None:
+        text += f" [{difference.low * 100:+.1f}, {difference.high * 100:+.1f}]"
+    return text

@@ -1,0 +1,31 @@
+"""Every run of two sides as a dot on one line of text: the best guard against a lonely mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+WIDTH = 40
+_DOTS = " ·∘•●"  # none, one, two, three, more runs in one place
+_FAILED = "×"
+
+
+def strip(
+    times: Sequence[float], failed: Sequence[float], low: float, high: float, width: int = WIDTH
+) -> str:
+    """Give a line of `width` characters from `low` to `high` seconds, a mark per place.
+
+    A failed run stands where it ended, as a cross, which hides what else is there.
+    """
+    counts = [0] * width
+    for time in times:
+        counts[_place(time, low, high, width)] += 1
+    marks = [_DOTS[min(count, len(_DOTS) - 1)] for count in counts]
+    for time in failed:
+        marks[_place(time, low, high, width)] = _FAILED
+    return "".join(marks)
+
+
+def _place(time: float, low: float, high: float, width: int) -> int:
+    if high <= low:
+        return 0
+    return min(width - 1, max(0, round((time - low) / (high - low) * (width - 1))))
