@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ttastats.stats import decompose
+from ttastats.stats import shares
 from ttastats.stats.decompose import decompose_speedup, decompose_variance
 
 
@@ -87,7 +87,7 @@ def test_the_bootstrap_interval_is_that_of_resampled_runs_and_repeats_with_its_s
 def test_the_bootstrap_works_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     t, e, _, _ = sides(4, n_a=20)
     whole = decompose_variance(t, e, rng=np.random.default_rng(1)).share_epochs
-    monkeypatch.setattr(decompose, "RESAMPLED_RUNS_AT_ONCE", 7 * 20)
+    monkeypatch.setattr(shares, "RESAMPLED_RUNS_AT_ONCE", 7 * 20)
     pieces = decompose_variance(t, e, rng=np.random.default_rng(1)).share_epochs
     assert pieces == whole
 
@@ -120,6 +120,9 @@ def test_epochs_that_vary_against_a_constant_speed_have_an_infinite_cv_ratio() -
     rounded = decompose_variance([0.3, 0.4, 0.7], [3.0, 4.0, 7.0])
     assert (rounded.cv_ratio, rounded.variance_log_epoch_time) == (math.inf, 0.0)
     assert decompose_variance([6.0, 6.0], [3.0, 3.0]).cv_ratio is None
+    # Near 1 s the logs are so small that rounding is no longer a small part of them.
+    nearly = np.array([1.0, 1.0 + 2e-16, 1.0, 1.0 - 1e-16])
+    assert decompose_variance(nearly, [1.0, 1.0, 1.0, 1.0]).variance_log_time == 0.0
 
 
 def test_unsteady_epochs_are_flagged_and_doubted_when_their_number_is_constant() -> None:
@@ -148,6 +151,12 @@ def test_equal_times_one_run_or_none_have_nothing_to_share() -> None:
     assert (one.share_epochs.estimate, one.variance_log_time) == (None, None)
     assert one.flags[0].code == "one_run"
     assert (none.n, none.cv_ratio, none.flags[0].code) == (0, None, "no_runs")
+
+
+def test_a_variance_of_rounding_noise_has_no_shares_and_no_nan() -> None:
+    times = np.array([20.0, 20.0, 20.0, 20.0, 20.0 * (1 + 5e-14), 20.0])
+    parts = decompose_variance(times, [3.0, 4.0, 3.0, 5.0, 3.0, 4.0])
+    assert (parts.share_epochs.estimate, parts.share_epoch_time.estimate) == (None, None)
 
 
 def test_constant_epochs_of_a_side_are_flagged_in_the_speedup_too() -> None:

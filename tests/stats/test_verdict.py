@@ -101,8 +101,11 @@ def test_same_needs_the_epoch_safe_interval_as_well() -> None:
 
 
 def test_a_safe_interval_narrower_than_the_shown_one_does_not_overrule_it() -> None:
-    shown = evidence((0.99, 1.2), (0.999, 1.19), (1.01, 1.1), (1.02, 1.1))
-    assert decide(shown, margin=0.05).word == "undecided"
+    shown = evidence((0.96, 1.07), (0.97, 1.06), (0.98, 1.03), (0.99, 1.02))
+    assert decide(shown, margin=0.05).claim == "not slower by more than 5%"
+    assert decide(evidence((0.99, 1.2), (1.0, 1.1), (1.01, 1.1), WIDE), p_value=0.01).word == (
+        "undecided"
+    )
 
 
 def test_a_p_adjusted_for_many_benchmarks_can_withdraw_a_claim() -> None:

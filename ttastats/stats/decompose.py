@@ -25,21 +25,11 @@ from ttastats.stats.moments import (
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Estimate, Flag, Floats, Ratio
 from ttastats.stats.sample import size_flags
+from ttastats.stats.shares import RUNS_FOR_BOOTSTRAP, Limits, bootstrap_limits, covariance_shares
 from ttastats.stats.speedup import log_term
-
-RUNS_FOR_BOOTSTRAP = 10
-"""Below, the bootstrap interval of a share covers as little as 12 % instead of 95 %."""
 
 STEADY_CV = 0.03
 """CV of time per epoch up to which the hardware counts as steady (Coleman et al. 2019)."""
-
-Limits = tuple[float | None, float | None]
-
-RESAMPLED_RUNS = 20_000_000
-"""Bounds the time of the bootstrap: of very many runs, fewer resamples say as much."""
-
-RESAMPLED_RUNS_AT_ONCE = 1_000_000
-"""Bounds the memory of the bootstrap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +160,17 @@ def decompose_variance(
     logs = np.stack([np.log(values[name]) for name in _part_names(values)])
     n = total.size
     flags = _variance_flags(n, total, progress)
-    known = _shares(logs[:, np.newaxis, :]) if not flags else None
+    known = covariance_shares(logs[:, np.newaxis, :]) if not flags else None
     limits: list[Limits] = [(None, None)] * len(logs)
     if known is not None and n < RUNS_FOR_BOOTSTRAP:
         message = f"{RUNS_FOR_BOOTSTRAP} runs needed for an interval of the shares, have {n}"
         flags += (Flag("few_runs", message),)
     elif known is not None and rng is not None:
-        count = min(2000, max(200, RESAMPLED_RUNS // n)) if resamples is None else resamples
-        limits = _bootstrap_limits(logs, rng, count, confidence)
+        limits = bootstrap_limits(logs, rng, resamples, confidence)
+    found = [None] * len(logs) if known is None else known[:, 0].tolist()
     shares = [
-        Estimate(None if known is None else float(known[k, 0]), low, high, confidence, n)
-        for k, (low, high) in enumerate(limits)
+        Estimate(None if share is None or math.isnan(share) else share, *ends, confidence, n)
+        for share, ends in zip(found, limits, strict=True)
     ]
     return _variance_parts(values, shares, flags)
 
@@ -250,37 +240,3 @@ def _cv_ratio(cv_epochs: float | None, cv_epoch_time: float | None) -> float | N
     if cv_epoch_time == 0.0:
         return None if cv_epochs == 0.0 else math.inf
     return cv_epochs / cv_epoch_time
-
-
-def _shares(logs: Floats) -> Floats:
-    """Covariance shares of the parts: ``logs`` (parts, resamples, n) -> (parts, resamples).
-
-    NaN where the sum of the parts does not vary.
-    """
-    centred = logs - logs.mean(axis=2, keepdims=True)
-    total = centred.sum(axis=0)
-    whole = np.sum(total**2, axis=1)
-    # Below this, what is left of the variance is rounding.
-    varies = whole > 1e-24 * logs.shape[2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares: Floats = np.where(varies, np.sum(centred * total, axis=2) / whole, np.nan)
-    return shares
-
-
-def _bootstrap_limits(
-    logs: Floats, rng: np.random.Generator, resamples: int, confidence: float
-) -> list[Limits]:
-    """Percentile limits of each share; None where too few resamples vary at all."""
-    n = logs.shape[1]
-    at_once = max(1, RESAMPLED_RUNS_AT_ONCE // n)
-    drawn: list[Floats] = []
-    for start in range(0, resamples, at_once):
-        count = min(at_once, resamples - start)
-        drawn.append(_shares(logs[:, rng.integers(0, n, size=(count, n))]))
-    shares = np.concatenate(drawn, axis=1)
-    shares = shares[:, np.isfinite(shares[0])]
-    if shares.shape[1] < resamples // 2:
-        return [(None, None)] * logs.shape[0]
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(shares, [tail, 1 - tail], axis=1)
-    return [(float(lo), float(hi)) for lo, hi in zip(low, high, strict=True)]

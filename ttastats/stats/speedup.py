@@ -162,7 +162,8 @@ def speedup(
     """Speedup of B over A when all runs reached the target, ready for a verdict.
 
     ``epochs_fixed`` asserts that the schedule is deterministic, so that constant epochs
-    are no surprise and the epoch-safe interval is left out. ``confidence`` above 0.5.
+    are no surprise and the epoch-safe interval is left out; that one is for the ratio of
+    means whatever the ``estimand``. ``confidence`` above 0.5.
     """
     ratio = ratio_of_means if estimand == "mean" else ratio_of_geometric_means
     weaker = equivalence_confidence(confidence)
