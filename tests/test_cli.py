@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from ttastats import store
+from ttastats import cli, store
 
 #: Row keys that scripts may rely on.
 KEYS = {
@@ -29,17 +32,33 @@ KEYS = {
 }
 
 
-def run(
-    *arguments: str | Path, cwd: Path | None = None, **env: str
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ttastats", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=environment, check=False
-    )
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def failed(done: subprocess.CompletedProcess[str]) -> str:
+def run(*arguments: str | Path, cwd: Path | None = None) -> Done:
+    """Run a command in this process, with pipes for its output, as a script would see it."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
+        contextlib.chdir(cwd or Path.cwd()),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "argv", ["ttastats", *map(str, arguments)])
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0
+    return Done(code, stdout.getvalue(), stderr.getvalue())
+
+
+def failed(done: Done) -> str:
     """Check that a command refused to work as it should, and give its message."""
     assert done.returncode == 2, done
     assert done.stdout == ""
@@ -124,6 +143,52 @@ class TestAnswers:
         done = run("summary", one, eight, "--by", "benchmark")
         assert "runs vary in: system, entry, accelerators, global_batch_size" in done.stdout
 
+    def test_one_file_is_compared_with_itself_by_conditions(self, one: Path, eight: Path) -> None:
+        (split,) = rows("compare", one, eight)
+        table = pl.concat([pl.read_parquet(one), pl.read_parquet(eight)])
+        both = one.with_name("both.parquet")
+        store.write(table, both)
+        sides = ["--a", "system=one*", "--b", "system=eight*"]
+        (joined,) = rows("compare", both, *sides)
+        assert joined["speedup"] == split["speedup"]
+        assert (joined["a"], joined["b"]) == ("system=one*", "system=eight*")
+
+    def test_the_gate_fails_a_job_and_says_why(self, one: Path, eight: Path) -> None:
+        passed = run("compare", one, eight, "--fail-on", "slower:2%")
+        assert (passed.returncode, passed.stderr) == (0, "")
+        refused = run("compare", eight, one, "--fail-on", "slower:2%")
+        assert refused.returncode == 1
+        assert "failed: digits: cannot rule out that B is" in refused.stderr
+        assert "B slower" in refused.stdout
+
+    def test_every_question_has_an_answer_in_every_format(self, one: Path, eight: Path) -> None:
+        questions = (
+            ["targets", one, eight],
+            ["targets", one],
+            ["power", one],
+            ["power", "--cv", "14%", "-n", "5", "--detect", "3%"],
+            ["scaling", one, eight],
+            ["compare", one, eight, "--wide", "-v", "--margin", "5%", "--fdr"],
+            ["compare", one, eight, "--estimand", "geomean", "--same-convergence"],
+        )
+        for words in questions:
+            for name in ("table", "json", "csv", "md"):
+                done = run(*words, "--format", name)
+                assert (done.returncode, bool(done.stdout)) == (0, True), (words, done.stderr)
+
+    def test_a_narrow_screen_loses_nothing(self, one: Path, eight: Path) -> None:
+        from rich.console import Console
+
+        from ttastats import api
+        from ttastats.render import as_table
+
+        console = Console(width=80, file=io.StringIO(), force_terminal=False)
+        as_table.render(api.compare(one, eight), console, width=80)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert max(len(line) for line in text.splitlines()) <= 80
+        for word in ("2.02 min ±10.1%", "10/10 9/10", "1.741 [1.202, 2.523]", "B faster", ".008"):
+            assert word in text
+
     def test_csv_has_a_header_and_one_line_per_row(self, one: Path) -> None:
         lines = run("runs", one, "-f", "csv").stdout.splitlines()
         assert lines[0].startswith("run_id,source,dialect,suite")
@@ -135,7 +200,7 @@ class TestAnswers:
         assert "**mlperf   A = " in text
 
     def test_a_pipe_gets_no_colour_and_whole_lines(self, one: Path, eight: Path) -> None:
-        text = run("compare", one, eight, COLUMNS="40").stdout
+        text = run("compare", one, eight).stdout
         assert "\x1b" not in text
         assert any("B faster" in line and "10/10 9/10" in line for line in text.splitlines())
 
@@ -269,6 +334,18 @@ class TestRefusals:
     def test_no_run_that_meets_the_conditions(self, one: Path) -> None:
         message = failed(run("summary", one, "-w", "nodes=99"))
         assert "--where nodes=99: no run meets the conditions" in message
+
+    def test_sides_that_are_none(self, one: Path, eight: Path) -> None:
+        assert "nothing to be compared with" in failed(run("compare", one))
+        assert "two parts of one file" in failed(run("compare", one, "--a", "system=x"))
+        assert "two parts of one file" in failed(
+            run("compare", one, eight, "--a", "seed=1", "--b", "seed=2")
+        )
+        assert "no run meets the conditions" in failed(
+            run("compare", one, "--a", "system=x", "--b", "system=y")
+        )
+        assert "is not a condition" in failed(run("compare", one, eight, "--fail-on", "2%"))
+        assert "neither runs nor a CV" in failed(run("power"))
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

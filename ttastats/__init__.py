@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ttastats.api import Account, Report, compare, ingest, read, runs, summary, variance
+    from ttastats.api import (
+        Account,
+        Report,
+        compare,
+        ingest,
+        power,
+        read,
+        runs,
+        scaling,
+        summary,
+        targets,
+        variance,
+    )
     from ttastats.errors import TtastatsError
 
 __all__ = [
@@ -22,9 +34,12 @@ __all__ = [
     "__version__",
     "compare",
     "ingest",
+    "power",
     "read",
     "runs",
+    "scaling",
     "summary",
+    "targets",
     "variance",
 ]
 

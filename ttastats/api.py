@@ -30,9 +30,12 @@ __all__ = [
     "Source",
     "compare",
     "ingest",
+    "power",
     "read",
     "runs",
+    "scaling",
     "summary",
+    "targets",
     "variance",
 ]
 
@@ -76,7 +79,7 @@ def run_table(
     table = crossing.runs(read(source, where=where), targets)
     if table.is_empty():
         raise TtastatsError(
-            "no run meets the conditions" if where else "the table holds no run",
+            "no run meets the conditions",
             where=" ".join(f"--where {condition}" for condition in where) or None,
             remedy="`ttastats runs FILE` shows what there is.",
         )
@@ -147,6 +150,73 @@ def compare(
     named = list(zip(names, tables, strict=True))
     keys = _by(by, BENCHMARK, tables[0])
     return compare_report.report(named[0], named[1:], keys, options, view)
+
+
+def power(
+    source: Source | None = None,
+    *,
+    cv: float | None = None,
+    n: int | None = None,
+    effects: Sequence[float] = (),
+    power: float = 0.8,
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+) -> Report:
+    """Report how many runs show a difference, from runs at hand or from a CV (a fraction).
+
+    Raises
+    ------
+    TtastatsError
+        Neither runs nor a CV are given.
+    """
+    from ttastats.report import power as power_report  # scipy costs start-up time
+    from ttastats.report.grouping import ENTRY
+
+    asked = tuple(effects) or power_report.EFFECTS
+    if cv is not None:
+        return power_report.from_cv(cv, effects=asked, n=n, power=power)
+    if source is None:
+        raise TtastatsError(
+            "neither runs nor a CV to plan from", remedy="Give a file, or --cv 14%."
+        )
+    table = run_table(source, where=where, target=target)
+    keys = _by(by, ENTRY, table)
+    return power_report.from_runs(table, keys, effects=asked, n=n, power=power)
+
+
+def scaling(
+    source: Source,
+    *,
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+) -> Report:
+    """Report speedup and efficiency over the number of accelerators."""
+    from ttastats.report import scaling as scaling_report  # scipy costs start-up time
+
+    table = run_table(source, where=where, target=target)
+    return scaling_report.report(table, _by(by, scaling_report.CURVE, table))
+
+
+def targets(
+    a: Source,
+    b: Source | None = None,
+    *,
+    where: Sequence[str] = (),
+    points: int = 9,
+    metric: str | None = None,
+    labels: Sequence[str] = (),
+) -> Report:
+    """Report how fraction reached, expected time and speedup depend on the quality target."""
+    from ttastats.report import targets as targets_report  # scipy costs start-up time
+
+    sources = [a] if b is None else [a, b]
+    names = labels or [_label(source, n) for n, source in enumerate(sources)]
+    tables = [read(source, where=where) for source in sources]
+    return targets_report.report(
+        list(zip(names, tables, strict=True)), points=points, metric=metric
+    )
 
 
 def _by(by: Sequence[str], default: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:

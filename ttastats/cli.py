@@ -244,6 +244,84 @@ def compare(
         raise typer.Exit(1)
 
 
+@app.command()
+def targets(
+    files: Annotated[
+        list[Path], typer.Argument(help="One Parquet file, or two to compare.", show_default=False)
+    ],
+    a: Annotated[list[str] | None, typer.Option("--a", help="Chooses side A of one file.")] = None,
+    b: Annotated[list[str] | None, typer.Option("--b", help="Chooses side B of one file.")] = None,
+    where: Where = None,
+    points: Annotated[int, typer.Option("--points", min=2, help="Targets to ask about.")] = 9,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="The metric to vary, if there are several.")
+    ] = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """How the answer depends on the quality target."""
+    from ttastats import api
+
+    if len(files) == 1 and not (a or b):
+        sources, labels = [api.read(files[0], where=where or ())], [str(files[0])]
+    else:
+        sources, labels = _sides(files, a or (), b or (), where or ())
+    if len(sources) > 2:
+        raise TtastatsError("more than two files", remedy="Compare two at a time.")
+    report = api.targets(*sources, points=points, metric=metric, labels=labels)
+    _print(report, output_format)
+
+
+@app.command()
+def power(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Parquet files to plan from.", show_default=False)
+    ] = None,
+    cv: Annotated[str, typer.Option("--cv", help="Plan from this CV instead, such as 14%.")] = "",
+    number: Annotated[
+        int | None, typer.Option("--runs", "-n", min=2, help="Runs a side you can afford.")
+    ] = None,
+    detect: Annotated[
+        list[str] | None, typer.Option("--detect", help="A difference to see, such as 5%; repeat.")
+    ] = None,
+    level: Annotated[
+        float, typer.Option("--power", min=0.01, max=0.99, help="Chance to see it.")
+    ] = 0.8,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """How many runs are needed to see a difference of x %."""
+    from ttastats import api, gate
+
+    report = api.power(
+        files or None,
+        cv=gate.fraction(cv, "--cv") if cv else None,
+        n=number,
+        effects=[gate.fraction(text, "--detect") for text in detect or ()],
+        power=level,
+        by=_columns(by),
+        where=where or (),
+        target=target or (),
+    )
+    _print(report, output_format)
+
+
+@app.command()
+def scaling(
+    files: Files,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """Speedup and efficiency over the number of accelerators."""
+    from ttastats import api
+
+    report = api.scaling(files, by=_columns(by), where=where or (), target=target or ())
+    _print(report, output_format)
+
+
 def _sides(
     files: list[Path], a: Sequence[str], b: Sequence[str], where: Sequence[str]
 ) -> tuple[list[pl.LazyFrame], list[str]]:

@@ -1,0 +1,109 @@
+"""How many runs are needed to see a difference, and what can so many runs see?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Table, Text
+from ttastats.report.grouping import (
+    ENTRY,
+    common_title,
+    groups,
+    key_cells,
+    key_columns,
+    key_row,
+    shown_keys,
+)
+from ttastats.stats.power import detectable_ratio, runs_needed
+from ttastats.stats.variation import cv_interval
+
+#: Differences that are asked about if the user names none.
+EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+def from_runs(
+    runs: pl.DataFrame,
+    by: Sequence[str] = ENTRY,
+    *,
+    effects: Sequence[float] = EFFECTS,
+    n: int | None = None,
+    power: float = 0.8,
+) -> Report:
+    """Give the plan for each group, from the CV its runs show; `n` replaces their number."""
+    rows = []
+    for keys, group in groups(runs, by):
+        times = group.filter("reached").get_column("tta_seconds").to_numpy()
+        spread = cv_interval(times)
+        count = n if n is not None else int(times.size)
+        limits = {"cv_low": spread.low, "cv_high": spread.high}
+        rows.append(key_row(keys) | plan(spread.estimate, count, effects, power) | limits)
+    keys_shown = shown_keys(rows, by)
+    return _report(rows, keys_shown, common_title(rows, by), effects, power)
+
+
+def from_cv(
+    cv: float,
+    *,
+    effects: Sequence[float] = EFFECTS,
+    n: int | None = None,
+    power: float = 0.8,
+) -> Report:
+    """Give the plan for a CV (a fraction) that is known or supposed."""
+    row = plan(cv, n, effects, power) | {"cv_low": None, "cv_high": None}
+    return _report([row], (), "", effects, power)
+
+
+def plan(cv: float | None, n: int | None, effects: Sequence[float], power: float) -> dict[str, Any]:
+    """Give the numbers for one CV: what `n` runs a side detect, and runs needed by effect."""
+    needed: dict[str, int | None] = dict.fromkeys(_names(effects))
+    if cv is None:
+        return {"n": n, "cv": None, "detectable_ratio": None, "runs_needed": needed}
+    detectable = detectable_ratio(n, cv, power=power).ratio if n and n > 1 else None
+    for effect, name in zip(effects, needed, strict=True):
+        needed[name] = runs_needed(1 + effect, cv, power=power).n
+    return {"n": n, "cv": cv, "detectable_ratio": detectable, "runs_needed": needed}
+
+
+def _names(effects: Sequence[float]) -> list[str]:
+    return [f"{1 + effect:g}" for effect in effects]
+
+
+def _report(
+    rows: Sequence[dict[str, Any]],
+    keys: Sequence[str],
+    title: str,
+    effects: Sequence[float],
+    power: float,
+) -> Report:
+    columns = (
+        *key_columns(keys),
+        Column("CV [95%]", "right"),
+        Column("runs a side", "right"),
+        Column("can detect", "right"),
+        *(Column(f"runs for {effect:.3g}%", "right") for effect in (100 * e for e in effects)),
+    )
+    table = Table(columns, tuple(_row(row, keys) for row in rows), title)
+    text = (
+        f"two-sided t test of the ratio of mean TTA at 5%, power {power:.0%}, equal CV and equal "
+        "numbers of runs on both sides. Fix the number before you run: looking after every run "
+        "and stopping at the first p < .05 finds differences that are not there."
+    )
+    notes = [Note("method", text)]
+    if any(row["cv"] == 0 for row in rows):
+        notes.append(Note("zero_variance", "a CV of 0 in a few runs is luck, not certainty."))
+    return Report("power", tuple(rows), (table,), tuple(notes))
+
+
+def _row(row: Mapping[str, Any], keys: Sequence[str]) -> Row:
+    detectable = row["detectable_ratio"]
+    cells: list[Cell] = [
+        *key_cells(row, keys),
+        Quantity(row["cv"], "fraction", row["cv_low"], row["cv_high"]),
+        Quantity(row["n"], "count"),
+        Text("–" if detectable is None else f"{detectable:.3f}×"),
+        *(Quantity(needed, "count") for needed in row["runs_needed"].values()),
+    ]
+    return Row(tuple(cells))
