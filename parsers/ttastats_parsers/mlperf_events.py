@@ -13,14 +13,19 @@ import msgspec
 TOKEN = b":::ML"
 
 
-class Event(NamedTuple):
-    """One logged event: `time` in seconds on the log's own clock, `line` counted from 1."""
+class Event(msgspec.Struct, gc=False):
+    """One logged event: `time` in seconds on the log's own clock, `line` counted from 1.
 
-    time: float | None
+    The fields named by the JSON dialect are decoded straight into it.
+    """
+
     key: str
-    value: Any
-    metadata: dict[str, Any]
-    line: int
+    time_ms: float | None = None
+    time_s: float | None = None
+    value: Any = None
+    metadata: Any = None
+    time: float | None = None
+    line: int = 0
 
 
 class Unreadable(NamedTuple):
@@ -36,6 +41,71 @@ def first_token(head: bytes) -> bytes:
     return b"" if at < 0 else head[at : at + 16]
 
 
+#: Keys of which every event counts.
+_LISTED = frozenset(
+    {
+        "run_start",
+        "run_stop",
+        "eval_accuracy",
+        "eval_result",
+        "train_epoch",
+        "run_clear_caches",
+        "seed",
+    }
+)
+#: Keys that tell when the weights of a progress label were ready. The end of the training stretch
+#: is better evidence than the start of the evaluation.
+_READY = {"eval_start": 0, "block_stop": 1, "epoch_stop": 1}
+_LABELS = ("samples_count", "step_num", "epoch_num")
+
+
+class Trace:
+    """What is kept of a log while it is read: little, however long the log.
+
+    Attributes
+    ----------
+    events
+        By key, in the order of the file: all of the keys that count, the first of any other.
+    ready
+        By progress label: how good the evidence is, and when the weights were ready.
+    last_time
+        The latest time stamp.
+    unreadable
+        Lines that carry the token and no event that can be understood.
+    """
+
+    __slots__ = ("events", "last_time", "ready", "unreadable")
+
+    def __init__(self) -> None:
+        self.events: dict[str, list[Event]] = {}
+        self.ready: dict[float, tuple[int, float]] = {}
+        self.last_time = 0.0
+        self.unreadable: list[Unreadable] = []
+
+    def add(self, event: Event) -> None:
+        """Take the next event of the file."""
+        key, time = event.key, event.time
+        if time is not None and time > self.last_time:
+            self.last_time = time
+        evidence = _READY.get(key)
+        if evidence is not None:
+            self._note_ready(event, evidence)
+        elif key not in self.events:
+            self.events[key] = [event]
+        elif key in _LISTED or self.events[key][0].value is None:
+            self.events[key].append(event)
+
+    def _note_ready(self, event: Event, evidence: int) -> None:
+        if event.time is None or not isinstance(event.metadata, dict):
+            return
+        for word in _LABELS:
+            label = as_float(event.metadata.get(word))
+            if label is not None:
+                known = self.ready.get(label)
+                if known is None or known[0] <= evidence:
+                    self.ready[label] = (evidence, event.time)
+
+
 def matches(
     blocks: Iterator[bytes], pattern: re.Pattern[bytes]
 ) -> Iterator[tuple[int, re.Match[bytes]]]:
@@ -47,8 +117,9 @@ def matches(
     for block in blocks:
         counted = 0
         for match in pattern.finditer(block):
-            line += block.count(b"\n", counted, match.start())
-            counted = match.start()
+            start = match.start()
+            line += block.count(b"\n", counted, start)
+            counted = start
             yield line, match
         line += block.count(b"\n", counted)
 

@@ -7,7 +7,7 @@ evaluations count whenever they were logged, since some benchmarks score checkpo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +16,7 @@ from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run, RunStatus
 from ttastats_parsers import mlperf_layout
-from ttastats_parsers.mlperf_events import Event, Unreadable, as_float, as_int
+from ttastats_parsers.mlperf_events import Event, Trace, Unreadable, as_float, as_int
 from ttastats_parsers.mlperf_scores import evaluations_of
 
 #: Stamps before 2001 are relative clocks or placeholders, not dates.
@@ -52,54 +52,37 @@ class Style:
 
 
 def runs_of(
-    events: Iterable[Event],
-    unreadable: Sequence[Unreadable],
-    log: Log,
-    style: Style,
-    benchmark: str | None = None,
+    trace: Trace, log: Log, style: Style, benchmark: str | None = None
 ) -> Iterator[Run | Problem]:
     """Give the run of a log, or the problem that says why there is none.
 
     Parameters
     ----------
-    events
-        In the order of the file.
     benchmark
         The name the line format itself carries, if it does.
     """
-    found = _without_copies(events)
-    by_key = _by_key(found)
+    by_key = {key: _in_order(events) for key, events in trace.events.items()}
     if "run_start" not in by_key:
-        yield _not_a_run(by_key, unreadable)
+        yield _not_a_run(by_key, trace)
         return
-    yield _run(by_key, unreadable, log, style, benchmark)
+    yield _run(by_key, trace, log, style, benchmark)
 
 
-def _without_copies(events: Iterable[Event]) -> list[Event]:
+def _in_order(events: list[Event]) -> list[Event]:
     """Drop events that are logged again word for word, as doubled loggers do; sort by time."""
+    if len(events) == 1:
+        return events
     seen: dict[tuple[Any, ...], Event] = {}
     for event in events:
-        progress = event.metadata.get("epoch_num"), event.metadata.get("samples_count")
-        identity = (
-            event.time,
-            event.key,
-            repr(event.value),
-            progress,
-            event.metadata.get("metric"),
-        )
+        metadata = event.metadata
+        progress = metadata.get("epoch_num"), metadata.get("samples_count")
+        identity = (event.time, repr(event.value), progress, metadata.get("metric"))
         seen.setdefault(identity, event)
     return sorted(seen.values(), key=lambda event: event.time or 0.0)
 
 
-def _by_key(events: Iterable[Event]) -> dict[str, list[Event]]:
-    groups: dict[str, list[Event]] = {}
-    for event in events:
-        groups.setdefault(event.key, []).append(event)
-    return groups
-
-
-def _not_a_run(by_key: dict[str, list[Event]], unreadable: Sequence[Unreadable]) -> Problem:
-    if "eval_accuracy" in by_key or "run_stop" in by_key or not (by_key or not unreadable):
+def _not_a_run(by_key: dict[str, list[Event]], trace: Trace) -> Problem:
+    if "eval_accuracy" in by_key or "run_stop" in by_key or (trace.unreadable and not by_key):
         text = "has evaluations or an end but no run_start that can be read: no run"
         return Problem("no_run_start", text, "error")
     return Problem("not_a_run", "has benchmark lines but is not the log of a run", "info")
@@ -107,12 +90,12 @@ def _not_a_run(by_key: dict[str, list[Event]], unreadable: Sequence[Unreadable])
 
 def _run(
     by_key: dict[str, list[Event]],
-    unreadable: Sequence[Unreadable],
+    trace: Trace,
     log: Log,
     style: Style,
     token_benchmark: str | None,
 ) -> Run:
-    problems: list[Problem] = list(_unreadable_lines(unreadable))
+    problems: list[Problem] = list(_unreadable_lines(trace.unreadable))
     place = mlperf_layout.place_of(log, style.edition)
     named = token_benchmark or _text(_first_value(by_key, "submission_benchmark"))
     suite, edition = place.suite, place.edition
@@ -121,14 +104,14 @@ def _run(
     problems += [*mismatch, *system_problems, *place.problems]
 
     start, stop = _clock(by_key)
-    status, run_seconds = _end(by_key, start, stop, benchmark, edition)
+    status, run_seconds = _end(by_key, trace, start, stop, benchmark, edition)
     problems += _end_problems(by_key, stop, status)
     targets = _targets(by_key, suite, benchmark, edition)
     if not targets:
         problems.append(_no_target(suite, benchmark, edition))
     evaluations, label_problems = evaluations_of(
         by_key.get("eval_accuracy", ()),
-        _weights_times(by_key),
+        {label: time for label, (_, time) in trace.ready.items()},
         start,
         quality.benchmarks(suite).get(benchmark or ""),
         targets,
@@ -183,6 +166,7 @@ def _clock(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
 
 def _end(
     by_key: dict[str, list[Event]],
+    trace: Trace,
     start: Event,
     stop: Event | None,
     benchmark: str | None,
@@ -197,8 +181,7 @@ def _end(
     if start.time is None:
         return "unknown", None
     if stop is None or stop.time is None:
-        last = max(event.time or 0.0 for events in by_key.values() for event in events)
-        return "truncated", round(max(last - start.time, 0.0), 6)
+        return "truncated", round(max(trace.last_time - start.time, 0.0), 6)
     return _status(stop), round(stop.time - start.time, 6)
 
 
@@ -251,21 +234,6 @@ def _logged_target(
     metric = event.metadata.get("metric", known[0].metric if known else "eval_accuracy")
     higher = event.metadata.get("higher_is_better", known[0].higher_is_better if known else True)
     yield quality.Target(str(metric), bool(higher), as_float(event.value), 1, "log")
-
-
-def _weights_times(by_key: dict[str, list[Event]]) -> dict[float, float]:
-    """Give when the weights of a progress label were ready, by the label.
-
-    The end of the training stretch is better evidence than the start of the evaluation.
-    """
-    times: dict[float, float] = {}
-    for key in ("eval_start", "block_stop", "epoch_stop"):
-        for event in by_key.get(key, ()):
-            for word in ("samples_count", "step_num", "epoch_num"):
-                label = as_float(event.metadata.get(word))
-                if label is not None and event.time is not None:
-                    times[label] = event.time
-    return times
 
 
 def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:

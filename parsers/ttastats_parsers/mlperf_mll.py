@@ -9,6 +9,7 @@ from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
     Event,
+    Trace,
     Unreadable,
     as_mapping,
     decode,
@@ -31,18 +32,22 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a v0.6 log."""
-    events: list[Event] = []
-    unreadable: list[Unreadable] = [
-        Unreadable(line, match.group().decode("utf-8", "replace"))
-        for line, match in matches(log.blocks(), _TORN)
-    ]
+    trace = Trace()
+    torn = [Unreadable(line, _text(match)) for line, match in matches(log.blocks(), _TORN)]
     for line, match in matches(log.blocks(), _LINE):
         stamp, key, payload = match.groups()
         try:
             time, body = float(stamp), as_mapping(decode(payload.strip()))
         except ValueError:
-            unreadable.append(Unreadable(line, match.group().decode("utf-8", "replace")))
+            trace.unreadable.append(Unreadable(line, _text(match)))
             continue
         metadata = as_mapping(body.get("metadata"))
-        events.append(Event(time, key.decode(), body.get("value"), metadata, line))
-    yield from runs_of(events, sorted(unreadable), log, _STYLE)
+        trace.add(
+            Event(key.decode(), value=body.get("value"), metadata=metadata, time=time, line=line)
+        )
+    trace.unreadable = sorted([*trace.unreadable, *torn])
+    yield from runs_of(trace, log, _STYLE)
+
+
+def _text(match: re.Match[bytes]) -> str:
+    return match.group().decode("utf-8", "replace")

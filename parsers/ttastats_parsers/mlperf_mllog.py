@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -12,9 +11,9 @@ from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
     Event,
+    Trace,
     Unreadable,
     as_float,
-    as_mapping,
     decode,
     first_token,
     matches,
@@ -23,27 +22,23 @@ from ttastats_parsers.mlperf_grammar import Style, runs_of
 
 name = "mlperf-mllog"
 
+#: Most lines are these few keys in the logger's own field order, and decide nothing. Leaving them
+#: out before they are decoded halves the work; a line in another order is decoded all the same.
+_SKIPPED = (
+    rb"weights_initialization|cache_clear|tracked_stats|train_loss|power_reading|dummy|init_start"
+    rb"|eval_stop|block_start|epoch_start|num_games|resign_threshold|save_model"
+    rb"|actual_selfplay_games_per_generation|min_selfplay_games_per_generation"
+)
 _LINE = re.compile(
     rb":::MLLOG[ \t]*+"
-    # Most events are these few keys in the logger's own field order; skipping them before they
-    # are decoded halves the work. A line in another order is decoded, and nothing is lost.
-    rb'(?!\{"namespace": "[^"\n]*", "time_ms": \d+, "event_type": "\w+", "key": '
-    rb'"(?:weights_initialization|cache_clear|tracked_stats|train_loss|power_reading|dummy'
-    rb'|actual_selfplay_games_per_generation|num_games|resign_threshold)")'
-    rb"(\{[^\n]*)?"
+    rb'(?!\{"namespace": "[^"\n]*", "time_ms": \d++, "event_type": "\w++", "key": "(?:'
+    + _SKIPPED
+    + rb')")(\{[^\n]*+)?'
 )
+_INIT_START = re.compile(rb':::MLLOG[ \t]*+(\{[^\n]*?"init_start"[^\n]*+)')
 _STYLE = Style(fractional_bleu=True)
 
-
-class _Line(msgspec.Struct, gc=False):
-    key: str
-    time_ms: float | None = None
-    time_s: float | None = None
-    value: Any = None
-    metadata: Any = None
-
-
-_decode_line = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(Event).decode
 
 
 def recognises(head: bytes) -> bool:
@@ -53,35 +48,59 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a log."""
-    events: list[Event] = []
-    unreadable: list[Unreadable] = []
-    for line, match in matches(log.blocks(), _LINE):
+    trace = Trace()
+    for line, match in matches(_with_init(log.blocks(), trace), _LINE):
         payload = match.group(1)
-        if payload is None:
-            unreadable.append(Unreadable(line, match.group().decode("utf-8", "replace")))
+        event = None if payload is None else _event(payload)
+        if event is None:
+            trace.unreadable.append(Unreadable(line, _text(payload or match.group())))
             continue
-        try:
-            event = _line(payload)
-        except ValueError:
-            unreadable.append(Unreadable(line, payload.decode("utf-8", "replace")))
-            continue
-        time = event.time_s if event.time_ms is None else event.time_ms / 1e3
-        events.append(Event(time, event.key, event.value, as_mapping(event.metadata), line))
-    yield from runs_of(events, unreadable, log, _STYLE)
+        event.line = line
+        trace.add(event)
+    yield from runs_of(trace, log, _STYLE)
 
 
-def _line(payload: bytes) -> _Line:
+def _with_init(blocks: Iterator[bytes], trace: Trace) -> Iterator[bytes]:
+    """Hand the blocks on, taking the first `init_start` of the skipped ones, one per rank."""
+    for block in blocks:
+        if "init_start" not in trace.events and b'"init_start"' in block:
+            found = _INIT_START.search(block)
+            event = _event(found.group(1)) if found else None
+            if event is not None and event.key == "init_start":
+                trace.events["init_start"] = [event]
+        yield block
+
+
+def _event(payload: bytes) -> Event | None:
+    """Give the event of a payload, or None where there is none to be understood."""
+    event: Event | None
     try:
-        return _decode_line(payload)
+        event = _decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    fields = decode(payload)
+        event = _lenient_event(payload)
+    if event is None:
+        return None
+    event.time = event.time_s if event.time_ms is None else event.time_ms / 1e3
+    if not isinstance(event.metadata, dict):
+        event.metadata = {}
+    return event
+
+
+def _lenient_event(payload: bytes) -> Event | None:
+    try:
+        fields = decode(payload)
+    except ValueError:
+        return None
     if not isinstance(fields, dict) or not isinstance(fields.get("key"), str):
-        raise ValueError("no key")
-    return _Line(
+        return None
+    return Event(
         fields["key"],
         as_float(fields.get("time_ms")),
         as_float(fields.get("time_s")),
         fields.get("value"),
         fields.get("metadata"),
     )
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace")

@@ -10,6 +10,7 @@ from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
     Event,
+    Trace,
     Unreadable,
     as_float,
     as_int,
@@ -37,17 +38,17 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a v0.5 log."""
-    events: list[Event] = []
-    unreadable: list[Unreadable] = []
+    trace = Trace()
     benchmark = None
     for line, match in matches(log.blocks(), _LINE):
         token_benchmark, stamp, key, payload = match.groups()
         benchmark = benchmark or token_benchmark.decode("utf-8", "replace")
         try:
-            events.append(_event(line, stamp, key.decode(), payload.strip()))
+            trace.add(_event(line, stamp, key.decode(), payload.strip()))
         except ValueError:
-            unreadable.append(Unreadable(line, match.group().decode("utf-8", "replace")))
-    yield from runs_of(events, unreadable, log, _STYLE, benchmark)
+            text = match.group().decode("utf-8", "replace")
+            trace.unreadable.append(Unreadable(line, text))
+    yield from runs_of(trace, log, _STYLE, benchmark)
 
 
 def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
@@ -66,4 +67,4 @@ def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
         metadata = value
     elif key in {"eval_start", "eval_stop"}:
         metadata = {"epoch_num": as_int(value)}
-    return Event(as_float(stamp.decode()), key, value, metadata, line)
+    return Event(key, value=value, metadata=metadata, time=as_float(stamp.decode()), line=line)
