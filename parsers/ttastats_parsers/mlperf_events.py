@@ -181,16 +181,25 @@ def as_mapping(value: Any) -> dict[str, Any]:
 
 def as_float(value: Any) -> float | None:
     """Give a number that is logged as a number, as text, or as text in brackets."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
+    kind = type(value)
+    if kind is float:
         return float(value)
+    if kind is int:
+        return _float_of(value)
     if isinstance(value, str):
         try:
             return float(value.strip().strip("[]()"))
         except ValueError:
             return None
     return None
+
+
+def _float_of(value: int) -> float | None:
+    """Give a whole number as a float; one too large for that is no measurement."""
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def as_int(value: Any) -> int | None:

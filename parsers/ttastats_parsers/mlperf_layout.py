@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -18,6 +18,8 @@ from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Problem
 from ttastats_parsers.mlperf_events import as_int, as_mapping
+
+Companion = Callable[[PurePosixPath], bytes | None]
 
 _EDITION = re.compile(r"(?:^|_)v?(\d+\.\d+)(?:\.\d+)?$")
 
@@ -53,17 +55,25 @@ def place_of(log: Log, edition: str | None) -> Place:
     Folders count as an official results tree only where something else agrees: an edition among
     them, or a system description in its place. A person's own `results/` folder is not one.
     """
-    folders = log.path.parent.parts
+    return _place(log.path.parent, edition, log.edition, log.companion)
+
+
+@lru_cache(maxsize=256)
+def _place(
+    folder: PurePosixPath, edition: str | None, user_edition: str | None, companion: Companion
+) -> Place:
+    """Give the place of every log in a folder: they share it."""
+    folders = folder.parts
     results = _last_index(folders, "results")
     edition_at = _edition_index(folders if results is None else folders[:results])
     named = _edition_name(folders[edition_at]) if edition_at is not None else None
     problems = _edition_problems(named, edition)
     suite = "mlperf_hpc" if _is_hpc(folders, edition_at) else "mlperf"
-    found = Place(suite, log.edition or edition or named, problems=problems)
+    found = Place(suite, user_edition or edition or named, problems=problems)
     if results is None or results + 1 >= len(folders):
         return found
     system = folders[results + 1]
-    description = _description(log, folders, results, system)
+    description = _description(companion, folders, results, system)
     if edition_at is None and description is None:
         return found
     first = results - 1 if edition_at is None else edition_at + 1
@@ -97,21 +107,32 @@ def benchmark_name(logged: str | None, place: Place) -> tuple[str | None, list[P
     return from_log, []
 
 
-def system_of(log: Log, place: Place) -> tuple[System, list[Problem]]:
+def system_of(log: Log, place: Place) -> tuple[System, tuple[Problem, ...]]:
     """Give the description of the system, with a problem where the file cannot be used."""
+    return _described(place, log.companion)
+
+
+@lru_cache(maxsize=256)
+def _described(place: Place, companion: Companion) -> tuple[System, tuple[Problem, ...]]:
     if place.system_file is None:
         missing = Problem("no_system_file", f"no description of system {place.system}", "info")
-        return System(), [missing] if place.system else []
-    content = log.companion(place.system_file)
+        return System(), (missing,) if place.system else ()
+    content = companion(place.system_file)
     fields = _mapping_of(content or b"")
     if fields is None:
-        return System(), [Problem("bad_system_file", f"{place.system_file.name} is not JSON")]
-    return _entry(fields) if "nodes" in fields else _system(fields), []
+        broken = Problem("bad_system_file", f"{place.system_file.name} is not JSON")
+        return System(), (broken,)
+    return _entry(fields) if "nodes" in fields else _system(fields), ()
 
 
 def scaling_factor(log: Log) -> float | None:
     """Give the factor of the `scaling.json` beside a log, which multiplies official scores only."""
-    content = log.companion(log.path.parent / "scaling.json")
+    return _scaling_factor(log.path.parent, log.companion)
+
+
+@lru_cache(maxsize=256)
+def _scaling_factor(folder: PurePosixPath, companion: Companion) -> float | None:
+    content = companion(folder / "scaling.json")
     factor = (_mapping_of(content) or {}).get("scaling_factor") if content else None
     return float(factor) if isinstance(factor, int | float) else None
 
@@ -142,7 +163,7 @@ def _is_hpc(folders: Sequence[str], edition_at: int | None) -> bool:
 
 
 def _description(
-    log: Log, folders: Sequence[str], results: int, system: str
+    companion: Companion, folders: Sequence[str], results: int, system: str
 ) -> PurePosixPath | None:
     """Give the file that describes the system, in the place of either layout."""
     above = PurePosixPath(*folders[:results])
@@ -150,7 +171,7 @@ def _description(
         above / "systems" / f"{system}.json",
         PurePosixPath(*folders[: results + 2]) / "entry.json",
     )
-    return next((path for path in candidates if log.companion(path) is not None), None)
+    return next((path for path in candidates if companion(path) is not None), None)
 
 
 @lru_cache(maxsize=1024)

@@ -23,7 +23,8 @@ class _Score:
     event: Event
     metric: str
     number: float | None
-    from_zero: bool  # the label counts from 0
+    label: float | None
+    from_zero: bool = False  # the label counts from 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +95,21 @@ def _scores(
     event: Event, benchmark: Benchmark | None, targets: Mapping[str, Target]
 ) -> list[_Score]:
     """Give the metrics of one event: a number, text, a pair, or a mapping of names to numbers."""
-    value = event.value
+    value, label = event.value, _label(event)
     if isinstance(value, dict):
         inner = value.get("accuracy", value)
         named = inner if isinstance(inner, dict) else {_DEFAULT_METRIC: inner}
-        return [_Score(event, _metric(k, benchmark), as_float(v), False) for k, v in named.items()]
+        return [_Score(event, _metric(k, benchmark), as_float(v), label) for k, v in named.items()]
     if isinstance(value, list) and len(value) == 2:  # one system logs [box, mask] from epoch 0
         pair = zip(("BBOX", "SEGM"), value, strict=True)
-        return [_Score(event, _metric(k, benchmark), as_float(v), True) for k, v in pair]
+        return [_Score(event, _metric(k, benchmark), as_float(v), label, True) for k, v in pair]
     number = as_float(value[0] if isinstance(value, list) and value else value)
-    label = event.metadata.get("metric")
-    metric = (
-        _metric(label, benchmark) if isinstance(label, str) else _only_metric(benchmark, targets)
-    )
-    return [_Score(event, metric, number, False)]
+    named_metric = event.metadata.get("metric")
+    if isinstance(named_metric, str):
+        metric = _metric(named_metric, benchmark)
+    else:
+        metric = _only_metric(benchmark, targets)
+    return [_Score(event, metric, number, label)]
 
 
 def _metric(label: str, benchmark: Benchmark | None) -> str:
@@ -135,7 +137,7 @@ def _without_rank_copies(scores: Iterable[_Score]) -> list[_Score]:
     last: dict[tuple[str, float | None, float | None], float] = {}
     kept = []
     for score in scores:
-        identity = (score.metric, score.number, _label(score.event))
+        identity = (score.metric, score.number, score.label)
         time = score.event.time or 0.0
         if identity not in last or time - last[identity] > _SAME_MOMENT:
             kept.append(score)
@@ -160,7 +162,7 @@ def _label_shift(scores: Sequence[_Score], trained_labels: Sequence[Any]) -> flo
     counted from 0, and in some systems from -1. Later formats log epochs trained.
     """
     if trained_labels:
-        labels = (_label(score.event) for score in scores)
+        labels = (score.label for score in scores)
         first = min((label for label in labels if label is not None), default=0.0)
         return 2.0 if first < 0 else 1.0
     return 1.0 if any(score.from_zero for score in scores) else 0.0
@@ -173,7 +175,7 @@ def _checkpoints(scores: Sequence[_Score]) -> list[int]:
     seen: dict[tuple[str, float | None], int] = {}
     found = []
     for position, score in enumerate(scores):
-        label = _label(score.event)
+        label = score.label
         occurrence = seen.get((score.metric, label), 0)
         seen[score.metric, label] = occurrence + 1
         key = (label, occurrence) if several and label is not None else (float(position), -1)
@@ -197,8 +199,7 @@ def _progress(score: _Score, benchmark: Benchmark | None, shift: float) -> _Prog
 
 
 def _ready(score: _Score, weights_times: Mapping[float, float]) -> float | None:
-    label = _label(score.event)
-    return None if label is None else weights_times.get(label)
+    return None if score.label is None else weights_times.get(score.label)
 
 
 def _since(time: float | None, zero: float | None) -> float | None:
