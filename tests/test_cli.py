@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ttastats import cli, store
+from ttastats import cli, sources, store
 
 #: Row keys that scripts may rely on.
 KEYS = {
@@ -291,17 +291,13 @@ class TestRefusals:
     def test_a_file_that_cannot_be_read(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from ttastats import ingestion
-        from ttastats.errors import TtastatsError
-
-        def refuse(_path: Path) -> bytes:
+        def refuse(_disk: object, _name: str) -> bytes:
             raise PermissionError(13, "Permission denied")
 
         (tmp_path / "locked.txt").write_text("secret")
-        monkeypatch.setattr(ingestion, "_head", refuse)
-        with pytest.raises(TtastatsError, match="Permission denied") as caught:
-            ingestion.ingest([tmp_path / "locked.txt"], tmp_path / "x.parquet")
-        assert "locked.txt" in str(caught.value)
+        monkeypatch.setattr(sources.Disk, "open", refuse)
+        message = failed(run("ingest", "locked.txt", cwd=tmp_path))
+        assert "locked.txt: no run could be read: Permission denied" in message
 
     def test_a_foreign_file_is_not_overwritten(self, two_systems: Path, tmp_path: Path) -> None:
         (tmp_path / "mine.parquet").write_text("precious")

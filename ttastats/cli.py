@@ -88,7 +88,11 @@ def _root(
 @app.command()
 def ingest(
     paths: Annotated[
-        list[Path], typer.Argument(help="Logs, or folders of logs.", show_default=False)
+        list[str],
+        typer.Argument(
+            help="Logs, folders, archives, patterns, URLs, or - for standard input.",
+            show_default=False,
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -103,6 +107,12 @@ def ingest(
         str | None,
         typer.Option("--edition", help="Edition of the suite, such as v5.0, if no folder says it."),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", min=1, help="Processes; every core where much is to be read, by default."
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on any problem.")] = False,
 ) -> None:
     """Read logs of any known format into one tidy Parquet file."""
@@ -110,7 +120,12 @@ def ingest(
 
     with _Progress() as on_progress:
         account = read_logs(
-            paths, output, dialect=dialect, edition=edition, on_progress=on_progress
+            paths,
+            output,
+            dialect=dialect,
+            edition=edition,
+            workers=workers,
+            on_progress=on_progress,
         )
     _print_account(account)
     if account.rejected or (strict and account.problems):
@@ -420,6 +435,8 @@ def _print_account(account: Account) -> None:
 
     logs = account.files - account.other_files
     others = f", {account.other_files:,} other files" if account.other_files else ""
+    if account.unchanged:
+        others += f", {account.unchanged:,} unchanged since the last ingest"
     _say(
         f"{plural(logs, 'log')} read{others}: {plural(account.runs, 'run')}, "
         f"{plural(account.evaluations, 'evaluation')}"

@@ -1,25 +1,35 @@
-"""From folders of logs to one table: walk, recognise, parse, and give an honest account."""
+"""From logs to one table: plan units of work, read each, collect, and give an honest account."""
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import polars as pl
 import xxhash
 
-from ttastats import registry, store, tables
+from ttastats import ledger, registry, store, tables
 from ttastats.dialect import Dialect, Log
 from ttastats.errors import TtastatsError
-from ttastats.records import Problem
+from ttastats.records import Problem, Run
+from ttastats.sources import Container, Source, UnreadableError, find
 
-_BLOCK = 8 * 1024 * 1024
-#: Runs held before they become columns; bounds memory however many logs there are.
-_BATCH = 2_000
+#: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
+#: and of a message between processes small, little enough to keep memory bounded.
+_UNIT_BYTES = 16 * 1024 * 1024
+_UNIT_FILES = 1_000
+#: From here on more processes pay for their start.
+_PARALLEL_BYTES = 400 * 1024 * 1024
+
+Progress = Callable[[int, int], None]
+Companion = Callable[[PurePosixPath], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +37,7 @@ class Account:
     """What an ingest saw and made.
 
     `problems` are those of whole files and of runs, each with its source; `other_files` were seen
-    in folders and are of no known format.
+    in folders and are of no known format; `unchanged` were taken over from the file's last ingest.
     """
 
     files: int
@@ -36,6 +46,7 @@ class Account:
     evaluations: int
     problems: tuple[Problem, ...]
     output: Path
+    unchanged: int = 0
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
@@ -48,33 +59,53 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    path: Path
-    source: str
-    root: Path
-    named: bool  # given by the user, not found in a folder
+class Reading:
+    """How logs are read: the dialect and edition that the user named, if any."""
+
+    dialect: str | None = None
+    edition: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What one unit of work gave: rows, problems, and which files were no logs."""
+
+    frame: pl.DataFrame
+    problems: tuple[Problem, ...]
+    others: tuple[str, ...]
+    files: int
 
 
 def ingest(
-    paths: Sequence[Path],
+    paths: Sequence[str | Path],
     output: Path | None = None,
     *,
     dialect: str | None = None,
     edition: str | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    on_progress: Progress | None = None,
 ) -> Account:
-    """Read every log under `paths` and write one Parquet file.
+    """Read every log that `paths` mean and write one Parquet file.
+
+    Where the output is from an earlier ingest, only logs that have changed since are read.
 
     Parameters
     ----------
+    paths
+        Files, folders, archives, patterns, `-` for standard input, URLs.
     output
         Where to write; by default the name of the one path, in the working directory.
     dialect
         Reads every file as this dialect instead of recognising each.
     edition
         The edition of the suite, where the logs lie in no folder that names it.
+    workers
+        Processes; by default one, and every core where there is much to read.
+    executor
+        Runs the units of work instead of processes of this call.
     on_progress
-        Called with the number of files done and of files in all.
+        Called with the number of bytes done and of bytes in all.
 
     Raises
     ------
@@ -88,156 +119,254 @@ def ingest(
             where=str(target),
             remedy="Name another place with -o.",
         )
-    chosen = registry.named(dialect) if dialect else None
-    files = list(_walk(paths))
-    frames: list[pl.DataFrame] = []
-    batch: list[tables.SourcedRun] = []
-    problems: list[Problem] = []
-    others = 0
-    for done, found in enumerate(files):
-        if on_progress:
-            on_progress(done, len(files))
-        result = _read(found, chosen, edition)
-        if result is None:
-            others += 1
-            continue
-        batch += result.runs
-        problems += result.problems
-        if len(batch) >= _BATCH:
-            frames.append(tables.frame_of(batch))
-            batch.clear()
-    frames.append(tables.frame_of(batch))
-    table = pl.concat(frames)
+    reading = Reading(registry.named(dialect).name if dialect else None, edition)
+    sources = _unique(find([str(path) for path in paths]))
+    before = ledger.of(target)
+    fresh, kept = ledger.split(before, sources, reading.dialect, reading.edition)
+    results = list(_read_all(fresh, reading, workers, executor, on_progress))
+    problems = [problem for result in results for problem in result.problems]
+    others = [name for result in results for name in result.others]
+    old_problems, old_others = ledger.said(before, kept)
+    problems += old_problems
+    others += old_others
+    frames = [result.frame for result in results]
+    if kept:
+        frames.append(store.rows_of(target, kept))
+    table = tables.finished(frames)
     if table.is_empty():
-        raise _nothing(paths, len(files), problems)
-    store.write(table, target)
-    if on_progress:
-        on_progress(len(files), len(files))
+        raise _nothing(paths, len(sources), problems)
+    record = ledger.record(sources, problems, others, reading.dialect, reading.edition)
+    store.write(table, target, ledger=record)
     return Account(
-        files=len(files),
-        other_files=others,
+        files=len(sources),
+        other_files=len(others),
         runs=table.select(pl.struct("run_id", "source").n_unique()).item(),
         evaluations=int(table.get_column("eval_index").is_not_null().sum()),
-        problems=tuple(problems),
+        problems=(*problems, *tables.duplicate_problems(table)),
         output=target,
+        unchanged=len(kept),
     )
 
 
-def default_output(paths: Sequence[Path]) -> Path:
+def default_output(paths: Sequence[str | Path]) -> Path:
     """Give the name of the one path with `.parquet`, or `runs.parquet` for several."""
-    name = paths[0].resolve().name if len(paths) == 1 else ""
-    stem = name if len(paths) == 1 and paths[0].is_dir() else Path(name).stem
-    return Path(f"{stem or 'runs'}.parquet")
+    path = Path(str(paths[0])) if len(paths) == 1 else Path("runs")
+    if path.is_dir():
+        return Path(f"{path.resolve().name or 'runs'}.parquet")
+    stem = path.name.split(".")[0]
+    return Path(f"{stem}.parquet") if stem.isidentifier() or path.exists() else Path("runs.parquet")
 
 
-def _walk(paths: Iterable[Path]) -> Iterator[_Found]:
-    for path in paths:
-        if not path.exists():
-            raise TtastatsError("no such file or folder", where=str(path), remedy="Check the path.")
-        if path.is_file():
-            yield _Found(path, str(path), path.parent, named=True)
-            continue
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                if not name.startswith("."):
-                    file = Path(folder, name)
-                    yield _Found(file, str(file), path, named=False)
+def _unique(sources: Iterator[Source]) -> list[Source]:
+    """Give the sources once each: a pattern and a folder may mean the same file."""
+    return list({source.name: source for source in sources}.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    runs: list[tables.SourcedRun]
-    problems: list[Problem]
+# --------------------------------------------------------------------------------- units of work
 
 
-def _read(found: _Found, chosen: Dialect | None, edition: str | None) -> _Result | None:
-    """Give the runs of a file, or None for a file in a folder that is no log."""
-    try:
-        head = _head(found.path)
-        dialect = chosen or registry.recognise(head)
-        if dialect is None:
-            return _unknown(found) if found.named else None
-        whole = len(head) < _BLOCK
-        blocks = partial(_once, head) if whole else partial(_blocks, found.path)
-        digest = xxhash.xxh3_128_hexdigest(head) if whole else _digest(blocks())
-        place = PurePosixPath(found.path.resolve())
-        log = Log(place, blocks, _companion, edition)
-        return _parse(log, dialect, found, digest)
-    except OSError as error:
-        return _rejected(found, "unreadable_file", error.strerror or str(error))
-    except TtastatsError as error:
-        return _rejected(found, "ambiguous_dialect", f"{error.what}. {error.remedy}")
+def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
+    """Pack sources into units of work, in their order."""
+    unit: list[Source] = []
+    size = 0
+    for source in sources:
+        if unit and (size + source.file.size > _UNIT_BYTES or len(unit) >= _UNIT_FILES):
+            yield tuple(unit)
+            unit, size = [], 0
+        unit.append(source)
+        size += source.file.size
+    if unit:
+        yield tuple(unit)
 
 
-def _parse(log: Log, dialect: Dialect, found: _Found, digest: str) -> _Result:
+def _read_all(
+    sources: Sequence[Source],
+    reading: Reading,
+    workers: int | None,
+    executor: Executor | None,
+    on_progress: Progress | None,
+) -> Iterator[Result]:
+    """Read every unit, in order, here or in other processes."""
+    total = sum(source.file.size for source in sources)
+    if executor is None and workers is None:
+        workers = (os.cpu_count() or 1) if total >= _PARALLEL_BYTES else 1
+    done = 0
+    with _executor(workers, executor) as pool:
+        for unit, result in _submitted(pool, list(units(sources)), reading):
+            done += sum(source.file.size for source in unit)
+            if on_progress:
+                on_progress(done, total)
+            yield result
+
+
+@contextmanager
+def _executor(workers: int | None, executor: Executor | None) -> Iterator[Executor | None]:
+    if executor is not None or workers is None or workers <= 1:
+        yield executor
+        return
+    import multiprocessing  # a single process does not need it
+
+    # A forked child of a process with threads, which polars starts, may hang.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        yield pool
+
+
+def _submitted(
+    pool: Executor | None, work: Sequence[tuple[Source, ...]], reading: Reading
+) -> Iterator[tuple[tuple[Source, ...], Result]]:
+    """Give results in the order of the work; a few units are ahead, so that memory is bounded."""
+    if pool is None:
+        for unit in work:
+            yield unit, read_unit(unit, reading)
+        return
+    ahead: list[tuple[tuple[Source, ...], Future[Result]]] = []
+    for unit in work:
+        ahead.append((unit, pool.submit(read_unit, unit, reading)))
+        if len(ahead) >= 32:
+            first, future = ahead.pop(0)
+            yield first, future.result()
+    for unit, future in ahead:
+        yield unit, future.result()
+
+
+def read_unit(unit: Sequence[Source], reading: Reading) -> Result:
+    """Read some files; the piece of work that may run in any process or on any machine."""
+    chosen = registry.named(reading.dialect) if reading.dialect else None
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
-    for item in dialect.parse(log):
-        if isinstance(item, Problem):
-            problems.append(replace(item, source=found.source))
-            continue
-        run = item if item.entry else replace(item, entry=_folder_entry(found))
-        runs.append(tables.SourcedRun(run, found.source, digest, len(runs), dialect.name))
-        problems += (replace(problem, source=found.source) for problem in run.problems)
-    return _Result(runs, problems)
+    others: list[str] = []
+    companions = _Companions()
+    with _no_garbage_collection():
+        for source in unit:
+            found = _read(source, chosen, reading.edition, companions)
+            if found is None:
+                others.append(source.name)
+                continue
+            runs += found[0]
+            problems += found[1]
+        frame = tables.frame_of(runs)
+    return Result(frame, tuple(problems), tuple(others), len(unit))
 
 
-def _folder_entry(found: _Found) -> str:
-    """Give the log's folder, seen from the given one: what repeated runs share elsewhere."""
-    below = found.path.parent.relative_to(found.root).as_posix()
-    return found.root.resolve().name if below == "." else below
-
-
-def _unknown(found: _Found) -> _Result:
-    known = ", ".join(sorted(registry.dialects()))
-    return _rejected(found, "unknown_format", f"not a log of a known dialect ({known})")
-
-
-def _rejected(found: _Found, code: str, message: str) -> _Result:
-    return _Result([], [Problem(code, message, "error", source=found.source)])
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_BLOCK)
-
-
-def _once(data: bytes) -> Iterator[bytes]:
-    yield data
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    """Give the bytes of a file in blocks that end at a line feed."""
-    rest = b""
-    with path.open("rb") as file:
-        while chunk := file.read(_BLOCK):
-            cut = chunk.rfind(b"\n") + 1
-            if cut:
-                yield rest + chunk[:cut]
-                rest = chunk[cut:]
-            else:
-                rest += chunk
-    if rest:
-        yield rest
-
-
-def _digest(blocks: Iterable[bytes]) -> str:
-    state = xxhash.xxh3_128()
-    for block in blocks:
-        state.update(block)
-    return state.hexdigest()
-
-
-@lru_cache(maxsize=4096)
-def _companion(path: PurePosixPath) -> bytes | None:
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Let the collector rest: nothing here makes cycles, and it walks every live object."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        return Path(path).read_bytes()
-    except OSError:
-        return None
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
-def _nothing(paths: Sequence[Path], files: int, problems: Sequence[Problem]) -> TtastatsError:
+# -------------------------------------------------------------------------------------- one file
+
+
+Found = tuple[list[tables.SourcedRun], list[Problem]]
+
+
+def _read(
+    source: Source, chosen: Dialect | None, edition: str | None, companions: _Companions
+) -> Found | None:
+    """Give the runs and problems of a file, or None for a file in a folder that is no log."""
+    try:
+        bytes_of = _Bytes(source)
+        head = bytes_of.head()
+        dialect = chosen or registry.recognise(head)
+        if dialect is None:
+            return _unknown(source) if source.named else None
+        place = source.container.place(source.file.name)
+        log = Log(place, bytes_of.blocks, companions.of(source.container), edition)
+        items = list(dialect.parse(log))
+        digest = bytes_of.digest()
+    except UnreadableError as error:
+        return _rejected(source, "unreadable_file", str(error))
+    except TtastatsError as error:
+        return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
+    return _sourced(items, source, digest, dialect.name)
+
+
+class _Companions:
+    """The files beside logs, each read once for a unit of work and not kept any longer."""
+
+    def __init__(self) -> None:
+        self._readers: dict[Container, Companion] = {}
+
+    def of(self, container: Container) -> Companion:
+        """Give what reads the companions of a container's logs."""
+        reader = self._readers.get(container)
+        if reader is None:
+            reader = lru_cache(maxsize=1024)(container.companion)
+            self._readers[container] = reader
+        return reader
+
+
+class _Bytes:
+    """The bytes of a source: its first block is read once, and digested on the way."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._state: xxhash.xxh3_128 | None = xxhash.xxh3_128()
+        self._digest = ""
+        self._stream = source.blocks()
+        self._head = next(self._stream, b"")
+        self._second = next(self._stream, None)
+
+    def head(self) -> bytes:
+        """Give the first block."""
+        return self._head
+
+    def blocks(self) -> Iterator[bytes]:
+        """Give all blocks; small files are never read again."""
+        if self._second is None:
+            yield self._head
+            return
+        yield from self._digested(self._source.blocks()) if self._state else self._source.blocks()
+
+    def _digested(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        state, self._state = self._state, None
+        assert state is not None  # noqa: S101 - for the type checker
+        for block in blocks:
+            state.update(block)
+            yield block
+        self._digest = state.hexdigest()
+
+    def digest(self) -> str:
+        """Give the digest of all bytes, reading them if nobody has to the end."""
+        if self._second is None:
+            return xxhash.xxh3_128_hexdigest(self._head)
+        if not self._digest:
+            self._state = xxhash.xxh3_128()
+            for _ in self._digested(self._source.blocks()):
+                pass
+        return self._digest
+
+
+def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialect: str) -> Found:
+    runs: list[tables.SourcedRun] = []
+    problems: list[Problem] = []
+    for item in items:
+        if isinstance(item, Problem):
+            problems.append(replace(item, source=source.name))
+            continue
+        run = item if item.entry else replace(item, entry=source.entry)
+        runs.append(tables.SourcedRun(run, source.name, digest, len(runs), dialect))
+        problems += (replace(problem, source=source.name) for problem in run.problems)
+    return runs, problems
+
+
+def _unknown(source: Source) -> Found:
+    known = ", ".join(sorted(registry.dialects()))
+    return _rejected(source, "unknown_format", f"not a log of a known dialect ({known})")
+
+
+def _rejected(source: Source, code: str, message: str) -> Found:
+    return [], [Problem(code, message, "error", source=source.name)]
+
+
+def _nothing(paths: Sequence[str | Path], files: int, problems: Sequence[Problem]) -> TtastatsError:
     where = ", ".join(str(path) for path in paths)
     if problems:
         first = problems[0]

@@ -40,6 +40,8 @@ COLUMNS: tuple[Column, ...] = (
     _run("run_id", _TEXT, "digest of the log's bytes and the run's position in it"),
     _run("source", _TEXT, "the log, as given or found below a given folder"),
     _run("source_digest", _TEXT, "XXH3-128 of the log's bytes, hexadecimal"),
+    _run("content_digest", _TEXT, "digest of what the log tells: equal for copies of one run"),
+    _run("duplicate_of", _TEXT, "source of the first run with the same content, if there is one"),
     _run("dialect", _TEXT, "log format"),
     _run("suite", _TEXT, "benchmark suite: mlperf, dawnbench, ..."),
     _run("edition", _TEXT, "edition of the suite, such as v0.5"),

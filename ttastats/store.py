@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +17,15 @@ import ttastats
 from ttastats import schema
 from ttastats.errors import TtastatsError
 
+_LEDGER_KEY = "ttastats.ledger"
 
-def write(frame: pl.DataFrame, path: Path, *, now: datetime | None = None) -> None:
+
+def write(
+    frame: pl.DataFrame, path: Path, *, ledger: str = "", now: datetime | None = None
+) -> None:
     """Write a table to `path`: a reader sees the old file or the complete new one.
+
+    `ledger` is kept beside the rows for the next ingest.
 
     Raises
     ------
@@ -32,8 +38,9 @@ def write(frame: pl.DataFrame, path: Path, *, now: datetime | None = None) -> No
         "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
     }
     metadata = {schema.METADATA_KEY: json.dumps(about)}
+    footer = metadata | ({_LEDGER_KEY: ledger} if ledger else {})
     with replacing(path) as temporary:
-        frame.write_parquet(temporary, metadata=metadata, arrow_schema=schema.arrow(metadata))
+        frame.write_parquet(temporary, metadata=footer, arrow_schema=schema.arrow(metadata))
 
 
 @contextmanager
@@ -120,6 +127,21 @@ def _about(path: Path) -> dict[str, Any]:
             "a Parquet file, but not written by ttastats", where=str(path), remedy=remedy
         ) from None
     return about
+
+
+def ledger_of(path: Path) -> str:
+    """Give the text an ingest left for the next, or nothing."""
+    try:
+        return pl.read_parquet_metadata(path).get(_LEDGER_KEY, "")
+    except (OSError, pl.exceptions.PolarsError):
+        return ""
+
+
+def rows_of(path: Path, sources: Collection[str]) -> pl.DataFrame:
+    """Give the rows of some sources in a file of ours, without the marks of duplicates."""
+    kept = pl.col("source").is_in(list(sources))
+    frame = _read_one(path).filter(kept)
+    return frame.with_columns(pl.lit(None, pl.String).alias("duplicate_of")).collect()
 
 
 def is_ours(path: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import polars as pl
+import xxhash
 
 from ttastats import schema
 from ttastats.records import Evaluation, Problem, Run
@@ -61,6 +62,8 @@ def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
         sourced.run_id,
         sourced.source,
         sourced.digest,
+        _content_digest(run),
+        None,
         sourced.dialect,
         *(getattr(run, name) for name in _PLAIN_RUN_NAMES),
         _json_of(_problem_fields(run.problems)),
@@ -68,10 +71,69 @@ def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
     )
 
 
-_IDENTITY = ("run_id", "source", "source_digest", "dialect")
+_IDENTITY = (
+    "run_id",
+    "source",
+    "source_digest",
+    "content_digest",
+    "duplicate_of",
+    "dialect",
+)
 _PLAIN_RUN_NAMES = tuple(
     name for name in schema.RUN_NAMES if name not in {*_IDENTITY, "problems", "extra"}
 )
+
+
+def _content_digest(run: Run) -> str | None:
+    """Digest what makes a run this run: when it ran, how long, and what it measured when.
+
+    Names and folders are left out, so that a copy under another name has the same digest. A run
+    without a date has none: two may well take the same time.
+    """
+    if run.run_seconds is None or run.started_at is None:
+        return None
+    measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations]
+    return xxhash.xxh3_64_hexdigest(repr((run.started_at, run.run_seconds, measured)).encode())
+
+
+def finished(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Give one table in a fixed order, with every copy of a run marked.
+
+    The order is that of the sources and evaluations; the first of several copies is the original.
+    """
+    table = pl.concat([*frames, frame_of([])]).sort(
+        "source", "run_id", "eval_index", "metric", maintain_order=True
+    )
+    heads = (
+        table.lazy()
+        .filter(pl.col("content_digest").is_not_null())
+        .group_by("content_digest", maintain_order=True)
+        .agg(original=pl.col("source").first(), copies=pl.col("source").n_unique())
+        .filter(pl.col("copies") > 1)
+        .drop("copies")
+    )
+    marked = table.lazy().join(heads, on="content_digest", how="left", maintain_order="left")
+    is_copy = pl.col("original") != pl.col("source")
+    return (
+        marked.with_columns(duplicate_of=pl.when(is_copy).then("original"))
+        .select(schema.NAMES)
+        .collect()
+    )
+
+
+def duplicate_problems(table: pl.DataFrame) -> list[Problem]:
+    """Say which runs are copies of another, and of which."""
+    copies = (
+        table.lazy()
+        .filter(pl.col("duplicate_of").is_not_null())
+        .select("source", "duplicate_of")
+        .unique(maintain_order=True)
+        .collect()
+    )
+    return [
+        Problem("duplicate_run", f"the same run as {original}", "warning", source=source)
+        for source, original in copies.iter_rows()
+    ]
 
 
 def _evaluation_columns(evaluations: Sequence[Evaluation]) -> dict[str, list[Any]]:

@@ -16,11 +16,11 @@ from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Tab
 from ttastats.report.grouping import (
     BENCHMARK,
     common_title,
+    group_notes,
     groups,
     key_cells,
     key_columns,
     shown_keys,
-    varying_notes,
 )
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
@@ -143,7 +143,7 @@ def _varying(
     notes = []
     names = ("A", "B") if len(others) == 1 else (baseline[0], *(label for label, _ in others))
     for name, (_, runs) in zip(names, (baseline, *others), strict=True):
-        notes += [Note(note.code, f"{name}: {note.text}") for note in varying_notes(runs, by)]
+        notes += [Note(note.code, f"{name}: {note.text}") for note in group_notes(runs, by)]
     return notes
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import select
+from ttastats import select, units
 from ttastats.report.cells import Column, Note, Text
 
 #: What makes results comparable at all.
@@ -16,13 +16,41 @@ ENTRY = (*BENCHMARK, "entry")
 
 
 def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Give each group's keys and runs, sorted by the keys; unknown keys come last."""
+    """Give each group's keys and runs, sorted by the keys; unknown keys come last.
+
+    A run that a group holds several times counts once: a spread over copies would be wrong.
+    """
     if not by:
-        yield {}, runs
+        yield {}, without_copies(runs)
         return
     ordered = runs.sort(by, nulls_last=True, maintain_order=True)
     for keys, group in ordered.group_by(by, maintain_order=True):
-        yield dict(zip(by, keys, strict=True)), group
+        yield dict(zip(by, keys, strict=True)), without_copies(group)
+
+
+def without_copies(runs: pl.DataFrame) -> pl.DataFrame:
+    """Keep the first of several copies of a run; what has no content digest is no copy."""
+    digest = pl.col("content_digest")
+    return runs.filter(digest.is_null() | digest.is_first_distinct())
+
+
+def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
+    """Say how many copies of runs were left out of their groups."""
+    digest = pl.col("content_digest")
+    copies = digest.is_not_null() & digest.is_duplicated()
+    suspects = runs.filter(copies)
+    left_out = sum(group.height - without_copies(group).height for group in _parts(suspects, by))
+    if not left_out:
+        return []
+    text = (
+        f"{units.plural(left_out, 'run')} of the same content as another of the same group "
+        "counted once: a spread over copies would be wrong (`duplicate_of` names the original)."
+    )
+    return [Note("copies", text)]
+
+
+def _parts(runs: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
+    return runs.partition_by(by) if by and not runs.is_empty() else [runs]
 
 
 def shown_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
@@ -50,8 +78,12 @@ def key_cells(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Text, ...]:
     return tuple(Text("unknown" if row[name] is None else str(row[name])) for name in names)
 
 
-def varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
-    """Warn where the runs of one group differ in something that was not asked about."""
+def group_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
+    """Say what a reader must know of the groups: what varies inside them, and copies of runs."""
+    return [*_varying_notes(runs, by), *_copies_notes(runs, by)]
+
+
+def _varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
     names = select.varying(runs, by)
     if not names:
         return []

@@ -13,12 +13,12 @@ from ttastats.report.grouping import (
     ENTRY,
     common_title,
     failed_notes,
+    group_notes,
     groups,
     key_cells,
     key_columns,
     key_row,
     shown_keys,
-    varying_notes,
 )
 from ttastats.stats.failures import expected_time
 from ttastats.stats.sample import summarise
@@ -53,7 +53,7 @@ def report(
         *((Column("ERT", "right"),) if failed else ()),
     )
     table = Table(columns, tuple(_row(row, keys, failed) for row in rows), common_title(rows, by))
-    notes = [*varying_notes(runs, by), *failed_notes(runs), *_cv_notes(rows, ddof)]
+    notes = [*group_notes(runs, by), *failed_notes(runs), *_cv_notes(rows, ddof)]
     return Report("summary", tuple(rows), (table,), tuple(notes))
 
 

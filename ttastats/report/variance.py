@@ -12,12 +12,12 @@ from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, 
 from ttastats.report.grouping import (
     ENTRY,
     common_title,
+    group_notes,
     groups,
     key_cells,
     key_columns,
     key_row,
     shown_keys,
-    varying_notes,
 )
 from ttastats.stats.decompose import decompose_variance
 
@@ -43,9 +43,7 @@ def report(
         Column("share of time per epoch", "right", rank=2),
     )
     table = Table(columns, tuple(_row(row, keys) for row in rows), common_title(rows, by))
-    return Report(
-        "variance", tuple(rows), (table,), (*varying_notes(runs, by), *_notes(rows, ddof))
-    )
+    return Report("variance", tuple(rows), (table,), (*group_notes(runs, by), *_notes(rows, ddof)))
 
 
 def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[str, Any]:
