@@ -88,6 +88,13 @@ def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> Non
         assert str(path) in str(caught.value)
 
 
+def test_a_table_that_lost_a_column_is_refused(frame: pl.DataFrame, tmp_path: Path) -> None:
+    about = {"ttastats": json.dumps({"schema": schema.VERSION, "writer": "x"})}
+    frame.drop("seed").write_parquet(tmp_path / "x.parquet", metadata=about)
+    with pytest.raises(TtastatsError, match="has no column seed"):
+        store.read([tmp_path / "x.parquet"])
+
+
 def test_a_failed_write_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     store.write(frame, path)

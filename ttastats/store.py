@@ -102,6 +102,13 @@ def _read_one(path: Path) -> pl.LazyFrame:
     frame = pl.scan_parquet(path)
     for step in range(version, schema.VERSION):
         frame = schema.UPGRADES[step](frame)
+    missing = set(schema.NAMES) - set(frame.collect_schema().names())
+    if missing:
+        raise TtastatsError(
+            f"has no column {', '.join(sorted(missing))}",
+            where=str(path),
+            remedy="Ingest the logs again.",
+        )
     return frame.select(schema.NAMES)
 
 

@@ -106,14 +106,14 @@ def _width(table: Table, position: int) -> int:
 
 
 def _fitting(table: Table, width: int | None) -> tuple[list[int], list[int]]:
-    """Give the columns that fit and those that gave way, highest rank first."""
-    shown = list(range(len(table.columns)))
+    """Give the columns that fit and those that gave way: all of the highest rank at once."""
+    positions = range(len(table.columns))
     if width is None:
-        return shown, []
-    room = {position: _width(table, position) + len(_GAP) for position in shown}
-    for position in sorted(shown, key=lambda p: (table.columns[p].rank, p), reverse=True):
-        fits = sum(room[p] for p in shown) - len(_GAP) + 1 <= width
-        if fits or table.columns[position].rank == 0:
+        return list(positions), []
+    room = [_width(table, position) + len(_GAP) for position in positions]
+    ranks = sorted({column.rank for column in table.columns}, reverse=True)
+    for rank in [max(ranks, default=0) + 1, *ranks]:
+        shown = [p for p in positions if table.columns[p].rank < rank or rank == 0]
+        if sum(room[p] for p in shown) - len(_GAP) + 1 <= width:
             break
-        shown.remove(position)
-    return shown, [position for position in room if position not in shown]
+    return shown, [position for position in positions if position not in shown]

@@ -111,7 +111,8 @@ def _strips(one: Comparison) -> Iterator[str]:
 def _ratio(ratio: Ratio) -> str:
     if ratio.low is None or ratio.high is None:
         return _bare(ratio)
-    return f"{_bare(ratio)} [{ratio.low:.3f}, {ratio.high:.3f}]"
+    digits = 3 if ratio.estimate is not None and ratio.estimate < 10 else 2
+    return f"{_bare(ratio)} [{ratio.low:.{digits}f}, {ratio.high:.{digits}f}]"
 
 
 def _bare(ratio: Ratio) -> str:
