@@ -218,6 +218,10 @@ class TestGate:
         assert len(gate.failures([row(VARIED_A, VARIED_A)], 0.02)) == 1
         assert gate.failures([row(VARIED_A, VARIED_A)], 0.5) == ()
 
+    def test_epochs_that_were_never_seen_to_vary_may_yet_do_so(self) -> None:
+        assert len(gate.failures([row(STEADY, STEADY)], 0.02)) == 1
+        assert gate.failures([row(STEADY, STEADY, epochs_fixed=True)], 0.02) == ()
+
     def test_a_side_without_success_fails(self) -> None:
         assert gate.failures([row(VARIED_A, [(900, None)] * 5)], 0.02)
 
