@@ -64,3 +64,52 @@ def test_every_edition_has_benchmarks() -> None:
     for edition in quality.editions("mlperf"):
         named = [b for b in quality.benchmarks("mlperf") if quality.targets("mlperf", b, edition)]
         assert len(named) >= 6, edition
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "edition", "division", "expected"),
+    [
+        ("bert", "v5.0", "closed", (10, 1, 1, 30)),
+        ("bert", "v5.0", "Open", (10, 1, 1, 240)),
+        ("bert", "v5.0", None, (10, 1, 1, 30)),
+        ("bert", "v1.1", "open", (10, 1, 1, 30)),
+        ("resnet", "v0.7", "closed", (5, 1, 1, 20)),
+        ("resnet", "v0.5", "closed", (5, 1, 1, None)),
+        ("unet3d", "v4.0", "closed", (40, 4, 4, 30)),
+        ("ncf", "v0.5", "closed", (100, 1, 50, None)),
+        ("llama31_405b", "v5.0", "closed", (3, 1, 1, 30)),
+    ],
+)
+def test_scoring_rules_are_those_of_benchmark_edition_and_division(
+    benchmark: str, edition: str, division: str | None, expected: tuple[int, int, int, float | None]
+) -> None:
+    rules = quality.scoring("mlperf", benchmark, edition, division)
+    assert rules is not None
+    found = (rules.runs, rules.dropped, rules.allowed_failures, rules.init_minutes)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("suite", "benchmark", "edition"),
+    [
+        ("dawnbench", "cifar10", None),
+        ("mlperf", "bert", None),
+        ("mlperf", "resnet", "v5.0"),
+        ("mlperf", "my_own", "v5.0"),
+        ("mlperf", "bert", "v9.9"),
+    ],
+)
+def test_without_official_rules_there_is_no_scoring(
+    suite: str, benchmark: str, edition: str | None
+) -> None:
+    assert quality.scoring(suite, benchmark, edition, "closed") is None
+
+
+def test_every_benchmark_of_every_edition_can_be_scored_and_only_v05_has_no_limit() -> None:
+    for edition in quality.editions("mlperf"):
+        for name in quality.benchmarks("mlperf"):
+            if quality.targets("mlperf", name, edition):
+                rules = quality.scoring("mlperf", name, edition, "closed")
+                assert rules is not None
+                assert rules.runs > 2 * rules.dropped
+                assert (rules.init_minutes is None) == (edition == "v0.5"), (name, edition)

@@ -34,6 +34,7 @@ __all__ = [
     "read",
     "runs",
     "scaling",
+    "score",
     "summary",
     "targets",
     "variance",
@@ -197,6 +198,14 @@ def scaling(
 
     table = run_table(source, where=where, target=target)
     return scaling_report.report(table, _by(by, scaling_report.CURVE, table))
+
+
+def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
+    """Report the official MLPerf score of each result, raw and scaled, or why there is none."""
+    from ttastats.report import score as score_report  # scipy costs start-up time
+
+    table = run_table(source, where=where)
+    return score_report.report(table, _by(by, score_report.RESULT, table))
 
 
 def targets(

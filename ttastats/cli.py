@@ -337,6 +337,19 @@ def scaling(
     _print(report, output_format)
 
 
+@app.command()
+def score(
+    files: Files,
+    by: By = "",
+    where: Where = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """The official MLPerf score, kept apart from our statistics."""
+    from ttastats import api
+
+    _print(api.score(files, by=_columns(by), where=where or ()), output_format)
+
+
 def _sides(
     files: list[Path], a: Sequence[str], b: Sequence[str], where: Sequence[str]
 ) -> tuple[list[pl.LazyFrame], list[str]]:

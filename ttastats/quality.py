@@ -30,6 +30,26 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Scoring:
+    """How the runs of an entry become its official score.
+
+    `dropped` fastest and as many slowest runs are left out, and as many may fail; with
+    `converging`, the first so many runs that converge count, and all others may fail.
+    Initialisation must take less than `init_minutes`, None where no limit is known.
+    """
+
+    runs: int
+    dropped: int
+    converging: int | None
+    init_minutes: float | None
+
+    @property
+    def allowed_failures(self) -> int:
+        """Give how many of the required runs may fail."""
+        return self.dropped if self.converging is None else self.runs - self.converging
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """What is known of a benchmark apart from its targets."""
 
@@ -115,6 +135,38 @@ def targets(suite: str, benchmark: str, edition: str | None) -> tuple[Target, ..
         Target(row["metric"], row["meets"] == ">=", row.get("value"), row["runs"], row["source"])
         for row in rows
     )
+
+
+@cache
+def scoring(
+    suite: str, benchmark: str, edition: str | None, division: str | None = None
+) -> Scoring | None:
+    """Give the rules of the official score, or None where there are none.
+
+    There are none outside MLPerf Training, in an edition unknown, and for a benchmark that is not
+    part of its edition. A division unknown is taken for the closed one.
+    """
+    found = targets(suite, benchmark, edition)
+    rows = [row for row in _facts()["score"] if row["suite"] == suite]
+    if edition is None or not found or not rows:
+        return None
+    own = [row for row in rows if row.get("benchmark") == benchmark]
+    row = next(iter(own or (row for row in rows if "benchmark" not in row)))
+    limit = _init_minutes(suite, edition, (division or "closed").lower())
+    return Scoring(found[0].runs, row["dropped"], row.get("converging"), limit)
+
+
+def _init_minutes(suite: str, edition: str, division: str) -> float | None:
+    for row in _facts()["initialisation"]:
+        if row["suite"] == suite and _covers(suite, row, edition):
+            minutes: float | None = row["minutes"].get(division)
+            return minutes
+    return None
+
+
+def scored_suites() -> tuple[str, ...]:
+    """Give the suites that have an official score."""
+    return tuple(dict.fromkeys(str(row["suite"]) for row in _facts()["score"]))
 
 
 @cache

@@ -15,6 +15,7 @@ from typing import Any
 from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Evaluation, Problem, Run
+from ttastats_parsers.mlperf_events import as_float, storable
 
 name = "dawnbench"
 
@@ -25,6 +26,9 @@ _METRICS = {
     "top5accuracy": ("top5_accuracy", 100.0),
     "f1score": ("f1", 1.0),
 }
+#: No epoch, hour or percentage is larger.
+_LARGEST = 1e9
+_NO_HEADER = Problem("no_header", "no line that names the columns epoch and hours: no run", "error")
 _FIELDS = (b'"author"', b'"framework"', b'"hardware"')
 
 
@@ -40,13 +44,13 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the run of a table, or of an inference entry's JSON."""
     text = log.read().decode("utf-8-sig", "replace")
     if not text.lstrip().startswith("{"):
-        yield _training(text, log)
+        columns = _columns(text)
+        yield _training(text, columns, log) if columns else _NO_HEADER
     elif log.companion(log.path.with_suffix(".tsv")) is None:
         yield _without_curve(text, log)
 
 
-def _training(text: str, log: Log) -> Run:
-    columns = _columns(text) or {}
+def _training(text: str, columns: dict[str, int], log: Log) -> Run:
     description, problems = _description(log.companion(log.path.with_suffix(".json")))
     task, task_problems = _task(log.path, columns)
     targets = {t.metric: t for t in quality.targets(_SUITE, task, None)}
@@ -119,16 +123,23 @@ def _row(
     """Give epoch, seconds and (metric, logged value, scale) of one line, or None."""
     cells = [cell.strip() for cell in line.strip("\r").split("\t")]
     try:
-        epoch = float(cells[columns["epoch"]])
-        seconds = float(cells[columns["hours"]]) * 3600.0
+        epoch = _number(cells[columns["epoch"]])
+        seconds = _number(cells[columns["hours"]]) * 3600.0
         scores = [
-            (metric, float(cells[columns[word]]), scale)
+            (metric, _number(cells[columns[word]]), scale)
             for word, (metric, scale) in _METRICS.items()
             if word in columns
         ]
     except (IndexError, ValueError):
         return None
     return epoch, seconds, scores
+
+
+def _number(cell: str) -> float:
+    number = as_float(cell)
+    if number is None or abs(number) > _LARGEST:
+        raise ValueError(f"no number: {cell!r:.80}")
+    return number
 
 
 def _counted_from_one(evaluations: list[Evaluation]) -> Iterator[Evaluation]:
@@ -168,7 +179,7 @@ def _description(content: bytes | None) -> tuple[dict[str, Any], list[Problem]]:
         return {}, [Problem("no_description", "no JSON of the same name beside the table")]
     try:
         fields = json.loads(content.decode("utf-8-sig", "replace"), strict=False)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return {}, [Problem("bad_description", f"the JSON beside the table is broken: {error}")]
     return (fields if isinstance(fields, dict) else {}), []
 
@@ -184,11 +195,15 @@ def _described(fields: dict[str, Any], log: Log) -> Run:
         entry=log.path.stem,
         hardware=_text(fields.get("hardware")),
         framework=_text(fields.get("framework")),
-        cost_per_hour=float(cost) if isinstance(cost, int | float) else None,
+        cost_per_hour=as_float(cost),
         started_at=_date(fields.get("timestamp")),
         clock="wall",
         clock_zero="start of training",
-        extra={word: value for word, value in fields.items() if word not in known},
+        extra={
+            _text(word) or "": storable(value)
+            for word, value in fields.items()
+            if word not in known
+        },
     )
 
 
@@ -202,4 +217,7 @@ def _date(value: Any) -> datetime | None:
 
 
 def _text(value: Any) -> str | None:
-    return value.strip() or None if isinstance(value, str) else None
+    """Give a text without spaces around it; lone surrogates, no text, are replaced."""
+    if not isinstance(value, str):
+        return None
+    return value.strip().encode("utf-8", "replace").decode() or None

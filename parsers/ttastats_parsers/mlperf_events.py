@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any, NamedTuple
 
 import msgspec
 
 TOKEN = b":::ML"
+#: The rest of a line, up to another token on it: ranks may write without a line end between them.
+REST = rb"((?:[^\n:]++|:(?!::ML))*+)"
 
 
 class Event(msgspec.Struct, gc=False):
@@ -35,10 +39,24 @@ class Unreadable(NamedTuple):
     text: str
 
 
+#: Bytes of an unreadable line that are kept to show it; a line may have any length.
+_SHOWN = 200
+
+
+def unreadable(line: int, content: bytes) -> Unreadable:
+    """Give the start of a line that cannot be understood."""
+    return Unreadable(line, content[:_SHOWN].decode("utf-8", "replace"))
+
+
+#: The end of the year 9999, in seconds: later stamps, and those before zero, are no times.
+_NO_DATE = 253_402_000_000.0
+_COMPLETE_TOKEN = re.compile(rb":::ML(?:Pv0\.5|L[ \t]|LOG)")
+
+
 def first_token(head: bytes) -> bytes:
-    """Give the first MLPerf token of a block and a few bytes more, or nothing."""
-    at = head.find(TOKEN)
-    return b"" if at < 0 else head[at : at + 16]
+    """Give the first complete MLPerf token of a block, or nothing: a line may be cut inside it."""
+    match = _COMPLETE_TOKEN.search(head)
+    return match.group() if match else b""
 
 
 #: Keys of which every event counts.
@@ -50,6 +68,7 @@ _LISTED = frozenset(
         "eval_result",
         "train_epoch",
         "run_clear_caches",
+        "init_stop",
         "seed",
     }
 )
@@ -67,7 +86,7 @@ class Trace:
     events
         By key, in the order of the file: all of the keys that count, the first of any other.
     ready
-        By progress label: how good the evidence is, and when the weights were ready.
+        By progress label: how good each evidence is, and when it says the weights were ready.
     last_time
         The latest time stamp.
     unreadable
@@ -78,22 +97,27 @@ class Trace:
 
     def __init__(self) -> None:
         self.events: dict[str, list[Event]] = {}
-        self.ready: dict[float, tuple[int, float]] = {}
+        self.ready: dict[float, list[tuple[int, float]]] = {}
         self.last_time = 0.0
         self.unreadable: list[Unreadable] = []
 
     def add(self, event: Event) -> None:
         """Take the next event of the file."""
         key, time = event.key, event.time
-        if time is not None and time > self.last_time:
-            self.last_time = time
+        if time is not None and not 0.0 <= time <= self.last_time:
+            if 0.0 < time < _NO_DATE:
+                self.last_time = time
+            else:
+                event.time = None
         evidence = _READY.get(key)
         if evidence is not None:
             self._note_ready(event, evidence)
         elif key not in self.events:
             self.events[key] = [event]
-        elif key in _LISTED or self.events[key][0].value is None:
+        elif key in _LISTED:
             self.events[key].append(event)
+        elif self.events[key][0].value is None and event.value is not None:
+            self.events[key] = [event]
 
     def _note_ready(self, event: Event, evidence: int) -> None:
         if event.time is None or not isinstance(event.metadata, dict):
@@ -101,9 +125,7 @@ class Trace:
         for word in _LABELS:
             label = as_float(event.metadata.get(word))
             if label is not None:
-                known = self.ready.get(label)
-                if known is None or known[0] <= evidence:
-                    self.ready[label] = (evidence, event.time)
+                self.ready.setdefault(label, []).append((evidence, event.time))
 
 
 def matches(
@@ -125,7 +147,13 @@ def matches(
 
 
 _decode_json = msgspec.json.Decoder().decode
-_BARE_WORD = re.compile(r"(?<=[{,:\[ ])\s*([A-Za-z_][\w./-]*)\s*(?=[:,}\]])")
+_encode_json = msgspec.json.Encoder().encode
+#: No logger writes a longer event (the longest known has 2,323 bytes); what lies behind is output
+#: of other programs, and is not searched for more.
+LONGEST = 1 << 20
+#: Payloads that are no JSON are short; slower ways of reading are tried on no others.
+_LONGEST_LENIENT = 1 << 14
+_BARE_WORD = re.compile(r"(?<=[{,:\[ ])([A-Za-z_][\w./-]*+)(?=\s*[:,}\]])")
 _LITERALS = {"true", "false", "null", "NaN", "Infinity"}
 _lenient_json = json.JSONDecoder(strict=False)
 
@@ -140,17 +168,43 @@ def decode(payload: bytes) -> Any:
     ValueError
         The payload is none of these.
     """
+    payload = payload[:LONGEST]
     try:
         return _decode_json(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     text = payload.decode("utf-8", "replace").strip()
-    for attempt in (_json_prefix, _python_literal, _unquoted_json):
+    torn = text.startswith("{") and "}" not in text
+    attempts = (_json_prefix, _python_literal, _unquoted_json)
+    for attempt in attempts if len(text) <= _LONGEST_LENIENT and not torn else attempts[:1]:
         try:
-            return attempt(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            value = attempt(text)
+            _encode_json(value)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError):
             continue
+        return value
     raise ValueError(f"neither JSON nor a Python literal: {text[:80]!r}")
+
+
+def shown(value: Any) -> str:
+    """Give a value as text to compare; one nested too deeply for that is like no other."""
+    try:
+        return value if isinstance(value, str) else repr(value)
+    except (ValueError, RecursionError):
+        return f"{type(value).__name__} {id(value)}"
+
+
+def storable(value: Any) -> Any:
+    """Give a value that a table can keep as JSON: itself, or its text where it is none."""
+    try:
+        _encode_json(value)
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        return (
+            None
+            if isinstance(value, dict | list)
+            else shown(value)[:200].encode("utf-8", "replace").decode()
+        )
+    return value
 
 
 def _json_prefix(text: str) -> Any:
@@ -161,7 +215,9 @@ def _python_literal(text: str) -> Any:
     """Read `{"value": null, "metadata": {'lineno': 615}}`: JSON words inside a Python literal."""
     python = re.sub(r"\bnull\b", "None", text)
     python = re.sub(r"\btrue\b", "True", python)
-    return ast.literal_eval(re.sub(r"\bfalse\b", "False", python))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes that a program's paths may hold
+        return ast.literal_eval(re.sub(r"\bfalse\b", "False", python))
 
 
 def _unquoted_json(text: str) -> Any:
@@ -180,17 +236,21 @@ def as_mapping(value: Any) -> dict[str, Any]:
 
 
 def as_float(value: Any) -> float | None:
-    """Give a number that is logged as a number, as text, or as text in brackets."""
+    """Give a number that is logged as a number, as text, or as text in brackets.
+
+    What is not finite is no measurement: an infinite score would meet every target.
+    """
     kind = type(value)
     if kind is float:
-        return float(value)
+        return value if isfinite(value) else None
     if kind is int:
         return _float_of(value)
-    if isinstance(value, str):
+    if isinstance(value, str) and "_" not in value:  # which Python would read over
         try:
-            return float(value.strip().strip("[]()"))
+            number = float(value.strip().strip("[]()"))
         except ValueError:
             return None
+        return number if isfinite(number) else None
     return None
 
 
@@ -202,9 +262,30 @@ def _float_of(value: int) -> float | None:
         return None
 
 
+def seconds_of(stamp: bytes) -> float:
+    """Give the number of a time stamp.
+
+    Raises
+    ------
+    ValueError
+        It is none, as in a torn line.
+    """
+    number = as_float(stamp.decode())
+    if number is None:
+        raise ValueError(f"no time stamp: {stamp!r:.80}")
+    return number
+
+
 def as_int(value: Any) -> int | None:
-    """Give a whole number however it is logged: 8, 8.0 or "8"; None for anything else."""
-    number = as_float(value)
-    if number is None or number != number or not float(number).is_integer():
+    """Give a whole number however it is logged: 8, 8.0 or "8"; None for anything else.
+
+    One beyond 64 bits is None too, as no column holds it; the digits of a long one are all kept.
+    """
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        value = value.strip()[:40]
+        number: float | None = int(value)
+    else:
+        number = value if type(value) is int else as_float(value)
+    if number is None or not -(2**63) <= number < 2**63 or number != int(number):
         return None
     return int(number)

@@ -16,7 +16,16 @@ from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run, RunStatus
 from ttastats_parsers import mlperf_layout
-from ttastats_parsers.mlperf_events import Event, Trace, Unreadable, as_float, as_int
+from ttastats_parsers.mlperf_events import (
+    Event,
+    Trace,
+    Unreadable,
+    as_float,
+    as_int,
+    as_mapping,
+    shown,
+    storable,
+)
 from ttastats_parsers.mlperf_scores import evaluations_of
 
 #: Stamps before 2001 are relative clocks or placeholders, not dates.
@@ -49,6 +58,7 @@ class Style:
     edition: str | None = None
     fractional_bleu: bool = False
     counts_cache_clears: bool = False
+    labels_epoch_just_trained: bool = False
 
 
 def runs_of(
@@ -75,14 +85,15 @@ def _in_order(events: list[Event]) -> list[Event]:
     seen: dict[tuple[Any, ...], Event] = {}
     for event in events:
         metadata = event.metadata
-        progress = metadata.get("epoch_num"), metadata.get("samples_count")
-        identity = (event.time, repr(event.value), progress, metadata.get("metric"))
+        progress = [metadata.get(word) for word in ("epoch_num", "samples_count", "step_num")]
+        identity = (event.time, shown(event.value), shown(progress), shown(metadata.get("metric")))
         seen.setdefault(identity, event)
     return sorted(seen.values(), key=lambda event: event.time or 0.0)
 
 
 def _not_a_run(by_key: dict[str, list[Event]], trace: Trace) -> Problem:
-    if "eval_accuracy" in by_key or "run_stop" in by_key or (trace.unreadable and not by_key):
+    torn = any("run_start" in line.text for line in trace.unreadable)
+    if torn or "eval_accuracy" in by_key or "run_stop" in by_key or not by_key:
         text = "has evaluations or an end but no run_start that can be read: no run"
         return Problem("no_run_start", text, "error")
     return Problem("not_a_run", "has benchmark lines but is not the log of a run", "info")
@@ -111,12 +122,14 @@ def _run(
         problems.append(_no_target(suite, benchmark, edition))
     evaluations, label_problems = evaluations_of(
         by_key.get("eval_accuracy", ()),
-        {label: time for label, (_, time) in trace.ready.items()},
+        trace.ready,
         start,
         quality.benchmarks(suite).get(benchmark or ""),
         targets,
         fractional_bleu=style.fractional_bleu,
-        trained_labels=[event.value for event in by_key.get("train_epoch", ())],
+        labels_epoch_just_trained=style.labels_epoch_just_trained,
+        global_batch_size=as_int(_first_value(by_key, "global_batch_size")),
+        trained=_trained_samples(by_key),
     )
     problems += label_problems
     if not evaluations:
@@ -144,7 +157,7 @@ def _run(
         scaling_factor=mlperf_layout.scaling_factor(log),
         evaluations=evaluations,
         problems=tuple(problems),
-        extra=_extra(by_key, start),
+        extra=_extra(by_key),
     )
     return _with_counted_nodes(run, by_key) if style.counts_cache_clears else run
 
@@ -158,7 +171,8 @@ def _unreadable_lines(unreadable: Sequence[Unreadable]) -> Iterator[Problem]:
 
 def _clock(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
     """Give the earliest run_start, and the first run_stop of the file that is not before it."""
-    start = by_key["run_start"][0]
+    starts = by_key["run_start"]
+    start = next((event for event in starts if event.time is not None), starts[0])
     zero = start.time or 0.0
     stops = [event for event in by_key.get("run_stop", ()) if (event.time or 0.0) >= zero]
     return start, min(stops, key=lambda event: event.line, default=None)
@@ -186,17 +200,31 @@ def _end(
 
 
 def _status(stop: Event) -> RunStatus:
-    said = stop.metadata.get("status", stop.metadata.get("success"))
-    if said is None:
-        value = stop.value
-        said = value.get("success", value.get("status")) if isinstance(value, dict) else value
-    return _STATUS.get(str(said).strip().lower(), "unknown")
+    """Give the first word of `run_stop` that says how the run ended."""
+    value, metadata = stop.value, stop.metadata
+    inner = as_mapping(value)
+    said = (metadata, "status"), (metadata, "success"), (inner, "success"), (inner, "status")
+    words = [fields.get(word) for fields, word in said] + [value]
+    known = (_STATUS.get(shown(word).strip("' ").lower()) for word in words)
+    return next((status for status in known if status), "unknown")
+
+
+def _trained_samples(by_key: dict[str, list[Event]]) -> int | None:
+    """Give `train_samples` where it says what was trained: logged at the start, it is a plan."""
+    scores = [event.time or 0.0 for event in by_key.get("eval_accuracy", ())]
+    for event in by_key.get("train_samples", ()):
+        if scores and event.time is not None and event.time >= max(scores):
+            return as_int(event.value)
+    return None
 
 
 def _end_problems(
     by_key: dict[str, list[Event]], stop: Event | None, status: RunStatus
 ) -> Iterator[Problem]:
-    if status == "truncated":
+    if status == "truncated" and "run_stop" in by_key:
+        text = "run_stop bears no time, or one before run_start: the run counts as truncated"
+        yield Problem("no_run_stop", text, "warning", by_key["run_stop"][0].line)
+    elif status == "truncated":
         yield Problem("no_run_stop", "the log ends before run_stop: truncated", "warning")
     if len({event.time for event in by_key["run_start"]}) > 1:
         yield Problem("several_run_starts", "several run_start lines: the earliest counts")
@@ -233,7 +261,7 @@ def _logged_target(
     event = next(event for event in events if as_float(event.value) is not None)
     metric = event.metadata.get("metric", known[0].metric if known else "eval_accuracy")
     higher = event.metadata.get("higher_is_better", known[0].higher_is_better if known else True)
-    yield quality.Target(str(metric), bool(higher), as_float(event.value), 1, "log")
+    yield quality.Target(shown(metric), bool(higher), as_float(event.value), 1, "log")
 
 
 def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
@@ -243,23 +271,23 @@ def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
     """
     described, counted = run.nodes, len(by_key.get("run_clear_caches", ()))
     nodes = min(described or counted, counted) or described
-    per_node = run.accelerators
-    total = per_node * nodes if per_node is not None and nodes is not None else None
+    per_node = None if run.accelerators is None else run.accelerators // (described or 1)
+    total = as_int(per_node * nodes) if per_node is not None and nodes is not None else None
     return replace(run, nodes=nodes, accelerators=total)
 
 
-def _extra(by_key: dict[str, list[Event]], start: Event) -> dict[str, Any]:
+def _extra(by_key: dict[str, list[Event]]) -> dict[str, Any]:
     extra = {
-        key: events[0].value
+        key: storable(events[0].value)
         for key, events in by_key.items()
         if key not in _UNDERSTOOD and events[0].value is not None
     }
-    seeds = {event.value for event in by_key.get("seed", ()) if as_int(event.value) is not None}
+    seeds = {as_int(event.value) for event in by_key.get("seed", ())} - {None}
     if len(seeds) > 1:
         extra["seeds"] = len(seeds)
-    begun = by_key.get("init_start")
-    if begun and start.time is not None and begun[0].time:
-        extra["init_seconds"] = round(start.time - begun[0].time, 6)
+    begun, ready = by_key.get("init_start"), by_key.get("init_stop")
+    if begun and ready and begun[0].time is not None and ready[-1].time is not None:
+        extra["init_seconds"] = round(ready[-1].time - begun[0].time, 6)
     return extra
 
 

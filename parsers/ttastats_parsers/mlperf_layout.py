@@ -17,7 +17,7 @@ from typing import Any
 from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Problem
-from ttastats_parsers.mlperf_events import as_int, as_mapping
+from ttastats_parsers.mlperf_events import as_float, as_int, as_mapping, decode
 
 Companion = Callable[[PurePosixPath], bytes | None]
 
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What a system description says; in v0.5 `accelerators` are those of one node."""
+    """What a system description says."""
 
     hardware: str | None = None
     accelerators: int | None = None
@@ -118,7 +118,7 @@ def _described(place: Place, companion: Companion) -> tuple[System, tuple[Proble
         missing = Problem("no_system_file", f"no description of system {place.system}", "info")
         return System(), (missing,) if place.system else ()
     content = companion(place.system_file)
-    fields = _mapping_of(content or b"")
+    fields = _mapping_of(content or b"") or _logged_mapping_of(content or b"")
     if fields is None:
         broken = Problem("bad_system_file", f"{place.system_file.name} is not JSON")
         return System(), (broken,)
@@ -134,7 +134,7 @@ def scaling_factor(log: Log) -> float | None:
 def _scaling_factor(folder: PurePosixPath, companion: Companion) -> float | None:
     content = companion(folder / "scaling.json")
     factor = (_mapping_of(content) or {}).get("scaling_factor") if content else None
-    return float(factor) if isinstance(factor, int | float) else None
+    return as_float(factor)
 
 
 def _last_index(folders: Sequence[str], name: str) -> int | None:
@@ -181,20 +181,42 @@ def _mapping_of(content: bytes) -> dict[str, Any] | None:
     for attempt in (text, re.sub(r",(\s*[}\]])", r"\1", text)):
         try:
             value = json.loads(attempt, strict=False)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         return value if isinstance(value, dict) else None
     return None
 
 
+_SYSTEM_LINE = re.compile(r"^(\w+): (\{.*\})\s*$", re.MULTILINE)
+
+
+def _logged_mapping_of(content: bytes) -> dict[str, Any] | None:
+    """Read `key: {"value": ..}` lines, of which v0.6 has system files, as an `entry.json`.
+
+    The value of `entry` is the text of a Python mapping, and its `nodes` are once more.
+    """
+    lines = _SYSTEM_LINE.findall(content.decode("utf-8-sig", "replace"))
+    fields = {key: as_mapping(_decoded(body)).get("value") for key, body in lines}
+    entry = as_mapping(_decoded(fields.pop("entry", None)))
+    nodes = as_mapping(_decoded(entry.get("nodes")))
+    return {**fields, **entry, "nodes": [nodes]} if nodes else None
+
+
+def _decoded(text: Any) -> Any:
+    try:
+        return decode(text.encode()) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 def _entry(fields: dict[str, Any]) -> System:
     nodes = fields["nodes"] if isinstance(fields["nodes"], list) else []
     first = as_mapping(nodes[0]) if nodes else {}
-    accelerators = as_int(first.get("num_accelerators"))
+    per_node, count = as_int(first.get("num_accelerators")), as_int(first.get("num_nodes"))
     return System(
         _text(fields.get("hardware")) or _text(first.get("accelerator")),
-        accelerators or None,
-        as_int(first.get("num_nodes")),
+        as_int(per_node * count) if per_node and count else None,
+        count,
         _text(fields.get("framework")),
         _text(fields.get("division")),
     )
@@ -205,7 +227,7 @@ def _system(fields: dict[str, Any]) -> System:
     per_node = as_int(fields.get("accelerators_per_node"))
     return System(
         _text(fields.get("accelerator_model_name")) or _text(fields.get("system_name")),
-        nodes * per_node if nodes and per_node else None,
+        as_int(nodes * per_node) if nodes and per_node else None,
         nodes,
         _text(fields.get("framework")),
         _text(fields.get("division", fields.get("divison"))),  # the slip of a whole round

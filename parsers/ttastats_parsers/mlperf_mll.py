@@ -8,38 +8,40 @@ from collections.abc import Iterator
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
+    REST,
     Event,
     Trace,
-    Unreadable,
     as_mapping,
     decode,
     first_token,
     matches,
+    seconds_of,
+    unreadable,
 )
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 
 name = "mlperf-mll"
 
-_LINE = re.compile(rb":::MLL[ \t]+([0-9.]+)[ \t]+(?!model_hp_)(\w+)[ \t]*:[ \t]*([^\n]*)")
-_TORN = re.compile(rb":::MLL[ \t]+(?![0-9.]+[ \t]+\w+[ \t]*:)[^\n]*")
+_LINE = re.compile(rb":::MLL[ \t]+([0-9.]+)[ \t]+(?!model_hp_)(\w+)[ \t]*:[ \t]*" + REST)
+_TORN = re.compile(rb":::MLL[ \t]++(?![0-9.]+[ \t]+\w+[ \t]*:)" + REST)
 _STYLE = Style(edition="v0.6")
 
 
 def recognises(head: bytes) -> bool:
     """Tell whether the first MLPerf token is v0.6's."""
-    return first_token(head).startswith(b":::MLL ")
+    return first_token(head) in {b":::MLL ", b":::MLL\t"}
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a v0.6 log."""
     trace = Trace()
-    torn = [Unreadable(line, _text(match)) for line, match in matches(log.blocks(), _TORN)]
+    torn = [unreadable(line, match.group()) for line, match in matches(log.blocks(), _TORN)]
     for line, match in matches(log.blocks(), _LINE):
         stamp, key, payload = match.groups()
         try:
-            time, body = float(stamp), as_mapping(decode(payload.strip()))
+            time, body = seconds_of(stamp), as_mapping(decode(payload.strip()))
         except ValueError:
-            trace.unreadable.append(Unreadable(line, _text(match)))
+            trace.unreadable.append(unreadable(line, match.group()))
             continue
         metadata = as_mapping(body.get("metadata"))
         trace.add(
@@ -47,7 +49,3 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         )
     trace.unreadable = sorted([*trace.unreadable, *torn])
     yield from runs_of(trace, log, _STYLE)
-
-
-def _text(match: re.Match[bytes]) -> str:
-    return match.group().decode("utf-8", "replace")

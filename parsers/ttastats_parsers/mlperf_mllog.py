@@ -10,13 +10,15 @@ import msgspec
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
+    LONGEST,
     Event,
     Trace,
-    Unreadable,
     as_float,
+    as_mapping,
     decode,
     first_token,
     matches,
+    unreadable,
 )
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 
@@ -35,7 +37,7 @@ _LINE = re.compile(
     + _SKIPPED
     + rb')")(\{[^\n]*+)?'
 )
-_INIT_START = re.compile(rb':::MLLOG[ \t]*+(\{[^\n]*?"init_start"[^\n]*+)')
+_INIT_START = re.compile(rb':::MLLOG[ \t]*+(\{[^\n]{0,512}?"init_start"[^\n]*+)')
 _STYLE = Style(fractional_bleu=True)
 
 _decode = msgspec.json.Decoder(Event).decode
@@ -53,11 +55,23 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         payload = match.group(1)
         event = None if payload is None else _event(payload)
         if event is None:
-            trace.unreadable.append(Unreadable(line, _text(payload or match.group())))
+            _add_leniently(trace, line, payload or match.group())
             continue
         event.line = line
         trace.add(event)
     yield from runs_of(trace, log, _STYLE)
+
+
+def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
+    """Take what a line that is no plain JSON holds; several writers may have shared it."""
+    parts = [part.strip() for part in content.split(b":::MLLOG")]
+    for payload in filter(None, parts) if any(parts) else [content]:
+        event = _lenient_event(payload)
+        if event is not None:
+            event.line = line
+            trace.add(event)
+        else:
+            trace.unreadable.append(unreadable(line, payload))
 
 
 def _with_init(blocks: Iterator[bytes], trace: Trace) -> Iterator[bytes]:
@@ -72,13 +86,12 @@ def _with_init(blocks: Iterator[bytes], trace: Trace) -> Iterator[bytes]:
 
 
 def _event(payload: bytes) -> Event | None:
-    """Give the event of a payload, or None where there is none to be understood."""
-    event: Event | None
+    """Give the event of a payload, or None where it is no plain JSON."""
+    if len(payload) > LONGEST:
+        return None
     try:
-        event = _decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        event = _lenient_event(payload)
-    if event is None:
+        event: Event = _decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     event.time = event.time_s if event.time_ms is None else event.time_ms / 1e3
     if not isinstance(event.metadata, dict):
@@ -87,20 +100,17 @@ def _event(payload: bytes) -> Event | None:
 
 
 def _lenient_event(payload: bytes) -> Event | None:
+    """Give the event of a payload in Python's or nobody's notation, or None."""
     try:
-        fields = decode(payload)
+        fields = decode(payload) if payload.startswith(b"{") else None
     except ValueError:
         return None
     if not isinstance(fields, dict) or not isinstance(fields.get("key"), str):
         return None
+    milliseconds, seconds = as_float(fields.get("time_ms")), as_float(fields.get("time_s"))
     return Event(
         fields["key"],
-        as_float(fields.get("time_ms")),
-        as_float(fields.get("time_s")),
-        fields.get("value"),
-        fields.get("metadata"),
+        value=fields.get("value"),
+        metadata=as_mapping(fields.get("metadata")),
+        time=seconds if milliseconds is None else milliseconds / 1e3,
     )
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "replace")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ttastats.quality import Benchmark, Target, metrics
 from ttastats.records import Evaluation, Problem
-from ttastats_parsers.mlperf_events import Event, as_float, as_int
+from ttastats_parsers.mlperf_events import Event, as_float, as_int, shown
 
 #: Labels of at least this size are samples, however the log names them: no run has more epochs.
 _FEWEST_SAMPLES = 20_000
@@ -16,6 +16,8 @@ _FEWEST_SAMPLES = 20_000
 _SAME_MOMENT = 1.0
 _METRIC_NAMES = {"BBOX": "bbox_map", "SEGM": "segm_map", "FID": "fid", "CLIP": "clip"}
 _DEFAULT_METRIC = "eval_accuracy"
+#: By progress label: how good each evidence is, and when it says that the weights were ready.
+Ready = Mapping[float, Sequence[tuple[int, float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,15 @@ class _Progress:
 
 def evaluations_of(
     events: Iterable[Event],
-    weights_times: Mapping[float, float],
+    ready: Ready,
     start: Event,
     benchmark: Benchmark | None,
     targets: Mapping[str, Target],
     *,
     fractional_bleu: bool,
-    trained_labels: Sequence[Any],
+    labels_epoch_just_trained: bool,
+    global_batch_size: int | None,
+    trained: int | None,
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
     """Give the evaluations of a run in the order of time, and what had to be resolved.
 
@@ -50,24 +54,26 @@ def evaluations_of(
     ----------
     events
         The `eval_accuracy` events in the order of time.
-    weights_times
+    ready
         When the weights of a progress label were ready, on the log's clock.
-    trained_labels
-        The labels of v0.5's `train_epoch` lines; empty in later formats.
+    labels_epoch_just_trained
+        An evaluation is labelled with the epoch before it; else with the number of epochs so far.
+    trained
+        The samples the whole run trained, where the log says it at the end.
     """
     scores = [score for event in events for score in _scores(event, benchmark, targets)]
     kept = _without_rank_copies(scores)
-    shift = _label_shift(kept, trained_labels)
+    shift = _label_shift(kept, labels_epoch_just_trained)
+    steps = _labels_are_steps(kept, start, benchmark)
     in_points = fractional_bleu and all((s.number or 0.0) <= 1.0 for s in kept)
     checkpoints = _checkpoints(kept)
     directions = metrics(benchmark.suite, benchmark.name) if benchmark else {}
     zero = start.time
     found = []
     for index, score in zip(checkpoints, kept, strict=True):
-        progress = _progress(score, benchmark, shift)
+        progress = _progress(score, benchmark, shift, steps, global_batch_size)
         target = targets.get(score.metric)
         scale = 100.0 if score.metric == "bleu" and in_points else 1.0
-        ready = _ready(score, weights_times)
         found.append(
             Evaluation(
                 index=index,
@@ -76,7 +82,7 @@ def evaluations_of(
                 logged_value=score.number,
                 logged_unit="fraction" if scale != 1.0 else None,
                 seconds=_since(score.event.time, zero),
-                weights_seconds=_since(ready, zero),
+                weights_seconds=_since(_ready(score, ready), zero),
                 higher_is_better=target.higher_is_better
                 if target
                 else directions.get(score.metric),
@@ -84,11 +90,25 @@ def evaluations_of(
                 step=progress.step,
                 samples=progress.samples,
                 line=score.event.line,
-                target_value=target.value if target else None,
+                target_value=_base_units(target.value, scale) if target else None,
                 target_source=target.source if target else None,
             )
         )
+    if trained is not None and benchmark and benchmark.progress == "samples":
+        found = _with_samples_at_end(found, trained)
     return tuple(found), list(_dropped(scores, kept))
+
+
+def _base_units(target: float | None, scale: float) -> float | None:
+    """Give a target in the units of the values; a log may name its own in fractions too."""
+    return target * scale if target is not None and target <= 1.0 else target
+
+
+def _with_samples_at_end(found: list[Evaluation], trained: int) -> list[Evaluation]:
+    """Give the last evaluation the samples of the run, where none says how far it is."""
+    if not found or any(evaluation.samples is not None for evaluation in found):
+        return found
+    return [*found[:-1], replace(found[-1], samples=trained)]
 
 
 def _scores(
@@ -151,17 +171,18 @@ def _dropped(scores: Sequence[_Score], kept: Sequence[_Score]) -> Iterable[Probl
         yield Problem("rank_copies", text, "info")
     unread = [score for score in kept if score.number is None]
     if unread:
-        text = f"the score is not a number: {unread[0].event.value!r:.60}"
+        first = shown(unread[0].event.value)[:60]
+        text = f"{len(unread)} score(s) that are no finite number, first: {first}"
         yield Problem("unreadable_score", text, "warning", unread[0].event.line)
 
 
-def _label_shift(scores: Sequence[_Score], trained_labels: Sequence[Any]) -> float:
+def _label_shift(scores: Sequence[_Score], labels_epoch_just_trained: bool) -> float:
     """Give what turns an evaluation's label into epochs trained.
 
-    v0.5, known by its `train_epoch` lines, labels an evaluation with the epoch just trained,
-    counted from 0, and in some systems from -1. Later formats log epochs trained.
+    v0.5 labels an evaluation with the epoch just trained, counted from 0, and in some systems from
+    -1. Later formats log epochs trained.
     """
-    if trained_labels:
+    if labels_epoch_just_trained:
         labels = (score.label for score in scores)
         first = min((label for label in labels if label is not None), default=0.0)
         return 2.0 if first < 0 else 1.0
@@ -183,23 +204,56 @@ def _checkpoints(scores: Sequence[_Score]) -> list[int]:
     return found
 
 
-def _progress(score: _Score, benchmark: Benchmark | None, shift: float) -> _Progress:
+def _labels_are_steps(scores: Sequence[_Score], start: Event, benchmark: Benchmark | None) -> bool:
+    """Tell whether a benchmark that counts samples labels its evaluations with training steps.
+
+    Most systems label them all alike, and some number them, which tells nothing.
+    """
+    if benchmark is None or benchmark.progress != "samples":
+        return False
+    zero = start.time or 0.0
+    scored = (score for score in scores if (score.event.time or 0.0) >= zero)
+    labels = [score.label for score in scored if score.label is not None]
+    return len(labels) > 1 and all(b - a > 1 for a, b in pairwise(labels))
+
+
+def _progress(
+    score: _Score,
+    benchmark: Benchmark | None,
+    shift: float,
+    labels_are_steps: bool,
+    global_batch_size: int | None,
+) -> _Progress:
     metadata = score.event.metadata
     samples = as_int(metadata.get("samples_count"))
     step = as_int(metadata.get("step_num"))
     label = as_float(metadata.get("epoch_num"))
     epoch = None
     if label is not None and label >= _FEWEST_SAMPLES:
-        samples = samples or round(label / ((benchmark and benchmark.tokens_per_sample) or 1))
+        tokens = (benchmark and benchmark.tokens_per_sample) or 1
+        samples = samples or as_int(round(label / tokens))
+    elif labels_are_steps and step is None and samples is None:
+        step = as_int(label)
     elif label is not None and (benchmark is None or benchmark.progress == "epochs"):
         epoch = label + shift
+    counts_samples = benchmark is not None and benchmark.progress == "samples"
+    if counts_samples and samples is None and step is not None and global_batch_size:
+        samples = as_int(step * global_batch_size)
     if epoch is None and samples is not None and benchmark and benchmark.epoch_samples:
         epoch = samples / benchmark.epoch_samples
     return _Progress(epoch, step, samples)
 
 
-def _ready(score: _Score, weights_times: Mapping[float, float]) -> float | None:
-    return None if score.label is None else weights_times.get(score.label)
+def _ready(score: _Score, ready: Ready) -> float | None:
+    """Give when the evaluated weights existed, by the best evidence that is not later.
+
+    Where every evaluation bears the same label, the latest stretch before it is its own.
+    """
+    time = score.event.time
+    if score.label is None or time is None:
+        return None
+    known = (evidence for evidence in ready.get(score.label, ()) if evidence[1] <= time)
+    return max(known, default=(0, None))[1]
 
 
 def _since(time: float | None, zero: float | None) -> float | None:

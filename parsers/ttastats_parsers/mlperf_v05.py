@@ -9,26 +9,30 @@ from typing import Any
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
+    REST,
     Event,
     Trace,
-    Unreadable,
-    as_float,
     as_int,
     decode,
     first_token,
     matches,
+    seconds_of,
+    unreadable,
 )
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 
 name = "mlperf-v0.5"
 
+#: Benchmark, seconds and the place in the source, which no real line writes longer than this.
+_HEAD = rb":::MLPv0\.5\.\d+[ \t]+(\S+)[ \t]+([0-9.]+)[ \t]+\([^\n]{0,512}?\)"
 _LINE = re.compile(
-    rb":::MLPv0\.5\.\d+[ \t]+(\S+)[ \t]+([0-9.]+)[ \t]+\([^\n]*?\)[ \t]+"
+    _HEAD + rb"[ \t]+"
     # The schedules and layers of a model are most of a log and decide nothing.
     rb"(?!model_|opt_learning_rate|opt_hp_|eval_hp_|input_hp_|eval_size|run_set_random_seed)"
-    rb"(\w+)[ \t]*:?[ \t]*([^\n]*)"
+    rb"(\w+)[ \t]*:?[ \t]*" + REST
 )
-_STYLE = Style(edition="v0.5", counts_cache_clears=True)
+_TORN = re.compile(rb"(?!" + _HEAD + rb"[ \t]+\w):::MLPv" + REST)
+_STYLE = Style(edition="v0.5", counts_cache_clears=True, labels_epoch_just_trained=True)
 
 
 def recognises(head: bytes) -> bool:
@@ -46,8 +50,9 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         try:
             trace.add(_event(line, stamp, key.decode(), payload.strip()))
         except ValueError:
-            text = match.group().decode("utf-8", "replace")
-            trace.unreadable.append(Unreadable(line, text))
+            trace.unreadable.append(unreadable(line, match.group()))
+    torn = [unreadable(line, match.group()) for line, match in matches(log.blocks(), _TORN)]
+    trace.unreadable = sorted([*trace.unreadable, *torn])
     yield from runs_of(trace, log, _STYLE, benchmark)
 
 
@@ -67,4 +72,4 @@ def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
         metadata = value
     elif key in {"eval_start", "eval_stop"}:
         metadata = {"epoch_num": as_int(value)}
-    return Event(key, value=value, metadata=metadata, time=as_float(stamp.decode()), line=line)
+    return Event(key, value=value, metadata=metadata, time=seconds_of(stamp), line=line)

@@ -1,0 +1,264 @@
+"""What is the official MLPerf score of each entry, and why do some have none?
+
+A score is not a statistic: it leaves out the fastest and slowest run, hides failures behind a slot,
+and may be scaled. It stands here on its own and enters no other report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import polars as pl
+
+from ttastats import quality
+from ttastats.quality import Scoring
+from ttastats.report.cells import Column, Note, Report, Row, Table, Text
+from ttastats.report.grouping import (
+    common_title,
+    group_notes,
+    groups,
+    key_cells,
+    key_columns,
+    key_row,
+    shown_keys,
+)
+from ttastats.stats.sample import olympic_mean
+from ttastats.units import plural
+
+#: What one official result is about. `entry` is part of it: v0.5 calls every TPU system `tpu`.
+RESULT = ("suite", "edition", "division", "submitter", "system", "entry", "benchmark")
+
+#: The files that count in a submission; other logs in its folders do not.
+_RESULT_FILE = r"(^|/)results/[^/]+/[^/]+/result_[^/]*\.txt(\.\w+)?$"
+#: What decides which rules hold.
+_KIND = ("suite", "edition", "benchmark", "division")
+#: Failed runs named below a row of the table; the rows for programs have them all.
+_NAMED = 4
+_SCORED = "scored"
+
+
+@dataclass(frozen=True, slots=True)
+class _Score:
+    """An olympic mean in minutes before scaling, None with the reason in `status`."""
+
+    raw_minutes: float | None
+    status: str
+
+
+def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
+    """Give the report of a table of runs, best score of a benchmark first.
+
+    The runs must have been judged by the official targets: `crossing.runs(frame)`.
+    """
+    results = _results(runs, by)
+    rows = [key_row(keys) | numbers(group) for keys, group in groups(results, by)]
+    rows.sort(key=_place)
+    keys = _shown(rows, by)
+    plain = all(row["status"] == _SCORED for row in rows)
+    columns = (
+        *key_columns(keys),
+        Column("runs", "right", rank=1),
+        Column("score, min", "right"),
+        Column("raw, min", "right", rank=2),
+        Column("scaling", "right", rank=3),
+        *(() if plain else (Column("status"),)),
+    )
+    table = Table(columns, tuple(_row(row, keys, plain) for row in rows), _title(rows, by))
+    notes = (*group_notes(results, by), *_notes(rows), *_left_out(runs.height - results.height))
+    return Report("score", tuple(rows), (table,), notes)
+
+
+def _results(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Leave out logs beside the result files of a submission, such as its workers' own."""
+    official = pl.col("source").str.contains(_RESULT_FILE)
+    any_official = official.any().over(by) if by else official.any()
+    return runs.filter(official | ~any_official)
+
+
+def numbers(group: pl.DataFrame) -> dict[str, Any]:
+    """Give the official score of one entry in minutes; None with the reason in `status`."""
+    rules, none_because = _rules(group)
+    if rules is None:
+        names = ("required_runs", "dropped", "failed", "raw_minutes", "score_minutes")
+        empty: dict[str, Any] = {"n": group.height} | dict.fromkeys(names)
+        return empty | {"scaling_factor": None, "status": none_because, "failures": []}
+    judged = _in_order(group).with_columns(failure=_failure(rules))
+    failed = judged.filter(pl.col("failure").is_not_null())
+    score = _raw_score(judged, rules)
+    factor = _scaling_factor(group)
+    known = score.raw_minutes is not None and factor is not None
+    return {
+        "n": group.height,
+        "required_runs": rules.runs,
+        "dropped": rules.dropped,
+        "failed": failed.height,
+        "raw_minutes": score.raw_minutes,
+        "score_minutes": (score.raw_minutes or 0.0) * (factor or 0.0) if known else None,
+        "scaling_factor": factor,
+        "status": score.status if factor is not None else "several scaling factors in one group",
+        "failures": [
+            f"{PurePosixPath(source).name}: {why}"
+            for source, why in failed.select("source", "failure").iter_rows()
+        ],
+    }
+
+
+def _rules(group: pl.DataFrame) -> tuple[Scoring | None, str]:
+    """Give the rules that hold for a group, or the reason there are none."""
+    kinds = group.select(_KIND).unique()
+    if kinds.height > 1:
+        return None, f"not one result: several of {', '.join(_KIND)} in one group"
+    suite, edition, benchmark, division = kinds.row(0)
+    if suite not in quality.scored_suites():
+        return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
+    if edition is None or benchmark is None:
+        return None, f"{'edition' if edition is None else 'benchmark'} unknown"
+    rules = quality.scoring(suite, benchmark, edition, division)
+    return rules, "" if rules else f"no quality target for {benchmark} in {edition}"
+
+
+def _failure(rules: Scoring) -> pl.Expr:
+    """Give why a run counts as failed, null if it does not.
+
+    The open division sets its own targets, so there the word of the log is taken.
+    """
+    is_open = pl.col("division").str.to_lowercase().eq("open").fill_null(value=False)
+    status = pl.col("run_status")
+    converged = pl.col("reached") | (is_open & (status == "success"))
+    ends = {"truncated": "not reached: truncated", "aborted": "not reached: aborted"}
+    missed = (
+        pl.when(pl.col("evaluations").is_null())
+        .then(pl.lit("not reached: never evaluated"))
+        .otherwise(pl.lit("not reached: target missed"))
+    )
+    ended = pl.coalesce(status.replace_strict(ends, default=None), missed)
+    init = _init_seconds()
+    reason = pl.when(~converged).then(ended).when(_untimed()).then(pl.lit("no usable time"))
+    if rules.init_minutes is None:
+        return reason
+    took = pl.format(
+        "initialisation took {} min, under {} allowed",
+        (init / 60).round(1),
+        pl.lit(f"{rules.init_minutes:g}"),
+    )
+    return reason.when(init >= rules.init_minutes * 60).then(took)
+
+
+def _init_seconds() -> pl.Expr:
+    return pl.col("extra").str.json_path_match("$.init_seconds").cast(pl.Float64, strict=False)
+
+
+def _untimed() -> pl.Expr:
+    return pl.col("run_seconds").is_null() | (pl.col("run_seconds") <= 0)
+
+
+def _raw_score(judged: pl.DataFrame, rules: Scoring) -> _Score:
+    converged = judged.filter(pl.col("failure").is_null()).get_column("run_seconds") / 60
+    n, failed = judged.height, judged.height - converged.len()
+    if rules.converging is not None:
+        if converged.len() < rules.converging:
+            found = f"{converged.len()} of {rules.converging} required"
+            return _Score(None, f"too few runs converged: {found}")
+        converged, failed = converged.head(rules.converging), 0
+    if failed > rules.dropped:
+        return _Score(None, f"too many failed runs: {failed} of {n}, {rules.dropped} allowed")
+    mean = olympic_mean(converged.to_numpy(), n_failed=failed, drop=rules.dropped).estimate
+    if mean is None:
+        return _Score(None, f"too few runs: {n} of {rules.runs} required")
+    usual = n == rules.runs
+    return _Score(
+        mean, _SCORED if usual else f"{_SCORED}: {plural(n, 'run')}, {rules.runs} required"
+    )
+
+
+def _scaling_factor(group: pl.DataFrame) -> float | None:
+    """Give the factor of the runs' `scaling.json`, 1 where there is none, None if they differ."""
+    factors = group.get_column("scaling_factor").fill_null(1.0).unique().to_list()
+    return float(factors[0]) if len(factors) == 1 else None
+
+
+def _in_order(group: pl.DataFrame) -> pl.DataFrame:
+    """Sort runs by the numbers in their names: result_2 stands before result_10."""
+
+    def key(position: int) -> list[str | int]:
+        parts = re.split(r"(\d+)", sources[position])
+        return [int(part) if part.isdecimal() else part for part in parts]
+
+    sources = group.get_column("source").to_list()
+    return group[sorted(range(group.height), key=key)]
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("suite", "edition", "benchmark", "division", "score_minutes")
+    return tuple((row.get(name) is None, row.get(name) or 0) for name in names)
+
+
+def _shown(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
+    """Give the keys worth a column: an entry names submitter and system, or they name it."""
+    hidden = {"division"} if len({row.get("division") for row in rows}) == 1 else set()
+    if {"submitter", "system", "entry"} <= set(by):
+        others = {tuple(row[name] for name in by if name != "entry") for row in rows}
+        hidden |= {"entry"} if len(others) == len(rows) else {"submitter", "system"}
+    return tuple(name for name in shown_keys(rows, by) if name not in hidden)
+
+
+def _title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
+    divisions = {row.get("division") for row in rows}
+    (division,) = divisions if len(divisions) == 1 else (None,)
+    return f"{common_title(rows, by)} {division or ''}".strip()
+
+
+def _row(row: Mapping[str, Any], keys: Sequence[str], plain: bool) -> Row:
+    required, factor = row["required_runs"], row["scaling_factor"]
+    cells = (
+        *key_cells(row, keys),
+        Text(str(row["n"]) if required is None else f"{row['n']}/{required}"),
+        _minutes(row["score_minutes"]),
+        _minutes(row["raw_minutes"]),
+        Text("–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")),
+        *(() if plain else (Text(row["status"]),)),
+    )
+    failures = row["failures"]
+    more = len(failures) - _NAMED
+    said = [f"failed: {text}" for text in failures[:_NAMED]]
+    return Row(cells, (*said, *((f"and {more} more failed",) if more > 0 else ())))
+
+
+def _minutes(value: float | None) -> Text:
+    """Give minutes as the official tables print them."""
+    return Text("–" if value is None else f"{value:.3f}")
+
+
+def _notes(rows: Sequence[Mapping[str, Any]]) -> list[Note]:
+    text = (
+        "score: the official MLPerf result, an olympic mean of run_stop - run_start (fastest and "
+        "slowest runs left out, a failed run in the place of a slowest), times the scaling. It is "
+        "not a statistic: `summary` and `compare` take every run and neither trim nor scale."
+    )
+    notes = [Note("official_score", text)]
+    scaled = sum(row["scaling_factor"] not in {None, 1.0} for row in rows)
+    if scaled:
+        text = (
+            f"scaling: {scaled} of {plural(len(rows), 'result')} converged in fewer epochs than "
+            "the reference, and scaling.json normalises them to its convergence; raw is as run."
+        )
+        notes.append(Note("scaled", text))
+    others = sum(str(row["status"]).startswith(f"{_SCORED}:") for row in rows)
+    if others:
+        text = (
+            f"{plural(others, 'result')} with another number of runs than the rules require: "
+            "scored all the same, as the official summarizer does, yet not a valid submission."
+        )
+        notes.append(Note("run_count", text))
+    return notes
+
+
+def _left_out(number: int) -> list[Note]:
+    if not number:
+        return []
+    text = f"{plural(number, 'log')} beside result_*.txt of the same entry left out, by the rules."
+    return [Note("not_results", text)]
