@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 import ttastats
+from ttastats import train_command
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -371,6 +372,9 @@ def _sides(
             remedy="Give a second file, or choose two parts: --a 'system=...' --b 'system=...'",
         )
     return [api.read(file, where=where) for file in files], [str(file) for file in files]
+
+
+train_command.register(app)
 
 
 def main() -> NoReturn:

@@ -1,0 +1,138 @@
+"""Are the images of CIFAR-10 read alike from both editions, and is a harmful file refused?"""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs PyTorch")
+
+from tests.trainer.runs import curve, small, trained  # noqa: E402
+from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.trainer import workloads  # noqa: E402
+from ttastats.trainer.workloads import cifar10, cifar10_files  # noqa: E402
+
+TRAIN_NAMES = [f"data_batch_{number}" for number in range(1, 6)]
+PER_FILE = 20
+
+
+def samples(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return (
+        rng.integers(0, 256, (PER_FILE, 3072), dtype=np.uint8),
+        rng.integers(0, 10, PER_FILE),
+    )
+
+
+def write_binary(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    for seed, name in enumerate([*TRAIN_NAMES, "test_batch"]):
+        pixels, labels = samples(seed)
+        records = np.concatenate([labels[:, None].astype(np.uint8), pixels], axis=1)
+        (folder / f"{name}.bin").write_bytes(records.tobytes())
+    return folder
+
+
+def write_python(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    for seed, name in enumerate([*TRAIN_NAMES, "test_batch"]):
+        pixels, labels = samples(seed)
+        fields = {b"data": pixels, b"labels": labels.tolist(), b"batch_label": b"x"}
+        (folder / name).write_bytes(pickle.dumps(fields, protocol=2))
+    return folder
+
+
+def test_both_editions_hold_the_same_images(tmp_path: Path) -> None:
+    binary = cifar10_files.read(write_binary(tmp_path / "bin"))
+    python = cifar10_files.read(write_python(tmp_path / "py"))
+    assert binary.train_pixels.shape == (5 * PER_FILE, 3, 32, 32)
+    assert binary.test_pixels.shape == (PER_FILE, 3, 32, 32)
+    for name in ("train_pixels", "train_labels", "test_pixels", "test_labels"):
+        assert torch.equal(getattr(binary, name), getattr(python, name)), name
+    assert len(binary.notes) == 2
+    assert "100 images where CIFAR-10 has 50,000" in binary.notes[0]
+
+
+@pytest.mark.parametrize("name", ["cifar-10-batches-bin", "cifar-10-batches-py"])
+def test_the_folder_above_will_do(name: str, tmp_path: Path) -> None:
+    (write_binary if name.endswith("bin") else write_python)(tmp_path / name)
+    assert len(cifar10_files.read(tmp_path).train_labels) == 5 * PER_FILE
+
+
+def test_a_pickle_that_wants_to_act_is_refused(tmp_path: Path) -> None:
+    class Harmful:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return (Path.touch, (tmp_path / "harm",))  # type: ignore[return-value]
+
+    folder = write_python(tmp_path / "py")
+    (folder / "data_batch_3").write_bytes(pickle.dumps({b"data": Harmful(), b"labels": []}))
+    with pytest.raises(TtastatsError, match="which no array needs") as caught:
+        cifar10_files.read(folder)
+    assert caught.value.where == str(folder / "data_batch_3")
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x80\x04rubbish", pickle.dumps({b"data": 1}), pickle.dumps([1, 2]), pickle.dumps({})],
+)
+def test_a_damaged_pickle_is_named(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "data_batch_1"
+    path.write_bytes(content)
+    with pytest.raises(TtastatsError, match="cannot be unpickled"):
+        cifar10_files.read_pickle(path)
+
+
+def test_images_without_labels_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "data_batch_1"
+    path.write_bytes(pickle.dumps({b"data": samples(0)[0], b"labels": [1, 2]}))
+    with pytest.raises(TtastatsError, match="20 images have 2 labels"):
+        cifar10_files.read_pickle(path)
+
+
+def test_a_torn_binary_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "data_batch_1.bin"
+    path.write_bytes(bytes(3072))
+    with pytest.raises(TtastatsError, match="no whole number of images"):
+        cifar10_files.read_binary(path)
+
+
+def test_a_missing_file_and_a_missing_folder_are_named(tmp_path: Path) -> None:
+    folder = write_binary(tmp_path / "bin")
+    (folder / "data_batch_2.bin").unlink()
+    with pytest.raises(TtastatsError, match="No such file"):
+        cifar10_files.read(folder)
+    with pytest.raises(TtastatsError, match="holds neither"):
+        cifar10_files.read(tmp_path)
+    with pytest.raises(TtastatsError, match="--data DIR"):
+        cifar10_files.read(None)
+
+
+def test_training_on_either_edition_gives_bitwise_the_same_curve(tmp_path: Path) -> None:
+    folders = write_binary(tmp_path / "bin"), write_python(tmp_path / "py")
+    options = [small(width=4, batch_size=40, data=str(folder)) for folder in folders]
+    first, second, again = (
+        trained(tmp_path / "logs", one, "cifar10")[0] for one in (*options, options[0])
+    )
+    assert len(curve(first)) == 2
+    assert curve(first) == curve(second) == curve(again)
+    assert first.outcome.notes
+    assert '"data_note"' in first.log.read_text()
+
+
+def test_augmented_images_keep_their_pixels() -> None:
+    rng = torch.Generator().manual_seed(0)
+    images = torch.arange(1.0, 2 * 3 * 32 * 32 + 1).reshape(2, 3, 32, 32)
+    changed = cifar10.augment(images, rng)
+    assert changed.shape == images.shape
+    assert (changed == 0).sum(dim=(1, 2, 3)).tolist() == [3 * 64, 3 * 64]
+    for before, after in zip(images, changed, strict=True):
+        assert set(after.flatten().tolist()) <= set(before.flatten().tolist()) | {0.0}
+
+
+def test_the_full_network_has_the_known_size() -> None:
+    count = sum(p.numel() for p in workloads.load("cifar10").model(64).parameters())
+    assert round(count / 1e6, 2) == 6.57

@@ -1,0 +1,244 @@
+"""What is left of a run that was killed, interrupted, or had no room to write?"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="training needs PyTorch")
+
+from tests.trainer.runs import request, small, start, trained
+from ttastats import api
+from ttastats.errors import TtastatsError
+from ttastats.trainer import (
+    event_lines,
+    experiment,
+    result_files,
+    session,
+    sweep,
+    whole_file,
+)
+from ttastats.trainer.clock import Clock
+from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
+from ttastats.trainer.loop import Epoch
+from ttastats.trainer.result_files import Place
+from ttastats.trainer.run_log import RunLog
+
+#: Trains for far longer than a test waits.
+LONG_RUN = """
+import sys
+from pathlib import Path
+from ttastats.errors import TtastatsError
+from ttastats.trainer import experiment
+from ttastats.trainer.settings import Options
+request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
+options = Options(target=0.9999, epochs=100_000, width=8, device="cpu")
+try:
+    experiment.make(experiment.plan(request, options, [0]))
+except TtastatsError as error:
+    sys.exit(f"ttastats: {error}")
+"""
+
+TAKE_NUMBERS = """
+import sys
+from pathlib import Path
+from ttastats.trainer.result_files import Place, create
+for _ in range(25):
+    path, stream = create(Place(Path(sys.argv[1]), "Test", "machine", "digits"))
+    stream.write("x\\n")
+    stream.close()
+    print(path.name, flush=True)
+"""
+
+
+def log_of(root: Path) -> Path:
+    return root / "Test" / "results" / "machine" / "digits" / "result_0.txt"
+
+
+def started(root: Path) -> subprocess.Popen[str]:
+    """Start a long run and give it when its second epoch has begun."""
+    process = start(LONG_RUN, root)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if log_of(root).exists() and log_of(root).read_text().count('"key": "eval_stop"'):
+            return process
+        time.sleep(0.02)
+    process.kill()
+    pytest.fail(f"the run did not begin: {process.communicate()}")
+
+
+class Signals(session.Nobody):
+    """Sends a signal to this process when the second epoch is over."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
+
+    def epoch(self, epoch: Epoch) -> None:
+        if epoch.number == 2:
+            os.kill(os.getpid(), self.number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_run_says_so_and_is_counted(number: signal.Signals, tmp_path: Path) -> None:
+    planned = experiment.plan(request(tmp_path), small(target=0.9999, epochs=100), (0, 1))
+    with pytest.raises(TtastatsError, match=f"interrupted by {number.name}") as caught:
+        session.run_all(planned, Signals(number))
+    assert caught.value.where == str(log_of(tmp_path))
+    last = json.loads(log_of(tmp_path).read_text().splitlines()[-1].removeprefix(":::MLLOG "))
+    assert last["key"] == "run_stop"
+    assert (last["metadata"]["status"], last["metadata"]["reason"]) == ("aborted", number.name)
+    assert last["metadata"]["epoch_num"] == 2
+    (row,) = api.runs(ingested(tmp_path)).rows
+    assert (row["run_status"], row["reached"], row["epochs"]) == ("aborted", False, 2.0)
+
+
+def test_a_killed_run_leaves_whole_lines_and_is_counted(tmp_path: Path) -> None:
+    process = started(tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+    text = log_of(tmp_path).read_text()
+    assert text.endswith("\n")
+    keys = [json.loads(line.removeprefix(":::MLLOG "))["key"] for line in text.splitlines()]
+    assert "run_stop" not in keys
+    (row,) = api.runs(ingested(tmp_path)).rows
+    assert (row["run_status"], row["reached"]) == ("truncated", False)
+    assert sweep.complete_logs(Place(tmp_path, "Test", "machine", "digits")) == []
+
+
+def ingested(root: Path) -> Path:
+    api.ingest([root / "Test" / "results"], root / "runs.parquet")
+    return root / "runs.parquet"
+
+
+def test_an_interrupt_before_the_first_step_leaves_no_false_run(tmp_path: Path) -> None:
+    class Already(StopRequest):
+        def __init__(self) -> None:
+            super().__init__()
+            self.reason = "SIGTERM"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ttastats.trainer.interrupts.StopRequest", Already)
+        with pytest.raises(TtastatsError, match="the run had not begun"):
+            trained(tmp_path, small())
+    assert '"run_start"' not in log_of(tmp_path).read_text()
+
+
+def test_the_signals_mean_afterwards_what_they_meant_before() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with listening() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(Interrupted, match="SIGTERM"):
+            stop.check()
+        os.kill(os.getpid(), signal.SIGTERM)  # a second SIGTERM changes nothing
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_a_second_ctrl_c_ends_the_program() -> None:
+    with listening() as stop:
+        stop.note(signal.SIGINT, None)
+        with pytest.raises(KeyboardInterrupt):
+            stop.note(signal.SIGINT, None)
+
+
+def test_two_trainers_in_one_folder_take_different_numbers(tmp_path: Path) -> None:
+    trainers = [start(TAKE_NUMBERS, tmp_path) for _ in range(2)]
+    names = [trainer.communicate(timeout=60)[0].split() for trainer in trainers]
+    assert [len(own) for own in names] == [25, 25]
+    assert set(names[0]) | set(names[1]) == {f"result_{number}.txt" for number in range(50)}
+
+
+def test_a_log_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
+    place = Place(tmp_path, "Test", "machine", "digits")
+    place.results.mkdir(parents=True)
+    (place.results / "result_0.txt").write_text("older")
+    path, stream = result_files.create(place)
+    stream.close()
+    assert path.name == "result_1.txt"
+    assert (place.results / "result_0.txt").read_text() == "older"
+
+
+@pytest.mark.parametrize("lines", [event_lines.OwnLines, event_lines.OfficialLines])
+def test_a_full_disk_is_one_clear_error(lines: type, tmp_path: Path) -> None:
+    if lines is event_lines.OfficialLines:
+        pytest.importorskip("mlperf_logging", reason="the official package is not installed")
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    stream = full.open("w", buffering=1)
+    log = RunLog(tmp_path / "result_0.txt", stream, Clock(), lines(stream))
+    for _ in range(2):
+        with pytest.raises(TtastatsError, match=r"result_0\.txt: cannot write: No space left"):
+            log.point("seed", 1)
+    log.close()
+
+
+FILL_UP = (
+    """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
+"""
+    + LONG_RUN
+)
+
+
+def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(tmp_path: Path) -> None:
+    pytest.importorskip("resource", reason="this system has no limits on file sizes")
+    process = start(FILL_UP, tmp_path)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    assert "result_0.txt: cannot write: File too large" in said
+    assert "What was written before is kept" in said
+    (row,) = api.runs(ingested(tmp_path)).rows
+    assert (row["run_status"], row["reached"]) == ("truncated", False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have other rights there")
+def test_a_folder_that_cannot_be_written_to_is_said_before_training(tmp_path: Path) -> None:
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    folder.chmod(0o500)
+    if os.access(folder, os.W_OK):  # the superuser may write anywhere
+        folder = Path("/proc/ttastats")
+    with pytest.raises(TtastatsError, match="cannot write") as caught:
+        trained(folder, small())
+    assert caught.value.where is not None
+    assert str(folder) in caught.value.where
+
+
+def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("mine")
+    with pytest.raises(TtastatsError, match="cannot write: Not a directory"):
+        trained(tmp_path / "logs", small())
+    assert (tmp_path / "logs").read_text() == "mine"
+
+
+def test_a_small_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "machine.json"
+    path.write_text("old")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with contextlib.suppress(OSError):
+        whole_file.write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "results", "a b"])
+def test_names_that_can_be_no_folder_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(TtastatsError, match="cannot be the name of a folder"):
+        experiment.plan(request(tmp_path, org=name), small(), (0,))

@@ -1,0 +1,196 @@
+"""Are the logs what the official tools and our own reader expect?"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+import io
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="training needs PyTorch")
+
+from tests.trainer.runs import small, trained
+from ttastats import api
+from ttastats.errors import TtastatsError
+from ttastats.trainer import event_lines, experiment, system_file
+from ttastats.trainer.clock import Clock
+from ttastats.trainer.result_files import Place
+from ttastats.trainer.run_log import RunLog
+from ttastats.trainer.session import Made
+
+RULES = importlib.resources.files("ttastats.trainer") / "rules" / "ttastats_common.yaml"
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    lines = path.read_text().splitlines()
+    assert all(line.startswith(":::MLLOG ") for line in lines)
+    return [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]
+
+
+def rulesets() -> list[str]:
+    checker = pytest.importorskip("mlperf_logging.compliance_checker.mlp_compliance")
+    return [ruleset for ruleset in checker.rule_choices() if ruleset != "0.6.0"]
+
+
+def test_the_events_of_an_epoch_come_in_order(two_runs: list[Made]) -> None:
+    keys = [event["key"] for event in events(two_runs[0].log)]
+    first = keys.index("block_start")
+    assert keys[first : first + 8] == [
+        "block_start", "epoch_start", "epoch_stop", "tracked_stats",
+        "eval_start", "eval_accuracy", "eval_stop", "block_stop",
+    ]  # fmt: skip
+    epochs = len(two_runs[0].outcome.epochs)
+    assert keys.count("eval_accuracy") == keys.count("tracked_stats") == epochs
+    assert keys.index("init_stop") < keys.index("run_start") < keys.index("train_samples") < first
+
+
+def test_time_never_goes_back(two_runs: list[Made]) -> None:
+    times = [event["time_ms"] for event in events(two_runs[0].log)]
+    assert times == sorted(times)
+
+
+def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
+    said = {event["key"]: event for event in events(two_runs[1].log)}
+    assert said["seed"]["value"] == 1
+    assert said["global_batch_size"]["value"] == 64
+    assert said["train_samples"]["value"] == 1198
+    assert said["eval_samples"]["value"] == 599
+    assert said["settings"]["value"] == two_runs[1].settings.as_dict()
+    assert said["dataset_sha256"]["value"] == two_runs[1].outcome.dataset
+    target = said["eval_target"]
+    assert (target["value"], target["metadata"]["higher_is_better"]) == (0.96, True)
+    assert said["run_stop"]["metadata"]["status"] == "success"
+    totals = said["run_totals"]["value"]
+    assert totals["training_seconds"] + totals["evaluation_seconds"] <= totals["wall_seconds"]
+
+
+def test_lines_name_the_place_that_said_them(two_runs: list[Made]) -> None:
+    said = {event["key"]: event["metadata"] for event in events(two_runs[0].log)}
+    assert said["seed"]["file"] == "ttastats/trainer/events.py"
+    assert said["run_start"]["file"] == "ttastats/trainer/loop.py"
+
+
+def test_the_official_parser_reads_every_line_in_every_ruleset(two_runs: list[Made]) -> None:
+    parser = pytest.importorskip("mlperf_logging.compliance_checker.mlp_parser")
+    count = len(events(two_runs[0].log))
+    assert len(rulesets()) > 5
+    for ruleset in rulesets():
+        lines, errors = parser.parse_file(str(two_runs[0].log), ruleset=ruleset)
+        assert (len(lines), errors) == (count, []), ruleset
+
+
+def complies(log: Path, ruleset: str) -> bool:
+    checker = pytest.importorskip("mlperf_logging.compliance_checker.mlp_compliance")
+    logging.disable(logging.CRITICAL)
+    try:
+        with (
+            importlib.resources.as_file(RULES) as rules,
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
+            one = checker.make_checker("training", ruleset, True, False)
+            valid, *_ = checker.main(str(log), str(rules), one)
+    finally:
+        logging.disable(logging.NOTSET)
+    return bool(valid)
+
+
+def test_the_official_checker_accepts_the_logs_with_our_rules(
+    two_runs: list[Made], tmp_path: Path
+) -> None:
+    (missed,) = trained(tmp_path, small(target=0.9999, epochs=1))
+    for log in (two_runs[0].log, missed.log):
+        assert [complies(log, ruleset) for ruleset in rulesets()] == [True] * len(rulesets())
+
+
+@pytest.mark.parametrize("lost", ["run_stop", "seed", "eval_accuracy", "epoch_stop", "init_stop"])
+def test_the_official_checker_refuses_a_log_that_lacks_an_event(
+    lost: str, two_runs: list[Made], tmp_path: Path
+) -> None:
+    kept = [
+        line for line in two_runs[0].log.read_text().splitlines() if f'"key": "{lost}"' not in line
+    ]
+    torn = tmp_path / "result_0.txt"
+    torn.write_text("\n".join(kept) + "\n")
+    assert not complies(torn, rulesets()[-1])
+
+
+def test_the_official_checker_accepts_the_description_of_the_system(two_runs: list[Made]) -> None:
+    checker = pytest.importorskip("mlperf_logging.system_desc_checker.system_desc_checker")
+    path = two_runs[0].log.parent.parent.parent.parent / "systems" / "machine.json"
+    for ruleset in ("1.0.0", "4.1.0", "5.1.0"):
+        assert checker.check_system_desc(str(path), "training", ruleset)[0]
+
+
+def test_our_own_lines_equal_those_of_the_official_package() -> None:
+    pytest.importorskip("mlperf_logging", reason="the official package is not installed")
+    own, official = io.StringIO(), io.StringIO()
+    clock = Clock()
+    moment = clock.stamp()
+    for stream, lines in (
+        (own, event_lines.OwnLines(own)),
+        (official, event_lines.OfficialLines(official)),
+    ):
+        log = RunLog(Path("log"), stream, clock, lines)
+        log.begin("init_start", at=moment)
+        log.point("settings", {"a": [1, 2.5, None, True], "ü": "“”"}, at=moment)
+        log.point("eval_accuracy", 0.1 + 0.2, at=moment, epoch_num=3, samples_count=10)
+        log.end("run_stop", at=moment, status="success")
+    assert own.getvalue() == official.getvalue()
+    assert len(own.getvalue().splitlines()) == 4
+    assert f'"file": "{event_lines._below_root(__file__)}"' in own.getvalue()
+
+
+def test_two_logs_at_once_do_not_mix() -> None:
+    streams = [io.StringIO(), io.StringIO()]
+    logs = [RunLog(Path("log"), stream, Clock()) for stream in streams]
+    for number, log in enumerate(logs):
+        log.point("seed", number)
+    assert [len(stream.getvalue().splitlines()) for stream in streams] == [1, 1]
+
+
+def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
+    from tests.trainer.runs import request
+
+    planned = experiment.plan(request(tmp_path, dawnbench=True), small(), (0,))
+    (made,) = experiment.make(planned, write_dawnbench=True)
+    (table,) = planned[0].place.dawnbench.glob("*.tsv")
+    assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == made.log.name
+    account = api.ingest([table], tmp_path / "entry.parquet")
+    assert [problem.code for problem in account.problems] == ["task_guessed"]
+    rows = api.read(tmp_path / "entry.parquet").collect()
+    assert rows.get_column("value").to_list() == pytest.approx(
+        [epoch.quality for epoch in made.outcome.epochs], abs=1e-6
+    )
+    assert rows.get_column("epoch").to_list() == [1.0, 2.0]
+
+
+def test_dawnbench_refuses_what_is_no_accuracy(tmp_path: Path) -> None:
+    from tests.trainer.runs import request
+
+    with pytest.raises(TtastatsError, match="not bits_per_pixel"):
+        experiment.plan(request(tmp_path, "digits-lm", dawnbench=True), small(), (0,))
+
+
+def test_a_description_that_differs_is_left_alone_and_said(
+    two_runs: list[Made], tmp_path: Path
+) -> None:
+    place = Place(tmp_path, "Test", "machine", "digits")
+    place.system_file.parent.mkdir(parents=True)
+    place.system_file.write_text('{"system_name": "by hand"}')
+    with pytest.warns(system_file.SystemDiffers, match="left as it is"):
+        system_file.write(place, two_runs[0].settings)
+    assert place.system_file.read_text() == '{"system_name": "by hand"}'
+
+
+def test_the_same_machine_is_described_in_the_same_words(
+    two_runs: list[Made], tmp_path: Path
+) -> None:
+    place = Place(tmp_path, "Test", "machine", "digits")
+    for _ in range(2):
+        system_file.write(place, two_runs[0].settings)
+    assert len(list(place.system_file.parent.iterdir())) == 1

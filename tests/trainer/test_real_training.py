@@ -1,0 +1,91 @@
+"""Does training reach its target, and give the same curve for the same seed?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs PyTorch")
+
+from tests.trainer.runs import curve, small, trained  # noqa: E402
+from ttastats import api  # noqa: E402
+from ttastats.trainer import after  # noqa: E402
+from ttastats.trainer.session import Made  # noqa: E402
+
+
+def test_both_seeds_reach_the_target_and_stop_there(two_runs: list[Made]) -> None:
+    assert [made.outcome.reached for made in two_runs] == [True, True]
+    for made in two_runs:
+        qualities = [epoch.quality for epoch in made.outcome.epochs]
+        assert [quality >= 0.96 for quality in qualities] == [False] * (len(qualities) - 1) + [True]
+
+
+def test_seeds_take_different_ways(two_runs: list[Made]) -> None:
+    assert curve(two_runs[0]) != curve(two_runs[1])
+
+
+def test_our_own_reader_finds_the_runs_without_a_problem(
+    two_runs: list[Made], tmp_path: Path
+) -> None:
+    account = api.ingest([two_runs[0].log.parent], tmp_path / "runs.parquet")
+    epochs = [len(made.outcome.epochs) for made in two_runs]
+    assert account.problems == ()
+    assert (account.runs, account.evaluations) == (2, sum(epochs))
+    rows = api.runs(tmp_path / "runs.parquet").rows
+    assert [row["epochs"] for row in rows] == epochs
+    assert [row["reached"] for row in rows] == [True, True]
+    assert {row["entry"] for row in rows} == {"Test/machine"}
+    assert {row["benchmark"] for row in rows} == {"digits"}
+    for row, made in zip(rows, two_runs, strict=True):
+        assert row["tta_seconds"] == pytest.approx(made.outcome.run.wall, abs=0.002)
+
+
+def test_the_summary_counts_the_runs(two_runs: list[Made]) -> None:
+    (row,) = after.summary_of(two_runs).rows
+    assert (row["n"], row["reached"]) == (2, 2)
+
+
+def test_a_run_that_misses_its_target_says_aborted_and_is_counted(tmp_path: Path) -> None:
+    (made,) = trained(tmp_path, small(target=0.9999, epochs=1))
+    assert not made.outcome.reached
+    (row,) = after.summary_of([made]).rows
+    assert (row["n"], row["reached"]) == (1, 0)
+    assert '"status": "aborted", "reason": "epochs"' in made.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("workload", "changes"),
+    [
+        ("digits", {}),
+        ("digits", {"precision": "bf16", "width": 16}),
+        ("digits", {"channels_last": True}),
+        ("digits", {"optimizer": "adamw", "batch_size": 256}),
+        ("digits-lm", {"width": 8, "batch_size": 256}),
+    ],
+)
+def test_the_same_seed_gives_bitwise_the_same_curve(
+    workload: str, changes: dict[str, object], tmp_path: Path
+) -> None:
+    options = small(**changes)
+    first, second = (trained(tmp_path, options, workload)[0] for _ in range(2))
+    assert len(curve(first)) == 2
+    assert curve(first) == curve(second)
+    assert first.outcome.dataset == second.outcome.dataset
+    assert [first.log.name, second.log.name] == ["result_0.txt", "result_1.txt"]
+
+
+def test_bits_per_pixel_fall_and_lower_is_better(tmp_path: Path) -> None:
+    (made,) = trained(tmp_path, small(target=4.0, epochs=3, width=8), "digits-lm")
+    assert made.outcome.reached
+    (row,) = after.summary_of([made]).rows
+    assert row["reached"] == 1
+    assert made.outcome.epochs[-1].quality < 4.0
+
+
+def test_other_random_numbers_of_the_program_change_nothing(tmp_path: Path) -> None:
+    (first,) = trained(tmp_path, small(epochs=1))
+    torch.manual_seed(12345)
+    torch.rand(7)
+    (second,) = trained(tmp_path, small(epochs=1))
+    assert curve(first) == curve(second)

@@ -1,0 +1,146 @@
+"""What does a person meet who types `ttastats train` or `ttastats sweep`?"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from ttastats import train_command
+from ttastats.errors import TtastatsError
+
+PROGRAM = """
+import sys
+import typer
+from ttastats import train_command
+from ttastats.errors import TtastatsError
+app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+train_command.register(app)
+try:
+    app()
+except TtastatsError as error:
+    sys.stderr.write(f"ttastats: {error}\\n")
+    sys.exit(2)
+"""
+WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n" + PROGRAM
+
+
+def run(*arguments: object, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_the_commands_are_imported_without_torch() -> None:
+    program = (
+        "import sys, ttastats.train_command as command\n"
+        "import typer\n"
+        "command.register(typer.Typer())\n"
+        "print([n for n in ('torch', 'polars', 'scipy', 'rich') if n in sys.modules])"
+    )
+    assert run(program=program).stdout.strip() in {"[]", "['rich']"}
+
+
+@pytest.mark.parametrize("command", ["train", "sweep"])
+def test_help_is_there_without_torch(command: str) -> None:
+    done = run(command, "--help", program=WITHOUT_TORCH)
+    assert done.returncode == 0, done.stderr
+    assert "--emit-log" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["train", "sweep"])
+def test_without_torch_one_line_says_how_to_get_it(command: str) -> None:
+    done = run(command, program=WITHOUT_TORCH)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert 'pip install "ttastats[train]"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def invoke(*arguments: object) -> Any:
+    """Run a command in this process, which has imported torch already."""
+    pytest.importorskip("torch", reason="training needs PyTorch")
+    app = typer.Typer()
+    train_command.register(app)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_train_has_the_documented_options() -> None:
+    text = invoke("train", "--help").stdout
+    options = (
+        "--runs --seed --target --epochs --batch-size --width --precision --optimizer --compile "
+        "--channels-last --threads --device --workers --emit-log --dawnbench --org --system --data"
+    )
+    assert [option for option in options.split() if option not in text] == []
+
+
+def test_training_prints_a_summary_and_keeps_the_logs(tmp_path: Path) -> None:
+    done = invoke(
+        "train", "--runs", 2, "--seed", 7, "--width", 8, "--target", 0.5, "--epochs", 9,
+        "--device", "cpu", "--emit-log", tmp_path, "--org", "Test", "--system", "machine",
+        "--dawnbench",
+    )  # fmt: skip
+    assert done.exception is None
+    assert "Test/machine" in done.stdout
+    assert "2/2" in done.stdout
+    assert f"next: ttastats ingest {tmp_path / 'Test' / 'results'}" in done.stderr
+    assert "epoch 1/" not in done.stderr  # progress is for terminals
+    names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*"))
+    assert names == [
+        "Test/dawnbench/digits/Test_digits_machine_pytorch_run0.json",
+        "Test/dawnbench/digits/Test_digits_machine_pytorch_run0.tsv",
+        "Test/dawnbench/digits/Test_digits_machine_pytorch_run1.json",
+        "Test/dawnbench/digits/Test_digits_machine_pytorch_run1.tsv",
+        "Test/results/machine/digits/result_0.txt",
+        "Test/results/machine/digits/result_1.txt",
+        "Test/systems/machine.json",
+    ]
+    assert json.loads((tmp_path / "Test/systems/machine.json").read_text())["submitter"] == "Test"
+
+
+def test_a_sweep_prints_table_7_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    command = ("sweep", "--batch-size", "128,512", "--width", 8, "--target", 0.4, "--epochs", 9)
+    command += ("--runs", 1, "--device", "cpu", "--emit-log", tmp_path, "--system", "machine")
+    first, second = invoke(*command), invoke(*command)
+    assert (first.exception, second.exception) == (None, None)
+    assert "speedup over batch_size 128" in first.stdout
+    assert first.stdout == second.stdout
+    assert "2 of 2 runs are complete already" in second.stderr
+    assert len(list(tmp_path.rglob("result_*.txt"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "imagenet"), "no workload is called 'imagenet'"),
+        (("train", "--dawnbench"), "Add --emit-log DIR"),
+        (("train", "cifar10"), "--data DIR"),
+        (("train", "cifar10", "--data", "/nowhere"), "holds neither"),
+        (("train", "--optimizer", "lion"), "no learning rate"),
+        (("sweep", "--batch-size", "64,many"), "Separate the values by commas"),
+        (("sweep", "--precision", "fp8"), "--precision"),
+    ],
+)
+def test_mistakes_are_answered_by_one_message(arguments: tuple[str, ...], message: str) -> None:
+    done = invoke(*arguments)
+    assert isinstance(done.exception, TtastatsError)
+    assert message in str(done.exception)
+    assert done.stdout == ""
+
+
+def test_lists_of_values_are_read_with_spaces() -> None:
+    assert train_command._list(" 32, 64,512 ", train_command._positive, "--x") == [32, 64, 512]
+    assert train_command._list("", train_command._positive, "--x") == []

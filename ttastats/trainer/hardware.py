@@ -1,0 +1,134 @@
+"""What machine is this? Only what can be detected; what cannot is an empty string."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from pathlib import Path
+
+import torch
+
+#: Folders in which Linux tells about itself.
+_CPUINFO, _RELEASE = Path("/proc/cpuinfo"), Path("/etc/os-release")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_GIB = 1024**3
+
+#: Every field of an official system description, in its order.
+FIELDS = (
+    "submitter", "division", "status", "system_name", "number_of_nodes",
+    "host_processors_per_node", "host_processor_model_name", "host_processor_core_count",
+    "host_processor_vcpu_count", "host_processor_frequency", "host_processor_caches",
+    "host_processor_interconnect", "host_memory_capacity", "host_storage_type",
+    "host_storage_capacity", "host_networking", "host_networking_topology",
+    "host_memory_configuration", "accelerators_per_node", "accelerator_model_name",
+    "accelerator_host_interconnect", "accelerator_frequency", "accelerator_on-chip_memories",
+    "accelerator_memory_configuration", "accelerator_memory_capacity", "accelerator_interconnect",
+    "accelerator_interconnect_topology", "cooling", "hw_notes", "framework",
+    "other_software_stack", "operating_system", "sw_notes",
+)  # fmt: skip
+
+
+def describe(device: str, workers: int) -> dict[str, str]:
+    """Give the fields that can be detected; all values are text, as the official checker wants."""
+    found = {
+        "number_of_nodes": "1",
+        "framework": f"PyTorch {torch.__version__}",
+        "other_software_stack": f"Python {platform.python_version()}",
+        "operating_system": operating_system(),
+        **_processor(),
+        **_accelerator(device, workers),
+    }
+    return {field: found.get(field, "") for field in FIELDS}
+
+
+def processor_name() -> str:
+    """Give the model of the processor, as far as the system tells."""
+    names = _values(_text(_CPUINFO), "model name")
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def default_system(device: str) -> str:
+    """Give a short name of this machine that can be a folder."""
+    name = torch.cuda.get_device_name() if device == "cuda" else processor_name()
+    name = re.sub(r"\((?:R|TM|C)\)|@.*|\bprocessor\b|\bcpu\b", " ", name, flags=re.IGNORECASE)
+    short = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return f"{short or 'unknown'}_x{available_cpus()}" if device == "cpu" else short or "gpu"
+
+
+def operating_system() -> str:
+    """Give the name of the distribution, or of the system."""
+    match = re.search(r'^PRETTY_NAME="?([^"\n]*)', _text(_RELEASE), re.MULTILINE)
+    return match.group(1) if match else f"{platform.system()} {platform.release()}"
+
+
+def available_cpus() -> int:
+    """Give the number of logical processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _processor() -> dict[str, str]:
+    text = _text(_CPUINFO)
+    packages = set(_values(text, "physical id"))
+    cores = _values(text, "cpu cores")
+    sockets = len(packages) or 1
+    return {
+        "host_processors_per_node": str(sockets),
+        "host_processor_model_name": processor_name(),
+        "host_processor_core_count": cores[0] if cores else "",
+        "host_processor_vcpu_count": str(os.cpu_count() or ""),
+        "host_processor_frequency": _frequency(),
+        "host_processor_caches": _caches(),
+        "host_memory_capacity": _memory(),
+        "host_storage_capacity": f"{shutil.disk_usage('/').total / 1e9:.0f} GB",
+    }
+
+
+def _accelerator(device: str, workers: int) -> dict[str, str]:
+    if device != "cuda":
+        return {"accelerators_per_node": "0"}
+    facts = torch.cuda.get_device_properties(0)
+    return {
+        "accelerators_per_node": str(workers),
+        "accelerator_model_name": facts.name,
+        "accelerator_memory_capacity": f"{facts.total_memory / _GIB:.0f} GiB",
+        "other_software_stack": f"Python {platform.python_version()}, CUDA {torch.version.cuda}",
+    }
+
+
+def _frequency() -> str:
+    """Give the highest frequency the system names; that of the moment would never be the same."""
+    text = _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")).strip()
+    return f"{int(text) / 1e6:.2f} GHz" if text.isdigit() else ""
+
+
+def _caches() -> str:
+    found = []
+    for folder in sorted(_CACHES.glob("index*")):
+        level, kind, size = (_text(folder / name).strip() for name in ("level", "type", "size"))
+        letter = {"Data": "d", "Instruction": "i"}.get(kind, "")
+        if level and size:
+            found.append(f"L{level}{letter} {size}")
+    return ", ".join(found)
+
+
+def _memory() -> str:
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return ""
+    return f"{total / _GIB:.0f} GiB"
+
+
+def _values(text: str, name: str) -> list[str]:
+    return re.findall(rf"^{name}\s*:\s*(.*?)\s*$", text, re.MULTILINE)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""

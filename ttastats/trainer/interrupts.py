@@ -1,0 +1,63 @@
+"""Was the run asked to stop? Ctrl-C and SIGTERM are noted, and obeyed between two steps."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupted(Exception):  # noqa: N818 - asked for, no error
+    """The run was asked to stop; `reason` is the name of the signal."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class StopRequest:
+    """Remembers that somebody wants the run to stop.
+
+    A signal handler only sets a flag: raising from it could tear a line of the log apart.
+    """
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def check(self) -> None:
+        """Raise if the run has been asked to stop.
+
+        Raises
+        ------
+        Interrupted
+            It has.
+        """
+        if self.reason is not None:
+            raise Interrupted(self.reason)
+
+    def note(self, number: int, _frame: FrameType | None) -> None:
+        """Note a signal; the second Ctrl-C ends the program at once."""
+        if self.reason is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.reason = signal.Signals(number).name
+
+
+@contextmanager
+def listening(*, obey: bool = True) -> Iterator[StopRequest]:
+    """Give a stop request that Ctrl-C and SIGTERM set, and restore what they did before.
+
+    `obey` False is for workers beside the one that logs: they stop when it does.
+    """
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request  # Python lets no other thread handle signals
+        return
+    handler = request.note if obey else signal.SIG_IGN
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

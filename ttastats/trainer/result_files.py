@@ -1,0 +1,118 @@
+"""Where does the log of a run go, and how is another one never overwritten?
+
+`ROOT/ORG/results/SYSTEM/BENCHMARK/result_N.txt`, the layout of official results. The log is written
+in place from the first line: a run that is killed leaves what it had said, and is counted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from ttastats.errors import TtastatsError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_RESULT = re.compile(r"result_(\d+)\.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The folder names of a set of runs."""
+
+    root: Path
+    org: str
+    system: str
+    benchmark: str
+
+    @property
+    def results(self) -> Path:
+        """Give the folder of the logs."""
+        return self.root / self.org / "results" / self.system / self.benchmark
+
+    @property
+    def system_file(self) -> Path:
+        """Give the file that describes the system."""
+        return self.root / self.org / "systems" / f"{self.system}.json"
+
+    @property
+    def dawnbench(self) -> Path:
+        """Give the folder of DAWNBench entries."""
+        return self.root / self.org / "dawnbench" / self.benchmark
+
+
+def folder_name(text: str, option: str) -> str:
+    """Give a name that can be a folder, as it is.
+
+    Raises
+    ------
+    TtastatsError
+        It cannot.
+    """
+    if not _NAME.fullmatch(text) or text in {"results", "systems"}:
+        raise TtastatsError(
+            f"{text!r} cannot be the name of a folder of results",
+            where=option,
+            remedy="Use letters, digits, dots, dashes and underscores.",
+        )
+    return text
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn a failure to write into one message that says what is still there.
+
+    Raises
+    ------
+    TtastatsError
+        The block met an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise TtastatsError(
+            f"cannot write: {error.strerror or error}",
+            where=str(path),
+            remedy="What was written before is kept. Make room, or name another folder with "
+            "--emit-log.",
+        ) from error
+
+
+def create(place: Place) -> tuple[Path, TextIO]:
+    """Create the log with the lowest free number; lines reach the disk one by one.
+
+    Creation is exclusive, so that two trainers in one folder get two numbers.
+
+    Raises
+    ------
+    TtastatsError
+        The folder cannot be made or written to.
+    """
+    with explained(place.results):
+        place.results.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count():
+            path = place.results / f"result_{number}.txt"
+            try:
+                return path, path.open("x", encoding="utf-8", buffering=1)
+            except FileExistsError:
+                continue
+    raise AssertionError("numbers do not end")
+
+
+def existing(place: Place) -> list[Path]:
+    """Give the logs that are there, by number."""
+    if not place.results.is_dir():
+        return []
+    found = (path for path in place.results.iterdir() if _RESULT.fullmatch(path.name))
+    return sorted(found, key=number_of)
+
+
+def number_of(path: Path) -> int:
+    """Give N of `result_N.txt`."""
+    match = _RESULT.fullmatch(path.name)
+    assert match is not None, path  # noqa: S101 - only names that `create` gave come here
+    return int(match.group(1))

@@ -1,0 +1,86 @@
+"""What does the log of one run say? Events in the vocabulary of MLPerf, and a few of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from ttastats.trainer import event_lines
+from ttastats.trainer.clock import Clock, Stamp
+from ttastats.trainer.event_lines import EventType, LineWriter
+from ttastats.trainer.result_files import explained
+
+
+class EventLog(Protocol):
+    """Takes events. `at` is the moment it happened; now, if it is left out."""
+
+    def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say something that happened."""
+
+    def begin(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say that a stretch begins."""
+
+    def end(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say that a stretch ends."""
+
+
+class SilentLog:
+    """The log of workers beside the first."""
+
+    def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say nothing."""
+
+    begin = end = point
+
+
+class RunLog:
+    """The log of one run in a file, one line per event."""
+
+    def __init__(
+        self, path: Path, stream: TextIO, clock: Clock, lines: LineWriter | None = None
+    ) -> None:
+        self.path = path
+        self._stream = stream
+        self._clock = clock
+        self._lines = lines or event_lines.writer(stream)
+
+    def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say something that happened."""
+        self._write("POINT_IN_TIME", key, value, at, about)
+
+    def begin(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say that a stretch begins."""
+        self._write("INTERVAL_START", key, value, at, about)
+
+    def end(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say that a stretch ends."""
+        self._write("INTERVAL_END", key, value, at, about)
+
+    def save(self) -> None:
+        """Make sure that the log would survive a loss of power.
+
+        Too slow to do for every line, it is done once, when the run is over.
+        """
+        with explained(self.path):
+            os.fsync(self._stream.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        # A line that could not be written is tried again here; its failure has been told.
+        with contextlib.suppress(OSError):
+            self._stream.close()
+
+    def _write(
+        self,
+        event_type: EventType,
+        key: str,
+        value: Any,
+        at: Stamp | None,
+        about: Mapping[str, Any],
+    ) -> None:
+        moment = at or self._clock.stamp()
+        with explained(self.path):
+            self._lines(event_type, moment.time_ms, key, value, dict(about), depth=2)

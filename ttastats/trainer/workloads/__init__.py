@@ -1,0 +1,82 @@
+"""Which workloads are there, and how is a user's own file turned into one?"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from ttastats.errors import TtastatsError
+from ttastats.trainer.workloads.contract import OPTIONAL, REQUIRED, Recipe, Workload
+
+BUILT_IN = {
+    "digits": "ttastats.trainer.workloads.digits",
+    "digits-lm": "ttastats.trainer.workloads.digits_lm",
+    "cifar10": "ttastats.trainer.workloads.cifar10",
+}
+
+
+@cache
+def load(name: str) -> Workload:
+    """Give a built-in workload by its name, or the one in a Python file.
+
+    Raises
+    ------
+    TtastatsError
+        There is no such workload, its packages are missing, or its file lacks a required name.
+    """
+    if name in BUILT_IN:
+        return _workload(name, _built_in(name))
+    path = Path(name)
+    if path.suffix != ".py":
+        raise TtastatsError(
+            f"no workload is called {name!r}",
+            remedy=f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py.",
+        )
+    return _workload(path.stem.replace("_", "-"), _from_file(path))
+
+
+def _built_in(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(BUILT_IN[name])
+    except ModuleNotFoundError as error:
+        raise TtastatsError(
+            f"needs the package {error.name}",
+            where=f"workload {name}",
+            remedy='Get it with: pip install "ttastats[train]"',
+        ) from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise TtastatsError("no such file", where=str(path), remedy="Check the path.")
+    spec = importlib.util.spec_from_file_location(f"ttastats_workload_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise TtastatsError("is not a Python file", where=str(path))
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the file is the user's own and may do anything
+        raise TtastatsError(
+            f"cannot be run: {type(error).__name__}: {error}",
+            where=str(path),
+            remedy="The file is run as Python; mend it and try again.",
+        ) from error
+    return module
+
+
+def _workload(name: str, module: ModuleType) -> Workload:
+    missing = [word for word in REQUIRED if not hasattr(module, word)]
+    if missing:
+        raise TtastatsError(
+            f"does not define {', '.join(missing)}",
+            where=str(module.__file__),
+            remedy="docs/trainer.md shows what a workload must give.",
+        )
+    if not isinstance(module.RECIPE, Recipe):
+        raise TtastatsError("RECIPE is not a Recipe", where=str(module.__file__))
+    parts = {word: getattr(module, word) for word in REQUIRED if word != "RECIPE"}
+    parts |= {word: getattr(module, word) for word in OPTIONAL if hasattr(module, word)}
+    return Workload(name=name, recipe=module.RECIPE, **parts)

@@ -1,0 +1,153 @@
+"""What do the files of CIFAR-10 hold, in the binary and in the Python edition?
+
+The Python edition is pickled, and unpickling runs whatever a file asks for; the files are the
+user's, so that only the few names NumPy arrays are made of are let through.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ttastats.errors import TtastatsError
+
+_SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html"
+_RECORD = 1 + 3 * 32 * 32  # a label and the pixels of three colours
+_TRAIN_SAMPLES, _TEST_SAMPLES = 50_000, 10_000
+_FOLDERS = (".", "cifar-10-batches-bin", "cifar-10-batches-py")
+_ALLOWED = {
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("_codecs", "encode"),
+}
+
+Samples = tuple[NDArray[np.uint8], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Images:
+    """Pixels as (samples, 3, 32, 32) bytes, and class numbers; `notes` say what is odd."""
+
+    train_pixels: Tensor
+    train_labels: Tensor
+    test_pixels: Tensor
+    test_labels: Tensor
+    notes: tuple[str, ...]
+
+
+def read(folder: Path | None) -> Images:
+    """Give the images of a folder, or of the folder of either edition inside it.
+
+    Raises
+    ------
+    TtastatsError
+        No folder is named, a file is missing, or one cannot be what it claims to be.
+    """
+    train_paths, test_path, read_one = find(folder)
+    parts = [read_one(path) for path in train_paths]
+    train = np.concatenate([part[0] for part in parts]), np.concatenate([p[1] for p in parts])
+    test = read_one(test_path)
+    notes = [
+        f"{part} part: {len(samples[1]):,} images where CIFAR-10 has {expected:,}"
+        for part, samples, expected in (
+            ("training", train, _TRAIN_SAMPLES),
+            ("test", test, _TEST_SAMPLES),
+        )
+        if len(samples[1]) != expected
+    ]
+    return Images(*_tensors(train), *_tensors(test), notes=tuple(notes))
+
+
+def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Samples]]:
+    """Give the training files, the test file, and what reads them.
+
+    Raises
+    ------
+    TtastatsError
+        No folder is named, or it holds neither edition.
+    """
+    if folder is None:
+        raise TtastatsError(
+            "needs the images",
+            where="workload cifar10",
+            remedy=f"Fetch an edition from {_SOURCE} and name its folder: --data DIR",
+        )
+    for name in _FOLDERS:
+        place = folder / name
+        if (place / "test_batch.bin").is_file():
+            train = [place / f"data_batch_{number}.bin" for number in range(1, 6)]
+            return train, place / "test_batch.bin", read_binary
+        if (place / "test_batch").is_file():
+            train = [place / f"data_batch_{number}" for number in range(1, 6)]
+            return train, place / "test_batch", read_pickle
+    raise TtastatsError(
+        "holds neither test_batch.bin nor test_batch",
+        where=str(folder),
+        remedy=f"Name the unpacked folder of an edition from {_SOURCE}",
+    )
+
+
+def read_binary(path: Path) -> Samples:
+    """Give the images of a binary file: records of a label and 3,072 pixels."""
+    content = np.frombuffer(_content(path), dtype=np.uint8)
+    if not content.size or content.size % _RECORD:
+        raise _damaged(path, f"{content.size:,} bytes are no whole number of images")
+    records = content.reshape(-1, _RECORD)
+    return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0].astype(np.int64)
+
+
+def read_pickle(path: Path) -> Samples:
+    """Give the images of a file of the Python edition."""
+    content = _content(path)
+    try:
+        fields = _ArrayUnpickler(io.BytesIO(content), encoding="bytes").load()
+        pixels = np.asarray(fields[b"data"], dtype=np.uint8).reshape(-1, 3, 32, 32)
+        labels = np.asarray(fields[b"labels"], dtype=np.int64)
+    except _ForbiddenError as error:
+        raise _damaged(path, f"asks for {error}, which no array needs") from error
+    except (pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError) as error:
+        raise _damaged(path, f"cannot be unpickled: {error}") from error
+    if len(labels) != len(pixels):
+        raise _damaged(path, f"{len(pixels):,} images have {len(labels):,} labels")
+    return pixels, labels
+
+
+class _ForbiddenError(Exception):
+    """A pickle asked for something that is not on the list."""
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    """Gives arrays and plain values, and nothing that can act."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise _ForbiddenError(f"{module}.{name}")
+        # The name of 2009, when the files were made, under which NumPy warns today.
+        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _damaged(path, error.strerror or str(error)) from error
+
+
+def _damaged(path: Path, what: str) -> TtastatsError:
+    return TtastatsError(what, where=str(path), remedy=f"Fetch it again from {_SOURCE}")
+
+
+def _tensors(samples: Samples) -> tuple[Tensor, Tensor]:
+    pixels, labels = samples
+    return torch.from_numpy(np.ascontiguousarray(pixels)), torch.from_numpy(labels)

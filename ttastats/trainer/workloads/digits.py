@@ -1,0 +1,103 @@
+"""How fast does a small residual network learn real handwritten digits?
+
+1,797 images of 8x8 pixels that come with scikit-learn. The last third is held out; the images are
+ordered by writer as far as one can tell, so that the network meets hands it has not seen.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from sklearn.datasets import load_digits
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
+
+_TRAIN, _EVAL = 1198, 599
+
+RECIPE = Recipe(
+    metric="accuracy",
+    higher_is_better=True,
+    target=0.97,
+    epochs=30,
+    schedule_epochs=30,
+    warmup_epochs=2.0,
+    batch_size=64,
+    width=16,
+    optimizer="sgd",
+    learning_rates={
+        "sgd": LearningRate(0.05, 64, "linear", 5e-4),
+        "adamw": LearningRate(3e-3, 64, "sqrt", 1e-2),
+    },
+    train_samples=_TRAIN,
+    eval_samples=_EVAL,
+)
+
+
+def data(_folder: Path | None = None) -> Data:
+    """Give the images, standardised by the mean and deviation of the training part alone."""
+    images, labels = load_digits(return_X_y=True)
+    inputs = torch.from_numpy(images).float().reshape(-1, 1, 8, 8)
+    targets = torch.from_numpy(labels).long()
+    train, held_out = inputs[:_TRAIN], inputs[_TRAIN:]
+    mean, deviation = train.mean(), train.std()
+    return Data(
+        (train - mean) / deviation,
+        targets[:_TRAIN],
+        (held_out - mean) / deviation,
+        targets[_TRAIN:],
+    )
+
+
+def dummy(samples: int) -> tuple[Tensor, Tensor]:
+    """Give meaningless samples of the right shape."""
+    return torch.randn(samples, 1, 8, 8), torch.zeros(samples, dtype=torch.long)
+
+
+def augment(inputs: Tensor, rng: torch.Generator) -> Tensor:
+    """Shift each image by up to one pixel either way."""
+    samples, _, height, width = inputs.shape
+    shifts = torch.randint(0, 3, (2, samples), generator=rng, device=inputs.device)
+    rows = shifts[0, :, None, None] + torch.arange(height, device=inputs.device)[:, None]
+    columns = shifts[1, :, None, None] + torch.arange(width, device=inputs.device)
+    padded = functional.pad(inputs, (1, 1, 1, 1), mode="replicate")[:, 0]
+    which = torch.arange(samples, device=inputs.device)[:, None, None]
+    return padded[which, rows, columns][:, None]
+
+
+def model(width: int) -> nn.Module:
+    """Give a stem and three residual blocks of `width`, twice and four times the channels."""
+    return nn.Sequential(
+        nn.Conv2d(1, width, 3, padding=1, bias=False),
+        nn.BatchNorm2d(width),
+        nn.ReLU(inplace=True),
+        _Block(width, width, 1),
+        _Block(width, 2 * width, 2),
+        _Block(2 * width, 4 * width, 2),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4 * width, 10),
+    )
+
+
+class _Block(nn.Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, channels_in: int, channels_out: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels_in, channels_out, 3, stride, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(channels_out)
+        self.conv2 = nn.Conv2d(channels_out, channels_out, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(channels_out)
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or channels_in != channels_out:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(channels_in, channels_out, 1, stride, bias=False),
+                nn.BatchNorm2d(channels_out),
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = functional.relu(self.norm1(self.conv1(x)), inplace=True)
+        return functional.relu(self.norm2(self.conv2(inner)) + self.shortcut(x), inplace=True)

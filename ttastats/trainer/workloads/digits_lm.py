@@ -1,0 +1,109 @@
+"""How fast does a tiny transformer learn to foretell the pixels of handwritten digits?
+
+The images of `digits`, row by row, as 64 tokens of 17 grey levels. Quality is bits per pixel on the
+held-out images: lower is better.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import torch
+from sklearn.datasets import load_digits
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
+
+_TRAIN, _EVAL = 1198, 599
+_PIXELS, _LEVELS = 64, 17
+_START = _LEVELS  # a token that stands before the first pixel
+_HEAD_WIDTH, _LAYERS = 8, 2
+
+RECIPE = Recipe(
+    metric="bits_per_pixel",
+    higher_is_better=False,
+    target=2.05,
+    epochs=12,
+    schedule_epochs=20,
+    warmup_epochs=1.0,
+    batch_size=16,
+    width=32,
+    optimizer="adamw",
+    learning_rates={
+        "adamw": LearningRate(4e-3, 64, "sqrt", 1e-2),
+        "sgd": LearningRate(0.5, 64, "linear", 0.0),
+    },
+    train_samples=_TRAIN,
+    eval_samples=_EVAL,
+)
+
+
+def data(_folder: Path | None = None) -> Data:
+    """Give the pixels to read, shifted by one, and the pixels to foretell."""
+    images, _ = load_digits(return_X_y=True)
+    pixels = torch.from_numpy(images).long()
+    before = functional.pad(pixels[:, :-1], (1, 0), value=_START)
+    return Data(before[:_TRAIN], pixels[:_TRAIN], before[_TRAIN:], pixels[_TRAIN:])
+
+
+def dummy(samples: int) -> tuple[Tensor, Tensor]:
+    """Give meaningless samples of the right shape."""
+    tokens = torch.randint(0, _LEVELS, (samples, _PIXELS))
+    return tokens, tokens.clone()
+
+
+def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Give the mean cross entropy per pixel, in nats."""
+    return functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
+
+
+def score(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Give the bits per pixel of each image."""
+    nats = functional.cross_entropy(outputs.transpose(1, 2).float(), targets, reduction="none")
+    return nats.double().mean(dim=1) / math.log(2)
+
+
+def model(width: int) -> nn.Module:
+    """Give a decoder of two layers with heads 8 wide, or one head if `width` is no multiple."""
+    return _Decoder(width)
+
+
+class _Decoder(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(_LEVELS + 1, width)
+        self.places = nn.Parameter(torch.zeros(_PIXELS, width))
+        self.layers = nn.Sequential(*(_Layer(width) for _ in range(_LAYERS)))
+        self.norm = nn.LayerNorm(width)
+        self.levels = nn.Linear(width, _LEVELS)
+        nn.init.normal_(self.tokens.weight, std=0.02)
+        nn.init.normal_(self.places, std=0.02)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        levels: Tensor = self.levels(self.norm(self.layers(self.tokens(tokens) + self.places)))
+        return levels
+
+
+class _Layer(nn.Module):
+    """Causal attention and a small network, each added to what came in."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.head_width = width if width % _HEAD_WIDTH else _HEAD_WIDTH
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.mix = nn.Linear(width, 3 * width)
+        self.join = nn.Linear(width, width)
+        self.inner = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        samples, pixels, width = x.shape
+        heads = self.mix(self.norm1(x)).view(samples, pixels, 3, -1, self.head_width)
+        query, key, value = heads.permute(2, 0, 3, 1, 4)
+        seen = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + self.join(seen.transpose(1, 2).reshape(samples, pixels, width))
+        foretold: Tensor = x + self.inner(self.norm2(x))
+        return foretold
