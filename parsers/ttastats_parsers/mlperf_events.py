@@ -41,6 +41,7 @@ class Unreadable(NamedTuple):
 
 #: Bytes of an unreadable line that are kept to show it; a line may have any length.
 _SHOWN = 200
+_KEPT = 100
 
 
 def unreadable(line: int, content: bytes) -> Unreadable:
@@ -60,7 +61,7 @@ def first_token(head: bytes) -> bytes:
 
 
 #: Keys of which every event counts.
-_LISTED = frozenset(
+LISTED = frozenset(
     {
         "run_start",
         "run_stop",
@@ -90,16 +91,29 @@ class Trace:
     last_time
         The latest time stamp.
     unreadable
-        Lines that carry the token and no event that can be understood.
+        The first lines that carry the token and no event that can be understood.
+    unreadable_count
+        How many such lines there are.
+    torn_start
+        One of them names `run_start`.
     """
 
-    __slots__ = ("events", "last_time", "ready", "unreadable")
+    __slots__ = (
+        "events",
+        "last_time",
+        "ready",
+        "torn_start",
+        "unreadable",
+        "unreadable_count",
+    )
 
     def __init__(self) -> None:
         self.events: dict[str, list[Event]] = {}
         self.ready: dict[float, list[tuple[int, float]]] = {}
         self.last_time = 0.0
         self.unreadable: list[Unreadable] = []
+        self.unreadable_count = 0
+        self.torn_start = False
 
     def add(self, event: Event) -> None:
         """Take the next event of the file."""
@@ -114,10 +128,17 @@ class Trace:
             self._note_ready(event, evidence)
         elif key not in self.events:
             self.events[key] = [event]
-        elif key in _LISTED:
+        elif key in LISTED:
             self.events[key].append(event)
         elif self.events[key][0].value is None and event.value is not None:
             self.events[key] = [event]
+
+    def skip(self, line: int, content: bytes) -> None:
+        """Take a line that cannot be understood; of very many only some are kept."""
+        self.unreadable_count += 1
+        self.torn_start = self.torn_start or b"run_start" in content[:_SHOWN]
+        if len(self.unreadable) < _KEPT:
+            self.unreadable.append(unreadable(line, content))
 
     def _note_ready(self, event: Event, evidence: int) -> None:
         if event.time is None or not isinstance(event.metadata, dict):
@@ -128,22 +149,38 @@ class Trace:
                 self.ready.setdefault(label, []).append((evidence, event.time))
 
 
-def matches(
-    blocks: Iterator[bytes], pattern: re.Pattern[bytes]
-) -> Iterator[tuple[int, re.Match[bytes]]]:
-    """Give every match of `pattern` with its line number.
+class Lines:
+    """The line numbers of a log, counted only where they are asked for.
 
     Lines end at a line feed only: progress bars leave lone carriage returns inside lines.
     """
-    line = 1
+
+    __slots__ = ("_block", "_line", "_place")
+
+    def __init__(self) -> None:
+        self._line = 1
+        self._block = b""
+        self._place = 0
+
+    def enter(self, block: bytes) -> None:
+        """Go on to the next block."""
+        self._line += self._block.count(b"\n", self._place)
+        self._block, self._place = block, 0
+
+    def at(self, match: re.Match[bytes]) -> int:
+        """Give the line of a match; matches are asked about in their order."""
+        self._line += self._block.count(b"\n", self._place, match.start())
+        self._place = match.start()
+        return self._line
+
+
+def matches(
+    blocks: Iterator[bytes], pattern: re.Pattern[bytes], lines: Lines
+) -> Iterator[re.Match[bytes]]:
+    """Give every match of `pattern`; `lines` follows, so that it can be asked for their lines."""
     for block in blocks:
-        counted = 0
-        for match in pattern.finditer(block):
-            start = match.start()
-            line += block.count(b"\n", counted, start)
-            counted = start
-            yield line, match
-        line += block.count(b"\n", counted)
+        lines.enter(block)
+        yield from pattern.finditer(block)
 
 
 _decode_json = msgspec.json.Decoder().decode

@@ -19,7 +19,6 @@ from ttastats_parsers import mlperf_layout
 from ttastats_parsers.mlperf_events import (
     Event,
     Trace,
-    Unreadable,
     as_float,
     as_int,
     as_mapping,
@@ -82,18 +81,31 @@ def _in_order(events: list[Event]) -> list[Event]:
     """Drop events that are logged again word for word, as doubled loggers do; sort by time."""
     if len(events) == 1:
         return events
+    if _all_differ(events):
+        return sorted(events, key=_time_or_zero)
     seen: dict[tuple[Any, ...], Event] = {}
     for event in events:
         metadata = event.metadata
         progress = [metadata.get(word) for word in ("epoch_num", "samples_count", "step_num")]
         identity = (event.time, shown(event.value), shown(progress), shown(metadata.get("metric")))
         seen.setdefault(identity, event)
-    return sorted(seen.values(), key=lambda event: event.time or 0.0)
+    return sorted(seen.values(), key=_time_or_zero)
+
+
+def _time_or_zero(event: Event) -> float:
+    return event.time or 0.0
+
+
+def _all_differ(events: Sequence[Event]) -> bool:
+    """Tell at little cost that no two events agree in time and value, the usual case."""
+    try:
+        return len({(event.time, event.value) for event in events}) == len(events)
+    except TypeError:  # a value that is a mapping
+        return False
 
 
 def _not_a_run(by_key: dict[str, list[Event]], trace: Trace) -> Problem:
-    torn = any("run_start" in line.text for line in trace.unreadable)
-    if torn or "eval_accuracy" in by_key or "run_stop" in by_key or not by_key:
+    if trace.torn_start or "eval_accuracy" in by_key or "run_stop" in by_key or not by_key:
         text = "has evaluations or an end but no run_start that can be read: no run"
         return Problem("no_run_start", text, "error")
     return Problem("not_a_run", "has benchmark lines but is not the log of a run", "info")
@@ -106,7 +118,7 @@ def _run(
     style: Style,
     token_benchmark: str | None,
 ) -> Run:
-    problems: list[Problem] = list(_unreadable_lines(trace.unreadable))
+    problems: list[Problem] = list(_unreadable_lines(trace))
     place = mlperf_layout.place_of(log, style.edition)
     named = token_benchmark or _text(_first_value(by_key, "submission_benchmark"))
     suite, edition = place.suite, place.edition
@@ -162,10 +174,10 @@ def _run(
     return _with_counted_nodes(run, by_key) if style.counts_cache_clears else run
 
 
-def _unreadable_lines(unreadable: Sequence[Unreadable]) -> Iterator[Problem]:
-    if unreadable:
-        first = unreadable[0]
-        text = f"{len(unreadable)} unreadable line(s), first: {first.text.strip()[:100]!r}"
+def _unreadable_lines(trace: Trace) -> Iterator[Problem]:
+    if trace.unreadable:
+        first = min(trace.unreadable)
+        text = f"{trace.unreadable_count} unreadable line(s), first: {first.text.strip()[:100]!r}"
         yield Problem("unreadable_line", text, "warning", first.line)
 
 

@@ -10,13 +10,13 @@ from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
     REST,
     Event,
+    Lines,
     Trace,
     as_mapping,
     decode,
     first_token,
     matches,
     seconds_of,
-    unreadable,
 )
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 
@@ -35,17 +35,20 @@ def recognises(head: bytes) -> bool:
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a v0.6 log."""
     trace = Trace()
-    torn = [unreadable(line, match.group()) for line, match in matches(log.blocks(), _TORN)]
-    for line, match in matches(log.blocks(), _LINE):
+    lines = Lines()
+    for match in matches(log.blocks(), _TORN, lines):
+        trace.skip(lines.at(match), match.group())
+    lines = Lines()
+    for match in matches(log.blocks(), _LINE, lines):
+        line = lines.at(match)
         stamp, key, payload = match.groups()
         try:
             time, body = seconds_of(stamp), as_mapping(decode(payload.strip()))
         except ValueError:
-            trace.unreadable.append(unreadable(line, match.group()))
+            trace.skip(line, match.group())
             continue
         metadata = as_mapping(body.get("metadata"))
         trace.add(
             Event(key.decode(), value=body.get("value"), metadata=metadata, time=time, line=line)
         )
-    trace.unreadable = sorted([*trace.unreadable, *torn])
     yield from runs_of(trace, log, _STYLE)

@@ -10,15 +10,16 @@ import msgspec
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
+    LISTED,
     LONGEST,
     Event,
+    Lines,
     Trace,
     as_float,
     as_mapping,
     decode,
     first_token,
     matches,
-    unreadable,
 )
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 
@@ -51,13 +52,15 @@ def recognises(head: bytes) -> bool:
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a log."""
     trace = Trace()
-    for line, match in matches(_with_init(log.blocks(), trace), _LINE):
+    lines = Lines()
+    for match in matches(_with_init(log.blocks(), trace), _LINE, lines):
         payload = match.group(1)
         event = None if payload is None else _event(payload)
         if event is None:
-            _add_leniently(trace, line, payload or match.group())
+            _add_leniently(trace, lines.at(match), payload or match.group())
             continue
-        event.line = line
+        if event.key in LISTED:
+            event.line = lines.at(match)
         trace.add(event)
     yield from runs_of(trace, log, _STYLE)
 
@@ -71,7 +74,7 @@ def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
             event.line = line
             trace.add(event)
         else:
-            trace.unreadable.append(unreadable(line, payload))
+            trace.skip(line, payload)
 
 
 def _with_init(blocks: Iterator[bytes], trace: Trace) -> Iterator[bytes]:

@@ -11,13 +11,13 @@ from ttastats.records import Problem, Run
 from ttastats_parsers.mlperf_events import (
     REST,
     Event,
+    Lines,
     Trace,
     as_int,
     decode,
     first_token,
     matches,
     seconds_of,
-    unreadable,
 )
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 
@@ -44,15 +44,18 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a v0.5 log."""
     trace = Trace()
     benchmark = None
-    for line, match in matches(log.blocks(), _LINE):
+    lines = Lines()
+    for match in matches(log.blocks(), _LINE, lines):
+        line = lines.at(match)
         token_benchmark, stamp, key, payload = match.groups()
         benchmark = benchmark or token_benchmark.decode("utf-8", "replace")
         try:
             trace.add(_event(line, stamp, key.decode(), payload.strip()))
         except ValueError:
-            trace.unreadable.append(unreadable(line, match.group()))
-    torn = [unreadable(line, match.group()) for line, match in matches(log.blocks(), _TORN)]
-    trace.unreadable = sorted([*trace.unreadable, *torn])
+            trace.skip(line, match.group())
+    lines = Lines()
+    for match in matches(log.blocks(), _TORN, lines):
+        trace.skip(lines.at(match), match.group())
     yield from runs_of(trace, log, _STYLE, benchmark)
 
 
