@@ -24,7 +24,6 @@ LAYERS = (
     ("ttastats.registry", "ttastats.ingestion"),
     ("ttastats.api",),
     ("ttastats.trainer",),
-    ("ttastats.train_command",),
     ("ttastats.cli",),
     ("ttastats.__main__",),
 )

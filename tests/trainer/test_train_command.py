@@ -10,25 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from ttastats import train_command
+from ttastats.cli import app
+from ttastats.cli import train as train_command
 from ttastats.errors import TtastatsError
 
-PROGRAM = """
-import sys
-import typer
-from ttastats import train_command
-from ttastats.errors import TtastatsError
-app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-train_command.register(app)
-try:
-    app()
-except TtastatsError as error:
-    sys.stderr.write(f"ttastats: {error}\\n")
-    sys.exit(2)
-"""
+PROGRAM = "from ttastats.cli import main\nmain()\n"
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n" + PROGRAM
 
 
@@ -46,9 +34,7 @@ def run(*arguments: object, program: str = PROGRAM) -> subprocess.CompletedProce
 
 def test_the_commands_are_imported_without_torch() -> None:
     program = (
-        "import sys, ttastats.train_command as command\n"
-        "import typer\n"
-        "command.register(typer.Typer())\n"
+        "import sys, ttastats.cli.train\n"
         "print([n for n in ('torch', 'polars', 'scipy', 'rich') if n in sys.modules])"
     )
     assert run(program=program).stdout.strip() in {"[]", "['rich']"}
@@ -73,8 +59,6 @@ def test_without_torch_one_line_says_how_to_get_it(command: str) -> None:
 def invoke(*arguments: object) -> Any:
     """Run a command in this process, which has imported torch already."""
     pytest.importorskip("torch", reason="training needs PyTorch")
-    app = typer.Typer()
-    train_command.register(app)
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

@@ -68,12 +68,6 @@ System = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to a program."""
-    app.command()(train)
-    app.command()(sweep)
-
-
 def train(
     workload: Workload = "digits",
     runs: Runs = 1,

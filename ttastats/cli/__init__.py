@@ -1,0 +1,66 @@
+"""The command line: each command parses its arguments, calls one function and prints the answer.
+
+Exit codes: 0 done; 1 done, but some input was rejected or a stated condition holds; 2 nothing could
+be done.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+import ttastats
+from ttastats.cli import compare, ingest, tables, train
+from ttastats.cli.output import say
+from ttastats.errors import TtastatsError
+
+app = typer.Typer(
+    name="ttastats",
+    help="Is this training setup really faster to a given quality than that one, by how much, "
+    "why, and how sure are we?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"ttastats {ttastats.__version__}")
+        raise typer.Exit
+
+
+for command in (
+    ingest.ingest,
+    tables.runs,
+    tables.summary,
+    tables.variance,
+    compare.compare,
+    compare.targets,
+    tables.power,
+    tables.scaling,
+    tables.score,
+    train.train,
+    train.sweep,
+):
+    app.command()(command)
+
+
+def main() -> NoReturn:
+    """Run the command line; an expected error becomes one message and exit code 2."""
+    try:
+        app()
+    except TtastatsError as error:
+        say(f"ttastats: {error}")
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(0)

@@ -1,0 +1,107 @@
+"""The command `ingest`: logs in, a Parquet file out, and an honest account."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ttastats.cli.output import say
+
+if TYPE_CHECKING:
+    from ttastats.ingestion import Account
+
+
+def ingest(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Logs, folders, archives, patterns, URLs, or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Parquet file to write.", show_default="FOLDER.parquet"
+        ),
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option("--dialect", help="Read every file as this format.")
+    ] = None,
+    edition: Annotated[
+        str | None,
+        typer.Option("--edition", help="Edition of the suite, such as v5.0, if no folder says it."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", min=1, help="Processes; every core where much is to be read, by default."
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on any problem.")] = False,
+) -> None:
+    """Read logs of any known format into one tidy Parquet file."""
+    from ttastats.ingestion import ingest as read_logs  # polars costs start-up time
+
+    with _Progress() as on_progress:
+        account = read_logs(
+            paths,
+            output,
+            dialect=dialect,
+            edition=edition,
+            workers=workers,
+            on_progress=on_progress,
+        )
+    _print_account(account)
+    if account.rejected or (strict and account.problems):
+        raise typer.Exit(1)
+
+
+class _Progress:
+    """A progress bar on stderr where a person watches, and silence elsewhere."""
+
+    def __enter__(self) -> Callable[[int, int], None] | None:
+        if not sys.stderr.isatty():
+            return None
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._bar = Progress(console=Console(stderr=True), transient=True)
+        self._bar.start()
+        task = self._bar.add_task("reading logs", total=None)
+        return lambda done, total: self._bar.update(task, completed=done, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        if sys.stderr.isatty():
+            self._bar.stop()
+
+
+#: Problems of one kind that are named one by one before the rest is only counted.
+_NAMED = 5
+
+
+def _print_account(account: Account) -> None:
+    from ttastats.units import plural
+
+    logs = account.files - account.other_files
+    others = f", {account.other_files:,} other files" if account.other_files else ""
+    if account.unchanged:
+        others += f", {account.unchanged:,} unchanged since the last ingest"
+    say(
+        f"{plural(logs, 'log')} read{others}: {plural(account.runs, 'run')}, "
+        f"{plural(account.evaluations, 'evaluation')}"
+    )
+    for code, number in account.problem_counts().items():
+        problems = [problem for problem in account.problems if problem.code == code]
+        say(f"  {problems[0].severity}: {code} ({number:,})")
+        shown = problems if problems[0].severity == "error" else problems[:_NAMED]
+        for problem in shown:
+            place = problem.source if problem.line is None else f"{problem.source}:{problem.line}"
+            say(f"    {place}: {problem.message}")
+        if number > len(shown):
+            say(f"    and {number - len(shown):,} more; the column `problems` holds all of them")
+    say(f"wrote {account.output}")

@@ -1,0 +1,48 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(help="Parquet files written by `ttastats ingest`.", show_default=False),
+]
+FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where", "-w", help="Keep rows with column=value (also != >= <= and * in text); repeat."
+    ),
+]
+By = Annotated[
+    str, typer.Option("--by", help="Columns to group by, separated by commas.", show_default=False)
+]
+TargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target", help="Another quality target: 0.75 or eval_loss<=0.9; repeat for two metrics."
+    ),
+]
+Ddof = Annotated[
+    int, typer.Option("--ddof", min=0, max=1, help="1: sample deviations; 0: the paper's.")
+]
+
+
+def columns(text: str) -> tuple[str, ...]:
+    """Give the names in a list separated by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())

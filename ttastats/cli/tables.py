@@ -1,0 +1,114 @@
+"""The commands that answer from one table: runs, summary, variance, power, scaling, score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ttastats.cli.options import By, Ddof, Files, Format, FormatOption, TargetOption, Where, columns
+from ttastats.cli.output import show
+
+
+def runs(
+    files: Files,
+    where: Where = None,
+    target: TargetOption = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """One row per run: reached the target? when? how many epochs?"""
+    from ttastats import api
+
+    show(api.runs(files, where=where or (), target=target or ()), output_format)
+
+
+def summary(
+    files: Files,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    ddof: Ddof = 1,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """One row per entry: runs that reached, mean TTA, CV with its interval."""
+    from ttastats import api
+
+    report = api.summary(files, by=columns(by), where=where or (), target=target or (), ddof=ddof)
+    show(report, output_format)
+
+
+def variance(
+    files: Files,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    ddof: Ddof = 1,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """Why runs of one entry differ: epochs to the target, or time per epoch."""
+    from ttastats import api
+
+    report = api.variance(files, by=columns(by), where=where or (), target=target or (), ddof=ddof)
+    show(report, output_format)
+
+
+def power(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Parquet files to plan from.", show_default=False)
+    ] = None,
+    cv: Annotated[str, typer.Option("--cv", help="Plan from this CV instead, such as 14%.")] = "",
+    number: Annotated[
+        int | None, typer.Option("--runs", "-n", min=2, help="Runs a side you can afford.")
+    ] = None,
+    detect: Annotated[
+        list[str] | None, typer.Option("--detect", help="A difference to see, such as 5%; repeat.")
+    ] = None,
+    level: Annotated[
+        float, typer.Option("--power", min=0.01, max=0.99, help="Chance to see it.")
+    ] = 0.8,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """How many runs are needed to see a difference of x %."""
+    from ttastats import api, gate
+
+    report = api.power(
+        files or None,
+        cv=gate.fraction(cv, "--cv") if cv else None,
+        n=number,
+        effects=[gate.fraction(text, "--detect") for text in detect or ()],
+        power=level,
+        by=columns(by),
+        where=where or (),
+        target=target or (),
+    )
+    show(report, output_format)
+
+
+def scaling(
+    files: Files,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """Speedup and efficiency over the number of accelerators."""
+    from ttastats import api
+
+    report = api.scaling(files, by=columns(by), where=where or (), target=target or ())
+    show(report, output_format)
+
+
+def score(
+    files: Files,
+    by: By = "",
+    where: Where = None,
+    output_format: FormatOption = Format.table,
+) -> None:
+    """The official MLPerf score, kept apart from our statistics."""
+    from ttastats import api
+
+    show(api.score(files, by=columns(by), where=where or ()), output_format)
