@@ -233,14 +233,16 @@ def _table(side: _Side, baseline: str, by: Sequence[str], view: View) -> Table:
         for one, row in zip(side.found, side.rows, strict=True)
     ]
     if side.mean is not None:
-        body.append(_mean_row(side.mean, columns, len(keys)))
+        constant = any(one.speedup and one.speedup.unseen_epochs for one in side.found)
+        mark = compare_notes.CONSTANT if constant else ""
+        body.append(_mean_row(side.mean, columns, len(keys), mark))
     sides = f"A = {baseline}   B = {side.label}   speedup = A/B: >1 means B is faster"
     title = "   ".join(part for part in (common_title(side.rows, by), sides) if part)
     return Table(columns, tuple(body), title)
 
 
-def _mean_row(mean: MeanSpeedup, columns: Sequence[Column], keys: int) -> Row:
+def _mean_row(mean: MeanSpeedup, columns: Sequence[Column], keys: int, mark: str) -> Row:
     cells: list[Cell] = [Text("")] * len(columns)
     cells[0] = Text(f"geo-mean of {mean.n}")
-    cells[keys + 3] = Quantity(mean.estimate, "ratio", mean.low, mean.high)
+    cells[keys + 3] = Quantity(mean.estimate, "ratio", mean.low, mean.high, mark=mark)
     return Row(tuple(cells))

@@ -9,7 +9,7 @@ from ttastats import units
 from ttastats.comparison import Comparison, Side
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text, Tone
-from ttastats.report.compare_notes import marks
+from ttastats.report.compare_notes import CONSTANT, marks
 from ttastats.stats.results import Ratio
 
 #: The columns that `--wide` adds, after the speedup.
@@ -82,7 +82,10 @@ def why(one: Comparison, *, dots: bool) -> Iterator[str]:
         unit = one.progress_unit or "epochs"
         constant = _constant(one.a, one.b)
         line = f"why  throughput {_ratio(one.parts.throughput)} × {unit} "
-        if constant is None:
+        if constant is None and CONSTANT in marks(one):
+            # An interval of epochs that were never seen to vary would be too narrow by far.
+            line += _bare(one.parts.progress) + CONSTANT
+        elif constant is None:
             line += _ratio(one.parts.progress)
         else:
             line += f"{_bare(one.parts.progress)} ({units.count(constant)} in every run)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,9 @@ from ttastats.report.grouping import (
     key_row,
     shown_keys,
 )
+from ttastats.report.summary import numbers
+from ttastats.stats.failures import expected_time
 from ttastats.stats.power import detectable_ratio, runs_needed
-from ttastats.stats.variation import cv_interval
 
 #: Differences that are asked about if the user names none.
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -35,13 +37,27 @@ def from_runs(
     """Give the plan for each group, from the CV its runs show; `n` replaces their number."""
     rows = []
     for keys, group in groups(runs, by):
-        times = group.filter("reached").get_column("tta_seconds").to_numpy()
-        spread = cv_interval(times)
-        count = n if n is not None else int(times.size)
-        limits = {"cv_low": spread.low, "cv_high": spread.high}
-        rows.append(key_row(keys) | plan(spread.estimate, count, effects, power) | limits)
+        cv, low, high = _spread(group)
+        count = n if n is not None else group.height
+        limits = {"cv_low": low, "cv_high": high, "reached": int(group["reached"].sum())}
+        rows.append(key_row(keys) | plan(cv, count, effects, power) | limits)
     keys_shown = shown_keys(rows, by)
     return _report(rows, keys_shown, common_title(rows, by), effects, power)
+
+
+def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:
+    """Give the CV to plan from, with its limits where there are any.
+
+    Where runs failed it is the CV one run would have to have for the uncertainty of the expected
+    time to a success: failures are what so many runs must outweigh.
+    """
+    if not group["reached"].all():
+        timed = group.filter(pl.col("observed_seconds").is_not_null())
+        expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
+        variance = expected.variance_log
+        return None if variance is None else math.sqrt(variance * expected.n), None, None
+    row = numbers(group, ddof=1, confidence=0.95)
+    return row["cv"], row["cv_low"], row["cv_high"]
 
 
 def from_cv(
@@ -92,6 +108,9 @@ def _report(
         "and stopping at the first p < .05 finds differences that are not there."
     )
     notes = [Note("method", text)]
+    if any(row.get("reached", row["n"]) != row["n"] for row in rows if "entry" in row):
+        text = "where runs failed, the CV is that of the expected time to a success (ERT)."
+        notes.append(Note("failed_runs", text))
     if any(row["cv"] == 0 for row in rows):
         notes.append(Note("zero_variance", "a CV of 0 in a few runs is luck, not certainty."))
     return Report("power", tuple(rows), (table,), tuple(notes))

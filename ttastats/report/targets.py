@@ -88,6 +88,7 @@ def _curves(rows: Rows, metric: str | None) -> dict[Key, _Group]:
         .agg(
             "at",
             "value",
+            "epoch",
             pl.col("run_seconds", "higher_is_better", "target_value").first(),
         )
         .collect()
@@ -97,9 +98,12 @@ def _curves(rows: Rows, metric: str | None) -> dict[Key, _Group]:
         key = tuple(row[name] for name in (*BENCHMARK, "metric"))
         higher = row["higher_is_better"] is not False
         group = groups.setdefault(key, _Group([], higher, row["target_value"]))
-        seconds, values = (np.asarray(row[name], dtype=np.float64) for name in ("at", "value"))
+        seconds, values, epochs = (
+            np.asarray(row[name], dtype=np.float64) for name in ("at", "value", "epoch")
+        )
         end = row["run_seconds"]
-        group.curves.append(Curve(seconds, values, None if end is None else max(end, seconds[-1])))
+        end = None if end is None else max(end, seconds[-1])
+        group.curves.append(Curve(seconds, values, end, epochs))
     return _one_metric_each(groups)
 
 
@@ -151,6 +155,7 @@ def _speedup(one: TargetComparison | None) -> dict[str, Any]:
         "speedup_high": ratio.high,
         "p_value": ratio.p_value,
         "verdict": one.verdict.word,
+        "dagger": one.verdict.dagger,
     }
 
 
@@ -184,7 +189,7 @@ def _method() -> Note:
     text = (
         "* the official target. TTA here is the first evaluation that meets the target, official "
         "rules aside; intervals hold for each target taken alone. A run that misses it counts "
-        "with all its time (ERT)."
+        "with all its time (ERT). † holds only if epochs to target really are constant."
     )
     return Note("method", text)
 
@@ -221,5 +226,6 @@ def _row(row: Mapping[str, Any], keys: Sequence[str], sides: int) -> Row:
         cells.append(Quantity(row[f"ert_{name}_seconds"], "seconds"))
     if sides == 2:
         cells.append(Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"]))
-        cells += [PValue(row["p_value"]), Text(row["verdict"])]
+        dagger = " †" if row["dagger"] else ""
+        cells += [PValue(row["p_value"]), Text(row["verdict"] + dagger)]
     return Row(tuple(cells))

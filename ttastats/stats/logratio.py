@@ -106,7 +106,7 @@ def variance_flags(n_a: int, n_b: int, se: float | None) -> tuple[Flag, ...]:
     if se == 0.0:
         message = "zero variance on both sides: t-based p undefined, use the permutation p"
         flags += (Flag("zero_variance", message),)
-    if not 0.5 <= n_a / n_b <= 2.0:
+    if not 0.5 < n_a / n_b < 2.0:
         message = f"unbalanced: {n_a} against {n_b} runs; intervals hold less well"
         flags += (Flag("unbalanced", message),)
     return flags

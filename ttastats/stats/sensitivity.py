@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from ttastats.stats.failures import ert_speedup, expected_time
 from ttastats.stats.fraction import wilson
 from ttastats.stats.results import Bools, Estimate, Floats
-from ttastats.stats.speedup import Speedup
+from ttastats.stats.speedup import Epochs, Speedup
+from ttastats.stats.speedup import speedup as speedup_of_means
 from ttastats.stats.verdict import Verdict, decide, decide_by_fraction
 
 RELATIVE_TOLERANCE = 1e-6
@@ -24,12 +25,14 @@ class Curve:
     """One run: ``values`` of the metric, NaN where not a number, known at ``seconds``.
 
     Ascending in time, one entry at least. ``run_seconds`` is how long the run was observed,
-    by default until its last evaluation.
+    by default until its last evaluation. ``epochs`` are those trained at each evaluation;
+    with them a comparison can allow for epochs not yet seen.
     """
 
     seconds: Floats
     values: Floats
     run_seconds: float | None = None
+    epochs: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,13 @@ def compare_targets(
     for target in targets:
         times_a, reached_a = _outcomes(curves_a, target, higher_is_better)
         times_b, reached_b = _outcomes(curves_b, target, higher_is_better)
-        speedup = ert_speedup(times_a, reached_a, times_b, reached_b, confidence=confidence)
+        epochs = _epochs_to(curves_a, curves_b, target, higher_is_better)
+        if epochs is not None:
+            speedup = speedup_of_means(
+                times_a, times_b, epochs_a=epochs[0], epochs_b=epochs[1], confidence=confidence
+            )
+        else:
+            speedup = ert_speedup(times_a, reached_a, times_b, reached_b, confidence=confidence)
         counts = (int(reached_a.sum()), reached_a.size, int(reached_b.sum()), reached_b.size)
         timed = reached_a.any() and reached_b.any()
         verdict = (
@@ -149,6 +158,36 @@ def compare_targets(
         )
         comparisons.append(TargetComparison(target, counts[0], counts[2], speedup, verdict))
     return tuple(comparisons)
+
+
+def _epochs_to(
+    curves_a: Sequence[Curve], curves_b: Sequence[Curve], target: float, higher_is_better: bool
+) -> tuple[Epochs, Epochs] | None:
+    """Epochs to the target of both sides, if every run reached it and tells them."""
+    sides = []
+    for curves in (curves_a, curves_b):
+        found = [_epochs_of(curve, target, higher_is_better) for curve in curves]
+        known = [epochs for epochs in found if epochs is not None and epochs > 0]
+        if not known or len(known) < len(found):
+            return None
+        sides.append(Epochs(np.asarray(known), _quantum(curves)))
+    return sides[0], sides[1]
+
+
+def _epochs_of(curve: Curve, target: float, higher_is_better: bool) -> float | None:
+    met = reaches(curve.values, target, higher_is_better=higher_is_better)
+    if curve.epochs is None or not met.any():
+        return None
+    epochs = float(curve.epochs[int(np.argmax(met))])
+    return epochs if math.isfinite(epochs) else None
+
+
+def _quantum(curves: Sequence[Curve]) -> float | None:
+    """Least epochs between two evaluations of one run."""
+    steps = [np.diff(np.unique(curve.epochs)) for curve in curves if curve.epochs is not None]
+    gaps = np.concatenate(steps) if steps else np.empty(0)
+    gaps = gaps[np.isfinite(gaps)]
+    return float(gaps.min()) if gaps.size else None
 
 
 def stable_range(comparisons: Sequence[TargetComparison], target: float) -> TargetRange:

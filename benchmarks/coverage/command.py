@@ -1,0 +1,87 @@
+"""The program: which measurements are made, with how much of everything, and where they go."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.coverage import intervals, page, pitfalls, real, simulations
+from benchmarks.coverage.figures import Figure
+from benchmarks.coverage.simulations import Plan
+
+#: What a measurement of made-up runs is called while it is made, and what makes it.
+MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
+    "speedups": simulations.speedups,
+    "power": simulations.power,
+    "margins": simulations.margins,
+    "failures": simulations.failures,
+    "coefficients of variation": intervals.variations,
+    "parts": intervals.parts,
+    "geometric means": intervals.geometric_means,
+    "families": simulations.families,
+    "targets": simulations.targets,
+    "fractions": lambda _: intervals.fractions(),
+    # A call resamples 2,000 times, so that a quarter of the replicates has to do.
+    "shares": lambda plan: intervals.shares(plan.few(4)),
+    "pitfalls": lambda plan: pitfalls.figures(plan.few(4)),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure everything and write the page; return the exit code."""
+    options = _parser().parse_args(arguments)
+    for path in options.data:
+        if not path.is_file():
+            print(f"coverage: no such file: {path}", file=sys.stderr)
+            return 2
+    plan = Plan(options.replicates, options.seed)
+    text = page.written(measure(plan, options.data), plan, [path.name for path in options.data])
+    if options.output is None:
+        print(text, end="")
+    else:
+        options.output.write_text(text, "utf-8")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python benchmarks/coverage",
+        description="Measure how often the intervals and verdicts of ttastats are right.",
+    )
+    parser.add_argument("--replicates", type=_count, default=4000, help="of every cell; 4000")
+    parser.add_argument("--seed", type=int, default=1, help="of all random numbers; 1")
+    parser.add_argument(
+        "--data", type=Path, nargs="+", default=[], help="Parquet files that `ingest` wrote"
+    )
+    parser.add_argument("-o", "--output", type=Path, help="page to write, stdout otherwise")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 2:
+        raise argparse.ArgumentTypeError("2 replicates are needed")
+    return number
+
+
+def measure(plan: Plan, data: Sequence[Path]) -> list[Figure]:
+    """Give all figures; tells on stderr how long each measurement took."""
+    found: list[Figure] = []
+    for name, measurement in MEASUREMENTS.items():
+        found += _timed(name, measurement(plan))
+    entries = [(path.stem, real.entries(path)) for path in data]
+    if len(entries) > 1:
+        entries.append(("all files", [entry for _, some in entries for entry in some]))
+    for name, some in entries:
+        found += _timed(name, real.figures(some, name, real.splits_of(plan)))
+    return found
+
+
+def _timed(name: str, figures: Iterator[Figure]) -> list[Figure]:
+    start = time.perf_counter()
+    found = list(figures)
+    print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    return found

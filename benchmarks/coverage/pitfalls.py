@@ -1,0 +1,133 @@
+"""What happens to a verdict when the runs are not what it takes them for.
+
+Nothing here is promised: these are the ways to fool oneself, with what each of them costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.coverage.figures import Figure, Rate, rate
+from benchmarks.coverage.judging import judge
+from benchmarks.coverage.shapes import CONST, LN15, TRF, Floats, Pair, Runs, generator
+from benchmarks.coverage.simulations import Plan, claims, samples
+from ttastats.stats.ranks import mann_whitney
+from ttastats.stats.sample import mean_interval
+
+QUANTITY = "pitfalls"
+
+
+def figures(plan: Plan) -> Iterator[Figure]:
+    """Measure each of the ways."""
+    yield from peeking(plan)
+    yield from choosing(plan)
+    yield from sessions(plan)
+    yield from ranks(plan.few(4))
+    yield from overlap(plan)
+
+
+def _said(what: str, runs: str, found: Rate | None) -> Figure:
+    return Figure(QUANTITY, what, runs, found, "no promise")
+
+
+def _part(side: Runs, n: int) -> Runs:
+    epochs = None if side.epochs is None else side.epochs[:n]
+    return Runs(side.times[:n], side.reached[:n], epochs, side.quantum)
+
+
+def _decided(a: Runs, b: Runs) -> bool:
+    return claims(judge(a, b, 0.01).verdict, dagger=False)
+
+
+def peeking(plan: Plan) -> Iterator[Figure]:
+    """Add a run a side after each look, from 5 on, until there is a verdict."""
+    pair = Pair(LN15, LN15)
+    for most in (5, 10, 20, 50):
+        drawn = samples(pair, (most, most), plan, "peeking")
+        hits = sum(
+            any(_decided(_part(a, n), _part(b, n)) for n in range(5, most + 1)) for a, b in drawn
+        )
+        what = "equal sides, a look after every further run a side"
+        yield _said(what, f"5 to {most}", rate(hits, plan.replicates))
+
+
+def choosing(plan: Plan) -> Iterator[Figure]:
+    """Keep the fastest runs of B, or the fastest of its sets of runs."""
+    for pair in (Pair(TRF, TRF), Pair(LN15, LN15)):
+        for n, of in ((5, 8), (10, 20)):
+            kept = [(a, _fastest(b, n)) for a, b in samples(pair, (n, of), plan, "best runs")]
+            hits = sum(judge(a, b).verdict.word == "faster" for a, b in kept)
+            what = f"{pair.name}, equal sides, B keeps its fastest {n} of {of} runs"
+            yield _said(what, str(n), rate(hits, plan.replicates))
+        kept = [(a, _best_set(b, 5)) for a, b in samples(pair, (5, 15), plan, "best set")]
+        hits = sum(judge(a, b).verdict.word == "faster" for a, b in kept)
+        what = f"{pair.name}, equal sides, B keeps the best of 3 sets of 5 runs"
+        yield _said(what, "5", rate(hits, plan.replicates))
+
+
+def _chosen(side: Runs, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Runs:
+    epochs = None if side.epochs is None else side.epochs[places]
+    return Runs(side.times[places], side.reached[places], epochs, side.quantum)
+
+
+def _fastest(side: Runs, n: int) -> Runs:
+    return _chosen(side, np.argsort(side.times)[:n])
+
+
+def _best_set(side: Runs, n: int) -> Runs:
+    best = int(np.argmin(side.times.reshape(-1, n).mean(axis=1)))
+    return _chosen(side, np.arange(best * n, (best + 1) * n))
+
+
+def sessions(plan: Plan) -> Iterator[Figure]:
+    """Let each side run in a session of its own, in which everything is a little slower."""
+    for n in (5, 10):
+        rng = generator(plan.seed, "sessions", str(n))
+        hits = by_margin = 0
+        for _ in range(plan.replicates):
+            a, b = (_session(n, rng) for _ in range(2))
+            verdict = judge(a, b).verdict
+            hits += verdict.word in {"faster", "slower"}
+            by_margin += "by more than" in verdict.claim and verdict.word in {"faster", "slower"}
+        what = "equal sides, runs vary by 0.2%, sessions by 0.3%"
+        yield _said(what, str(n), rate(hits, plan.replicates))
+        yield _said(f"{what}: by more than 1%", str(n), rate(by_margin, plan.replicates))
+
+
+def _session(n: int, rng: np.random.Generator) -> Runs:
+    """Draw one side; its epochs are not told, so that no dagger hides the effect."""
+    slowness = 1.0 + 0.003 * rng.standard_normal()
+    times: Floats = slowness * (1.0 + 0.002 * rng.standard_normal(n))
+    return Runs(times, np.ones(n, dtype=np.bool_), None, None)
+
+
+def ranks(plan: Plan) -> Iterator[Figure]:
+    """Ask the Mann-Whitney test whether two equal means differ."""
+    pair = Pair(TRF, CONST)
+    for n in (5, 10, 30):
+        rng = generator(plan.seed, "ranks", str(n))
+        hits = 0
+        for a, b in samples(pair, (n, n), plan, "ranks"):
+            p = mann_whitney(a.times, b.times, rng=rng, draws=999).p_value
+            hits += p is not None and p < 0.05
+        what = f"{pair.name}, equal means, Mann-Whitney p < .05"
+        yield _said(what, str(n), rate(hits, plan.replicates))
+
+
+def overlap(plan: Plan) -> Iterator[Figure]:
+    """Count decided differences whose two intervals of the mean overlap all the same."""
+    pair = Pair(LN15, LN15, 1.2)
+    for n in (10, 30):
+        decided = [(a, b) for a, b in samples(pair, (n, n), plan, "overlap") if _decided(a, b)]
+        hits = sum(_overlap(a.times, b.times) for a, b in decided)
+        what = "LN15 1.2×, decided, yet the intervals of the two means overlap"
+        yield _said(what, str(n), rate(hits, len(decided)))
+
+
+def _overlap(a: Floats, b: Floats) -> bool:
+    one, other = mean_interval(a), mean_interval(b)
+    ends = (one.low, one.high, other.low, other.high)
+    low_a, high_a, low_b, high_b = (0.0 if end is None else end for end in ends)
+    return low_a <= high_b and low_b <= high_a

@@ -1,0 +1,181 @@
+"""How often the shipped functions are right about real runs of one and the same set-up.
+
+The runs of a published entry are split at random into two sides that share no run: whatever
+their distribution, the true ratio is 1. Splits of one entry share its runs, so the error of a
+rate is that of the mean over entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from benchmarks.coverage.figures import Figure, Kind, clustered_rate, covers
+from benchmarks.coverage.judging import Judge, judge, limits
+from benchmarks.coverage.shapes import Floats, Runs, generator
+from benchmarks.coverage.simulations import Plan, claims
+from ttastats import api
+from ttastats.report.grouping import ENTRY, groups
+from ttastats.stats.speedup import ratio_of_means
+
+SIZES = (5, 10, 20, 30)
+
+#: As `ttastats.comparison` chooses what training is counted in; a test compares the two.
+_PROGRESS = (
+    ("epochs", "epoch_quantum"),
+    ("samples", "sample_quantum"),
+    ("steps", "step_quantum"),
+)
+
+
+def splits_of(plan: Plan) -> Plan:
+    """Give the plan whose replicates are splits of one entry: there are many entries."""
+    return plan.few(50)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """The runs of one published entry; `quanta` is NaN where a run tells none."""
+
+    name: str
+    runs: Runs
+    quanta: Floats
+
+    def successes(self) -> Entry:
+        """Give the entry without its failed runs."""
+        return self.chosen(np.flatnonzero(self.runs.reached))
+
+    def chosen(self, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Entry:
+        """Give some of the runs, with the evaluation quantum that these tell."""
+        runs, quanta = self.runs, self.quanta[places]
+        quantum = None if np.isnan(quanta).all() else float(np.nanmin(quanta))
+        epochs = None if runs.epochs is None else runs.epochs[places]
+        return Entry(
+            self.name, Runs(runs.times[places], runs.reached[places], epochs, quantum), quanta
+        )
+
+
+def entries(path: Path) -> list[Entry]:
+    """Read the entries of a Parquet file that `ttastats ingest` wrote."""
+    found = []
+    for keys, group in groups(api.run_table(path), ENTRY):
+        timed = group.filter(pl.col("observed_seconds").is_not_null())
+        # Expected times need all runs of an entry, so one without a time rules them out.
+        if timed.height == group.height:
+            found.append(_entry(" ".join(map(str, keys.values())), timed))
+    return found
+
+
+def _entry(name: str, runs: pl.DataFrame) -> Entry:
+    solved = runs.filter("reached")
+    unit, quantum = next(
+        (
+            names
+            for names in _PROGRESS
+            if not solved[names[0]].null_count() and (solved[names[0]] > 0).all()
+        ),
+        (None, None),
+    )
+    return Entry(
+        name,
+        Runs(
+            times=_floats(runs["observed_seconds"]),
+            reached=runs["reached"].to_numpy(),
+            epochs=_floats(runs[unit]) if unit else None,
+            quantum=None,
+        ),
+        quanta=_floats(runs[quantum]) if quantum else np.full(runs.height, np.nan),
+    )
+
+
+def _floats(column: pl.Series) -> Floats:
+    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+@dataclass(slots=True)
+class _Count:
+    """Hits and trials of one quantity in the splits of one entry."""
+
+    kind: Kind
+    hits: int = 0
+    trials: int = 0
+
+    def add(self, hit: bool) -> None:
+        self.hits += hit
+        self.trials += 1
+
+
+Counts = dict[str, _Count]
+
+
+def splits(entry: Entry, n: int, plan: Plan, name: str, judge_runs: Judge = judge) -> Counts:
+    """Judge random halves of one entry against each other."""
+    rng = generator(plan.seed, name, entry.name, str(n))
+    counts: Counts = {}
+    none_failed = bool(entry.runs.reached.all())
+    for _ in range(plan.replicates):
+        order = rng.permutation(entry.runs.times.size)
+        a, b = entry.chosen(order[:n]).runs, entry.chosen(order[n : 2 * n]).runs
+        parts = _parts(a, b) if none_failed else ()
+        for quantity, kind, hit in (*_outcomes(a, b, judge_runs), *parts):
+            counts.setdefault(quantity, _Count(kind)).add(hit)
+    return counts
+
+
+def _outcomes(a: Runs, b: Runs, judge_runs: Judge) -> Iterator[tuple[str, Kind, bool]]:
+    shown = judge_runs(a, b, 0.01)
+    if shown.printed is not None and shown.deciding is not None:
+        yield "real: printed", "coverage", covers(shown.printed, 1.0)
+        yield "real: deciding", "coverage", covers(shown.deciding, 1.0)
+        yield "real: unbounded", "no promise", math.isinf(shown.deciding[1])
+    yield "real: claims", "false claim", claims(shown.verdict, dagger=False)
+    yield "real: claims with a dagger", "no promise", claims(shown.verdict, dagger=True)
+
+
+def _parts(a: Runs, b: Runs) -> Iterator[tuple[str, Kind, bool]]:
+    if a.epochs is None or b.epochs is None:
+        return
+    parts = {
+        "real: throughput": ratio_of_means(a.times / a.epochs, b.times / b.epochs),
+        "real: epochs": ratio_of_means(a.epochs, b.epochs),
+    }
+    for quantity, ratio in parts.items():
+        interval = limits(ratio)
+        if interval is not None:
+            yield quantity, "coverage", covers(interval, 1.0)
+
+
+def figures(
+    found: Sequence[Entry], name: str, plan: Plan, judge_runs: Judge = judge
+) -> Iterator[Figure]:
+    """Measure all entries with at least 2n successes, and those with failures, failures included.
+
+    `plan.replicates` is the number of splits of each entry.
+    """
+    failed = [entry for entry in found if not entry.runs.reached.all()]
+    groups_of = {
+        f"{name}, successes": [entry.successes() for entry in found],
+        f"{name}, entries with failures": [e for e in failed if e.runs.reached.any()],
+    }
+    for label, chosen in groups_of.items():
+        for n in SIZES:
+            large = [entry for entry in chosen if entry.runs.times.size >= 2 * n]
+            if len(large) > 1:
+                yield from _rates(large, n, label, plan, judge_runs)
+
+
+def _rates(
+    chosen: Sequence[Entry], n: int, setup: str, plan: Plan, judge_runs: Judge
+) -> Iterator[Figure]:
+    counted = [splits(entry, n, plan, setup, judge_runs) for entry in chosen]
+    runs = f"{n} ({len(chosen)} entries)"
+    quantities = {name: count.kind for counts in counted for name, count in counts.items()}
+    for quantity, kind in quantities.items():
+        known = [counts[quantity] for counts in counted if quantity in counts]
+        mean = clustered_rate([c.hits for c in known], [c.trials for c in known])
+        yield Figure(quantity, setup, runs, mean, kind)

@@ -1,0 +1,165 @@
+"""How made-up runs vary, and what is true of them.
+
+A run takes a whole number of epochs, drawn from a few, times a lognormal time per epoch. Both
+are known, so every ratio, CV and share that `ttastats` estimates has a true value here. Times
+are scaled to a mean of 1, so that two shapes have equal means unless a ratio is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How the runs of one set-up vary: epochs with their probabilities, CV of time per epoch.
+
+    `epochs_logged` false stands for logs that do not tell epochs: the times alone are seen.
+    """
+
+    name: str
+    epochs: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    cv_epoch_time: float
+    quantum: float = 1.0
+    epochs_logged: bool = True
+
+    @property
+    def mean_epochs(self) -> float:
+        """Give the expected epochs to the target."""
+        return self._mean(self.epochs)
+
+    @property
+    def sigma(self) -> float:
+        """Give the standard deviation of the log of the time per epoch."""
+        return math.sqrt(math.log1p(self.cv_epoch_time**2))
+
+    @property
+    def cv(self) -> float:
+        """Give the CV of the time to the target."""
+        second = self._mean(tuple(e**2 for e in self.epochs)) / self.mean_epochs**2
+        return math.sqrt(second * (1 + self.cv_epoch_time**2) - 1)
+
+    @property
+    def log_mean(self) -> float:
+        """Give the expected log of the time to the target, whose mean is 1."""
+        return self._mean_log() - math.log(self.mean_epochs) - self.sigma**2 / 2
+
+    @property
+    def share_epochs(self) -> float:
+        """Give the share of the variance of log time that is due to epochs."""
+        squares = self._mean(tuple(math.log(e) ** 2 for e in self.epochs))
+        variance = squares - self._mean_log() ** 2
+        return variance / (variance + self.sigma**2)
+
+    def _mean(self, values: tuple[float, ...]) -> float:
+        return sum(p * v for p, v in zip(self.probabilities, values, strict=True))
+
+    def _mean_log(self) -> float:
+        return self._mean(tuple(math.log(e) for e in self.epochs))
+
+
+CONST = Shape("CONST", (62.0,), (1.0,), 0.0025)
+TRF = Shape("TRF", (3.0, 4.0), (0.7, 0.3), 0.0025)
+GNMT = Shape("GNMT", (2.0, 3.0), (0.2, 0.8), 0.0025)
+RARE10 = Shape("RARE10", (3.0, 4.0), (0.9, 0.1), 0.0025)
+RARE03 = Shape("RARE03", (3.0, 4.0), (0.97, 0.03), 0.0025)
+SSD = Shape("SSD", (49.0, 55.0, 60.0), (0.3, 0.5, 0.2), 0.0025, quantum=5.0)
+TRF2 = Shape("TRF2", (4.0, 5.0, 6.0, 7.0), (0.5, 0.3, 0.1, 0.1), 0.0025)
+LN15 = Shape("LN15", (1.0,), (1.0,), 0.15, epochs_logged=False)
+LN45 = Shape("LN45", (1.0,), (1.0,), 0.45, epochs_logged=False)
+
+SHAPES = (CONST, TRF, GNMT, RARE10, RARE03, SSD, TRF2, LN15, LN45)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two set-ups: `ratio` is the mean time of A over that of B, the true speedup of B."""
+
+    a: Shape
+    b: Shape
+    ratio: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """Give the names of both shapes, or of the one they share."""
+        return self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
+
+    @property
+    def throughput(self) -> float:
+        """Give the true ratio of mean times per epoch."""
+        return self.ratio / self.epochs
+
+    @property
+    def epochs(self) -> float:
+        """Give the true ratio of mean epochs."""
+        return self.a.mean_epochs / self.b.mean_epochs
+
+    @property
+    def geometric(self) -> float:
+        """Give the true ratio of geometric mean times."""
+        return self.ratio * math.exp(self.a.log_mean - self.b.log_mean)
+
+
+ALIKE = tuple(Pair(shape, shape) for shape in SHAPES)
+#: Equal means and different shapes: where methods that assume one shape fail.
+MIXED = (Pair(TRF, CONST), Pair(RARE10, CONST), Pair(TRF2, GNMT), Pair(LN15, CONST))
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Runs that miss the target: how many, and after how many mean times they are stopped."""
+
+    share: float = 0.0
+    stopped_at: float = 2.0
+
+    @property
+    def expected_time(self) -> float:
+        """Give the expected time to a success, in mean times of a success."""
+        return 1.0 + self.share * self.stopped_at / (1.0 - self.share)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Runs of one side. `epochs` is None where unknown, and of failed runs means nothing."""
+
+    times: Floats
+    reached: Bools
+    epochs: Floats | None
+    quantum: float | None
+
+    def row(self, index: int) -> Runs:
+        """Give one replicate of many."""
+        epochs = None if self.epochs is None else self.epochs[index]
+        return Runs(self.times[index], self.reached[index], epochs, self.quantum)
+
+
+def draw(
+    shape: Shape,
+    size: tuple[int, int],
+    rng: np.random.Generator,
+    *,
+    mean: float = 1.0,
+    failing: Failing | None = None,
+) -> Runs:
+    """Draw (replicates, runs) whose successes take `mean` on average."""
+    failing = failing or Failing()
+    epochs = rng.choice(shape.epochs, size=size, p=shape.probabilities)
+    per_epoch = rng.lognormal(-(shape.sigma**2) / 2, shape.sigma, size=size)
+    reached = rng.random(size) >= failing.share
+    relative = np.where(reached, epochs / shape.mean_epochs, failing.stopped_at)
+    known = epochs if shape.epochs_logged else None
+    return Runs(mean * relative * per_epoch, reached, known, shape.quantum)
+
+
+def generator(seed: int, *names: str) -> np.random.Generator:
+    """Give the random numbers of one cell, the same whichever other cells are measured."""
+    return np.random.default_rng([seed, zlib.crc32("|".join(names).encode())])
