@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,14 @@ CASES = sorted(path for path in FIXTURES.glob("*/*") if not path.name.endswith("
 NOISE = b"epoch 3:  40%|####      | loss 1.25\r\xff\xfe not UTF-8\n"
 
 
+@cache
+def beside(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.iterdir()}
+
+
 def log_of(path: Path, data: bytes | None = None) -> Log:
-    beside = {str(other): other.read_bytes() for other in path.parent.iterdir()}
-    return log_from_bytes(path.read_bytes() if data is None else data, str(path), beside)
+    files = beside(path.parent)
+    return log_from_bytes(files[str(path)] if data is None else data, str(path), files)
 
 
 def parsed(path: Path, data: bytes | None = None) -> list[Run | Problem]:

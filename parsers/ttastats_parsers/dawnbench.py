@@ -28,6 +28,8 @@ _METRICS = {
 }
 #: No epoch, hour or percentage is larger.
 _LARGEST = 1e9
+#: No row has more characters.
+_LONGEST_ROW = 10_000
 _NO_HEADER = Problem("no_header", "no line that names the columns epoch and hours: no run", "error")
 _FIELDS = (b'"author"', b'"framework"', b'"hardware"')
 
@@ -121,6 +123,8 @@ def _row(
     line: str, columns: dict[str, int]
 ) -> tuple[float, float, list[tuple[str, float, float]]] | None:
     """Give epoch, seconds and (metric, logged value, scale) of one line, or None."""
+    if len(line) > _LONGEST_ROW:
+        return None
     cells = [cell.strip() for cell in line.strip("\r").split("\t")]
     try:
         epoch = _number(cells[columns["epoch"]])

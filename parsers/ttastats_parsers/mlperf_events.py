@@ -191,6 +191,8 @@ LONGEST = 1 << 20
 #: Payloads that are no JSON are short; slower ways of reading are tried on no others.
 _LONGEST_LENIENT = 1 << 14
 _BARE_WORD = re.compile(r"(?<=[{,:\[ ])([A-Za-z_][\w./-]*+)(?=\s*[:,}\]])")
+#: Python reads over `0.37_14` and knows `0x1f`; in a log they are numbers with a torn digit.
+_NUMBER_OF_A_PROGRAM = re.compile(r"(?<![\w.'\"/-])(?:0[xXoObB]|\d[\d.]*_\d)")
 _LITERALS = {"true", "false", "null", "NaN", "Infinity"}
 _lenient_json = json.JSONDecoder(strict=False)
 
@@ -250,6 +252,8 @@ def _json_prefix(text: str) -> Any:
 
 def _python_literal(text: str) -> Any:
     """Read `{"value": null, "metadata": {'lineno': 615}}`: JSON words inside a Python literal."""
+    if _NUMBER_OF_A_PROGRAM.search(text):
+        raise ValueError("a number that no logger writes")
     python = re.sub(r"\bnull\b", "None", text)
     python = re.sub(r"\btrue\b", "True", python)
     with warnings.catch_warnings():

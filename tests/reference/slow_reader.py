@@ -100,12 +100,17 @@ def evaluations(lines: list[Line]) -> list[Line]:
     seen: dict[tuple[str, ...], Decimal] = {}
     for line in sorted((line for line in lines if line.key == "eval_accuracy"), key=moment):
         words = ("epoch", "epoch_num", "samples_count", "step_num", "metric")
-        labels = [re.split(r"[,}\s]", after(line.text, word), maxsplit=1)[0] for word in words]
-        identity = (value_text(line), *labels)
+        identity = (value_text(line), *(label(line.text, word) for word in words))
         if identity not in seen or line.time - seen[identity] > 1:
             kept.append(line)
         seen[identity] = line.time
     return kept
+
+
+def label(text: str, word: str) -> str:
+    """Give a label as text, the same for 1 and 1.0."""
+    said = re.split(r"[,}\s]", after(text, word), maxsplit=1)[0]
+    return str(float(said)) if NUMBER.fullmatch(said) else said
 
 
 def moment(line: Line) -> Decimal:
@@ -113,10 +118,14 @@ def moment(line: Line) -> Decimal:
 
 
 def value_text(line: Line) -> str:
-    """Give the text of a value: between its word and the metadata, or the end."""
-    if line.text.startswith(":::MLP"):
-        return after(line.text, "value").split(",")[0]
-    return re.split(r",? *[\"']?metadata[\"']?:", after(line.text, "value"), maxsplit=1)[0]
+    """Give the text of a value: a number, or all up to the bracket that closes it."""
+    text = after(line.text, "value")
+    if text[:1] == "{":
+        return text.partition("}")[0]
+    if text[:1] == "[":
+        return text.partition("]")[0]
+    number = NUMBER.match(text)
+    return number.group() if number else ""
 
 
 def numbers(line: Line) -> list[float]:

@@ -1,0 +1,11 @@
+"""Mutilate logs and see what the readers make of them: `python benchmarks/fuzz --help`."""
+
+import importlib
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    # Python puts the folder it runs on the path, not the one its modules are named from.
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    command = importlib.import_module("benchmarks.fuzz.command")
+    raise SystemExit(command.main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""The command: mutilate, read, count, and print a page that can go into the documentation."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import random
+import resource
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.fuzz import checks, large, material, mutations
+from ttastats.records import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Runs that are put into one table; a table for each would take most of the time.
+BATCH = 500
+CUTTINGS = 300
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line and give the exit code: 1 where something was found."""
+    options = parser().parse_args(arguments)
+    logs = material.fixtures(ROOT)
+    if options.data:
+        logs += material.cuttings(options.data, random.Random(options.seed), CUTTINGS)
+    numbers = range(options.count) if options.only is None else [options.only]
+    page = Page(options.seed, len(logs), Counter(), [])
+    begun = time.process_time()
+    for number, runs in page.read(numbers, logs):
+        page.store(number, runs)
+    print(page.text(time.process_time() - begun))
+    if options.large:
+        cases = large.all_cases()
+        print(large_text(cases))
+        page.found += [text for case in cases for text in case.findings]
+    return 1 if page.found else 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Give the options."""
+    options = argparse.ArgumentParser(prog="benchmarks/fuzz", description=__doc__)
+    options.add_argument("--count", type=int, default=100_000, help="mutilated logs to read")
+    options.add_argument("--seed", type=int, default=1, help="the same seed, the same logs")
+    options.add_argument("--only", type=int, help="read the log of this number alone")
+    options.add_argument("--data", type=Path, help="folder of public logs to cut from as well")
+    options.add_argument("--large", action="store_true", help="also read lines of 100 MB")
+    return options
+
+
+class Page:
+    """What was done and found so far."""
+
+    def __init__(self, seed: int, logs: int, ways: Counter[str], found: list[str]) -> None:
+        self.seed, self.logs, self.ways, self.found = seed, logs, ways, found
+        self.count = self.runs = self.evaluations = self.bytes = 0
+
+    def read(self, numbers: Sequence[int], logs: list[bytes]) -> Iterator[tuple[int, list[Run]]]:
+        """Read each mutilated log; give the runs of a batch of them at a time."""
+        runs: list[Run] = []
+        for number in numbers:
+            # Each log has a source of chance of its own, so that one can be made again alone.
+            rng = random.Random(f"{self.seed}-{number}")
+            names, content = mutations.mutilate(rng, logs)
+            self.count += 1
+            self.bytes += len(content)
+            self.ways.update(names.split("+"))
+            self.found += [f"{number} ({names}) {t}" for t in checks.findings(content, runs)]
+            if len(runs) >= BATCH:
+                yield number, runs
+                runs = []
+        yield numbers[-1], runs
+
+    def store(self, number: int, runs: list[Run]) -> None:
+        """Make a table of a batch; where that fails, say of which run it does."""
+        self.runs += len(runs)
+        self.evaluations += sum(len(run.evaluations) for run in runs)
+        if checks.cannot_be_stored(runs):
+            reasons = filter(None, (checks.cannot_be_stored([run]) for run in runs))
+            self.found += [f"up to {number}: {reason}" for reason in reasons]
+
+    def text(self, seconds: float) -> str:
+        """Give the page."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        ways = ", ".join(f"{name} {number:,}" for name, number in self.ways.most_common())
+        lines = [
+            f"Mutilated logs: {self.count:,} (seed {self.seed}, from {self.logs} logs, "
+            f"{self.bytes / 1e6:,.0f} MB), each read by every dialect.",
+            f"Runs read from them: {self.runs:,}, with {self.evaluations:,} evaluations.",
+            f"What was done to them: {ways}.",
+            f"CPU: {seconds:.0f} s; peak memory: {peak:,.0f} MB; "
+            f"Python {platform.python_version()}.",
+            f"Findings: {len(self.found)}.",
+            *self.found[:20],
+        ]
+        return "\n".join(lines)
+
+
+def large_text(cases: list[large.Large]) -> str:
+    """Give the table of the long lines."""
+    rows = [
+        f"| {case.name} | {case.seconds:.1f} | {case.megabytes:,.0f} | {len(case.findings)} |"
+        for case in cases
+    ]
+    head = "| a line of 100 MB | CPU s, all dialects and checks | MB beyond the line | findings |"
+    return "\n".join(
+        ["", head, "|---|---|---|---|", *rows, *(f for c in cases for f in c.findings)]
+    )
