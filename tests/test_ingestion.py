@@ -16,6 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import polars as pl
@@ -27,6 +28,8 @@ from ttastats.errors import TtastatsError
 from ttastats.ingestion import ingest
 
 LOGS = 10  # in each of the two example systems
+COMMAND = [sys.executable, "-m", "ttastats", "ingest"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 @pytest.fixture
@@ -78,6 +81,24 @@ class TestForms:
             read(plain.output).drop(drop).sort("entry", "started_at", "eval_index")
         )
 
+    @pytest.mark.parametrize("ending", [".tar.gz", ".tgz"])
+    def test_a_compressed_archive_is_decompressed_once_whatever_its_order(
+        self, ending: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        packed = tmp_path / f"all{ending}"
+        with tarfile.open(packed, "w:gz") as archive:
+            for path in sorted(logs.rglob("*.txt"), reverse=True):
+                archive.add(path, path.name)
+        opened: list[object] = []
+
+        def opener(raw: io.BytesIO) -> gzip.GzipFile:
+            opened.append(raw)
+            return gzip.GzipFile(fileobj=raw)
+
+        monkeypatch.setitem(sources._OPENERS, ".gz", opener)
+        assert ingest([packed], tmp_path / "x.parquet").runs == LOGS
+        assert len(opened) == 1
+
     def test_an_archive_is_read_in_a_folder_and_damaged_ones_are_named(
         self, logs: Path, tmp_path: Path
     ) -> None:
@@ -120,6 +141,24 @@ class TestForms:
         assert account.runs == LOGS
         assert [problem.code for problem in account.rejected] == ["unreadable_file"]
         assert account.rejected[0].source == str(logs / "cut.txt.gz")
+
+    def test_a_damaged_zstandard_log_is_named(self, logs: Path, tmp_path: Path) -> None:
+        whole = zstandard.compress((logs / "digits" / "result_0.txt").read_bytes())
+        (logs / "bad.txt.zst").write_bytes(b"no zstandard at all")
+        (logs / "flipped.txt.zst").write_bytes(whole[:50] + b"\xff" * 50 + whole[100:])
+        account = ingest([logs], tmp_path / "x.parquet")
+        assert {problem.code for problem in account.rejected} == {"unreadable_file"}
+        assert len(account.rejected) == 2
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+    def test_a_name_that_is_no_text_is_shown_by_its_bytes(self, logs: Path, tmp_path: Path) -> None:
+        odd = os.fsencode(logs / "digits") + b"/caf\xe9.txt"
+        Path(os.fsdecode(odd)).write_bytes((logs / "digits" / "result_0.txt").read_bytes())
+        (logs / "digits").rename(os.fsdecode(os.fsencode(logs) + b"/\xff"))
+        account = ingest([logs], tmp_path / "x.parquet")
+        assert account.runs == LOGS + 1
+        sources_read = read(account.output)["source"].unique().to_list()
+        assert f"{logs}/\\xff/caf\\xe9.txt" in sources_read
 
 
 class TestHarm:
@@ -179,6 +218,66 @@ class TestHarm:
         account = ingest([log], tmp_path / "x.parquet")
         assert (account.runs, account.rejected) == (1, ())
         assert read(account.output)["line"].min() > 5
+
+    def test_a_bomb_around_an_archive_is_stopped(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sources, "_HARMLESS", 1_000_000)
+        (tmp_path / "bomb.tar.xz").write_bytes(lzma.compress(b"\0" * 50_000_000))
+        with pytest.raises(TtastatsError, match="grows more than 1,000 times"):
+            ingest([tmp_path / "bomb.tar.xz"], tmp_path / "x.parquet")
+
+    def test_a_place_that_cannot_be_written_to_is_said_before_anything_is_read(
+        self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(ingestion, "_read", _refuse)
+        for output in (tmp_path / "none" / "x.parquet", Path("/proc/x.parquet")):
+            with pytest.raises(TtastatsError, match="cannot write") as caught:
+                ingest([logs], output)
+            assert str(output) in str(caught.value)
+
+    @pytest.mark.parametrize("change", [b"one more line\n", None])
+    def test_a_log_that_changes_while_it_is_read_is_said_and_read_again(
+        self,
+        change: bytes | None,
+        logs: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        log = logs / "digits" / "result_3.txt"
+        recognise = ingestion.registry.recognise
+        content = log.read_bytes()
+
+        def recognise_and_change(head: bytes) -> Any:
+            if head == content:
+                log.write_bytes(content + change if change else content[:-20])
+            return recognise(head)
+
+        monkeypatch.setattr(ingestion.registry, "recognise", recognise_and_change)
+        account = ingest([logs], tmp_path / "x.parquet")
+        (problem,) = account.problems
+        assert (problem.code, problem.source) == ("changed_file", str(log))
+        assert account.runs == LOGS
+        again = ingest([logs], tmp_path / "x.parquet")
+        assert again.unchanged == LOGS - 1
+        assert "changed_file" not in again.problem_counts()
+
+    def test_a_log_that_goes_while_others_are_read_is_named(
+        self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        log = logs / "digits" / "result_3.txt"
+        recognise = ingestion.registry.recognise
+
+        def recognise_and_remove(head: bytes) -> Any:
+            log.unlink(missing_ok=True)
+            return recognise(head)
+
+        monkeypatch.setattr(ingestion.registry, "recognise", recognise_and_remove)
+        account = ingest([logs], tmp_path / "x.parquet")
+        (problem,) = account.rejected
+        assert (problem.code, problem.source) == ("unreadable_file", str(log))
+        assert problem.message == "No such file or directory"
+        assert account.runs == LOGS - 1
 
     def test_a_full_disk_leaves_the_old_file(self, logs: Path, tmp_path: Path) -> None:
         output = tmp_path / "x.parquet"
@@ -286,6 +385,55 @@ class TestAgain:
         assert again.unchanged == LOGS
         assert again.problems == first.problems != ()
 
+    @pytest.mark.parametrize("name", ["x.parquet", "parts/"])
+    def test_an_output_among_the_logs_is_none_of_them(
+        self, name: str, logs: Path, tmp_path: Path
+    ) -> None:
+        first = ingest([logs], f"{logs}/{name}")
+        again = ingest([logs], f"{logs}/{name}")
+        assert (again.unchanged, again.files) == (LOGS, LOGS) == (first.files, first.runs)
+
+
+class TestManyRows:
+    @pytest.fixture(autouse=True)
+    def _little_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ingestion, "_UNIT_FILES", 3)
+        monkeypatch.setattr(store, "_HELD_BYTES", 0)
+
+    @pytest.fixture
+    def copies(self, logs: Path) -> Path:
+        """Give the logs with copies, in folders whose order is not that of their names."""
+        shutil.copytree(logs, logs.with_name("one"))
+        return logs.parent
+
+    @pytest.mark.parametrize("name", ["x.parquet", "parts/"])
+    def test_rows_kept_in_files_give_the_same_table(
+        self, name: str, copies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account = ingest([copies], f"{tmp_path}/{name}")
+        monkeypatch.setattr(store, "_HELD_BYTES", 10**9)
+        monkeypatch.setattr(ingestion, "_UNIT_FILES", 1_000)
+        plain = ingest([copies], tmp_path / "plain.parquet")
+        assert read(account.output).equals(read(plain.output))
+        assert read(plain.output)["source"].is_sorted()
+        assert account.problems == plain.problems
+        assert account.problem_counts() == {"duplicate_run": LOGS}
+        assert (account.runs, account.evaluations) == (plain.runs, plain.evaluations)
+        assert list(tmp_path.glob(".*")) == []
+
+    @pytest.mark.parametrize("name", ["x.parquet", "parts/"])
+    def test_a_changed_log_takes_its_place_among_the_kept_rows(
+        self, name: str, copies: Path, tmp_path: Path
+    ) -> None:
+        ingest([copies], f"{tmp_path}/{name}")
+        for number in (0, 4, 9):
+            log = copies / "one" / "digits" / f"result_{number}.txt"
+            log.write_bytes(log.read_bytes().replace(b'"seed", "value": 1', b'"seed", "value": 7'))
+        account = ingest([copies], f"{tmp_path}/{name}")
+        ingest([copies], tmp_path / "fresh.parquet")
+        assert account.unchanged == 3 * LOGS - 3
+        assert read(account.output).equals(read(tmp_path / "fresh.parquet"))
+
 
 class TestProcesses:
     def test_several_processes_give_the_same_file(
@@ -312,11 +460,10 @@ class TestProcesses:
         output = tmp_path / "x.parquet"
         ingest([logs], output)
         old = output.read_bytes()
-        command = [sys.executable, "-m", "ttastats", "ingest", str(logs.parent), "-o", str(output)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [*COMMAND, str(logs.parent), "-o", str(output)]
         kept = 0
         for delay in _delays():
-            process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
             time.sleep(delay)
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -327,20 +474,55 @@ class TestProcesses:
                 output.write_bytes(old)
         assert kept > 0
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="needs process groups and SIGKILL")
+    def test_several_processes_killed_at_any_moment_leave_the_old_file_and_no_process(
+        self, logs: Path, tmp_path: Path
+    ) -> None:
+        output = tmp_path / "x.parquet"
+        ingest([logs], output)
+        old = output.read_bytes()
+        for delay in (0.5, 0.8, 1.1, 1.4):
+            process = subprocess.Popen(
+                [*COMMAND, str(logs.parent), "-o", str(output), "--workers", "2"],
+                env=ENVIRONMENT,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            time.sleep(delay)
+            process.kill()
+            process.wait()
+            assert _ends(process.pid)
+            if output.read_bytes() != old:
+                assert read(output)["source"].n_unique() == 2 * LOGS
+                output.write_bytes(old)
+
     def test_two_ingests_into_one_file_leave_one_whole_result(
         self, logs: Path, tmp_path: Path
     ) -> None:
         output = tmp_path / "x.parquet"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        base = [sys.executable, "-m", "ttastats", "ingest"]
         processes = [
             subprocess.Popen(
-                [*base, str(path), "-o", str(output)], env=environment, stderr=subprocess.DEVNULL
+                [*COMMAND, str(path), "-o", str(output)], env=ENVIRONMENT, stderr=subprocess.DEVNULL
             )
             for path in (logs, logs.with_name("eight_gpus"))
         ]
         assert [process.wait() for process in processes] == [0, 0]
         assert read(output)["source"].n_unique() == LOGS
+
+
+def _refuse(*_: object) -> None:
+    raise AssertionError("read")
+
+
+def _ends(group: int) -> bool:
+    """Tell whether every process of a group comes to an end without being asked."""
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def _delays() -> Iterator[float]:

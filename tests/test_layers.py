@@ -21,6 +21,7 @@ LAYERS = (
     ("ttastats.comparison",),
     ("ttastats.report", "ttastats.gate"),
     ("ttastats.render",),
+    ("ttastats.cluster",),
     ("ttastats.registry", "ttastats.ingestion"),
     ("ttastats.api",),
     ("ttastats.trainer",),

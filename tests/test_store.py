@@ -134,3 +134,131 @@ def test_a_killed_writer_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path
     done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert done.returncode < 0
     assert path.read_bytes() == before
+
+
+class TestFolders:
+    @pytest.fixture
+    def many(self, frame: pl.DataFrame) -> pl.DataFrame:
+        numbered = pl.concat([frame] * 50).with_row_index("_number")
+        return numbered.with_columns(seed=pl.col("_number").cast(pl.Int64)).select(schema.NAMES)
+
+    @pytest.fixture(autouse=True)
+    def _small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(store, "_PART_ROWS", 20)
+
+    def test_a_folder_is_read_like_a_file(self, many: pl.DataFrame, tmp_path: Path) -> None:
+        store.write(many, tmp_path / "d", in_parts=True, ledger="kept")
+        assert len(list((tmp_path / "d").iterdir())) == 4
+        assert store.read([tmp_path / "d"]).collect().equals(many)
+        assert store.ledger_of(tmp_path / "d") == "kept"
+        assert store.is_ours(tmp_path / "d")
+        assert [path.name for path in tmp_path.iterdir()] == ["d"]
+
+    def test_other_programs_read_it_and_each_part_by_itself(
+        self, many: pl.DataFrame, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "d"
+        store.write(many, folder, in_parts=True)
+        assert pl.scan_parquet(folder).select(schema.NAMES).collect().equals(many)
+        assert pl.scan_parquet(folder / "*.parquet").collect().height == many.height
+        assert pq.read_table(folder).num_rows == many.height
+        for part in folder.iterdir():
+            written = pq.read_schema(part)
+            assert json.loads(written.metadata[b"ttastats"])["schema"] == schema.VERSION
+            assert all(field.metadata[b"description"] for field in written)
+        parts = sorted(folder.glob("0*.parquet"))
+        assert store.read(parts[:1]).collect().equals(many.head(20))
+
+    @pytest.mark.parametrize("in_one_step", [True, False])
+    def test_a_folder_takes_the_place_of_another_as_a_whole(
+        self,
+        in_one_step: bool,
+        many: pl.DataFrame,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        if not in_one_step:
+            monkeypatch.setattr(store, "_swapped", lambda _one, _other: False)
+        (tmp_path / "d").mkdir()
+        for rows in (many, many.head(10), many.head(30)):
+            store.write(rows, tmp_path / "d", in_parts=True)
+            assert store.read([tmp_path / "d"]).collect().equals(rows)
+            assert [path.name for path in tmp_path.iterdir()] == ["d"]
+
+    def test_a_failed_write_leaves_the_old_folder(self, many: pl.DataFrame, tmp_path: Path) -> None:
+        store.write(many, tmp_path / "d", in_parts=True)
+
+        def fill_the_disk() -> None:
+            with store.replacing_folder(tmp_path / "d") as temporary:
+                (temporary / "half").write_bytes(b"half")
+                raise OSError(28, "No space left on device")
+
+        with pytest.raises(TtastatsError, match="No space left"):
+            fill_the_disk()
+        assert store.read([tmp_path / "d"]).collect().equals(many)
+        assert [path.name for path in tmp_path.iterdir()] == ["d"]
+
+    @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
+    def test_a_killed_writer_leaves_the_old_folder(
+        self, many: pl.DataFrame, tmp_path: Path
+    ) -> None:
+        store.write(many, tmp_path / "d", in_parts=True)
+        code = KILLED.replace("replacing(", "replacing_folder(").replace(
+            "temporary.write", "(temporary / 'part').write"
+        )
+        done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "d")], check=False)
+        assert done.returncode < 0
+        assert store.read([tmp_path / "d"]).collect().equals(many)
+
+    def test_a_folder_that_lost_a_part_is_refused(self, many: pl.DataFrame, tmp_path: Path) -> None:
+        store.write(many, tmp_path / "d", in_parts=True)
+        part = sorted((tmp_path / "d").glob("0*.parquet"))[1]
+        part.unlink()
+        with pytest.raises(TtastatsError, match=f"has lost {part.name}"):
+            store.read([tmp_path / "d"])
+
+
+class TestPlaces:
+    def test_what_is_not_ours_is_left_as_it_is(self, frame: pl.DataFrame, tmp_path: Path) -> None:
+        (tmp_path / "home").mkdir()
+        (tmp_path / "home" / "letter.txt").write_text("dear")
+        with pytest.raises(TtastatsError, match="was not written by ttastats"):
+            store.expect_place(tmp_path / "home", in_parts=True)
+        store.write(frame, tmp_path / "x.parquet")
+        with pytest.raises(TtastatsError, match="is a file"):
+            store.expect_place(tmp_path / "x.parquet", in_parts=True)
+
+    def test_free_places_and_ours_may_be_written(self, frame: pl.DataFrame, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        store.write(frame, tmp_path / "d", in_parts=True)
+        for name in ("empty", "d", "new"):
+            store.expect_place(tmp_path / name, in_parts=True)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "empty"]
+
+
+class TestHeld:
+    @pytest.mark.parametrize("limit", [0, 10**9])
+    def test_rows_come_back_in_order_and_nothing_stays(
+        self, limit: int, frame: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(store, "_HELD_BYTES", limit)
+        with store.Held(tmp_path / "x.parquet") as held:
+            for seed in range(5):
+                held.add(frame.with_columns(seed=pl.lit(seed, pl.Int64)))
+            assert held.rows().collect()["seed"].to_list() == [0, 1, 2, 3, 4]
+            assert bool(list(tmp_path.iterdir())) == (limit == 0)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_files_of_a_failed_ingest_are_removed(
+        self, frame: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(store, "_HELD_BYTES", 0)
+
+        def fail() -> None:
+            with store.Held(tmp_path / "x.parquet") as held:
+                held.add(frame)
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            fail()
+        assert list(tmp_path.iterdir()) == []

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import polars as pl
 import xxhash
 
 from ttastats import ledger, registry, store, tables
+from ttastats.cluster import processes
 from ttastats.dialect import Dialect, Log
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem, Run
@@ -27,6 +29,8 @@ _UNIT_BYTES = 16 * 1024 * 1024
 _UNIT_FILES = 1_000
 #: From here on more processes pay for their start.
 _PARALLEL_BYTES = 400 * 1024 * 1024
+#: Units that may be under way or wait for an earlier one: enough for a cluster of many cores.
+_AHEAD = 256
 
 Progress = Callable[[int, int], None]
 Companion = Callable[[PurePosixPath], bytes | None]
@@ -78,7 +82,7 @@ class Result:
 
 def ingest(
     paths: Sequence[str | Path],
-    output: Path | None = None,
+    output: str | Path | None = None,
     *,
     dialect: str | None = None,
     edition: str | None = None,
@@ -86,7 +90,7 @@ def ingest(
     executor: Executor | None = None,
     on_progress: Progress | None = None,
 ) -> Account:
-    """Read every log that `paths` mean and write one Parquet file.
+    """Read every log that `paths` mean and write one table.
 
     Where the output is from an earlier ingest, only logs that have changed since are read.
 
@@ -95,7 +99,8 @@ def ingest(
     paths
         Files, folders, archives, patterns, `-` for standard input, URLs.
     output
-        Where to write; by default the name of the one path, in the working directory.
+        Where to write: a Parquet file, or a folder of them if this is a folder or ends with a
+        slash; by default a file with the name of the one path, in the working directory.
     dialect
         Reads every file as this dialect instead of recognising each.
     edition
@@ -112,37 +117,35 @@ def ingest(
     TtastatsError
         A path is missing, there is no log at all, or the output cannot be written.
     """
-    target = output or default_output(paths)
-    if target.exists() and not store.is_ours(target):
-        raise TtastatsError(
-            "exists and was not written by ttastats; it is left as it is",
-            where=str(target),
-            remedy="Name another place with -o.",
-        )
+    target = Path(output or default_output(paths))
+    in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
+    store.expect_place(target, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, edition)
-    sources = _unique(find([str(path) for path in paths]))
+    sources = _unique(find([str(path) for path in paths]), target)
     before = ledger.of(target)
     fresh, kept = ledger.split(before, sources, reading.dialect, reading.edition)
-    results = list(_read_all(fresh, reading, workers, executor, on_progress))
-    problems = [problem for result in results for problem in result.problems]
-    others = [name for result in results for name in result.others]
-    old_problems, old_others = ledger.said(before, kept)
-    problems += old_problems
-    others += old_others
-    frames = [result.frame for result in results]
-    if kept:
-        frames.append(store.rows_of(target, kept))
-    table = tables.finished(frames)
-    if table.is_empty():
-        raise _nothing(paths, len(sources), problems)
-    record = ledger.record(sources, problems, others, reading.dialect, reading.edition)
-    store.write(table, target, ledger=record)
+    problems, others = ledger.said(before, kept)
+    with store.Held(target) as held:
+        for result in _read_all(fresh, reading, workers, executor, on_progress):
+            held.add(result.frame)
+            problems += result.problems
+            others += result.others
+        rows = held.rows()
+        if kept:
+            rows = tables.merged(rows, store.rows_of(target, kept))
+        rows = tables.marked(rows)
+        runs, evaluations = tables.counts(rows)
+        if not runs:
+            raise _nothing(paths, len(sources), problems)
+        record = ledger.record(sources, problems, others, reading.dialect, reading.edition)
+        copies = tables.duplicate_problems(rows)
+        store.write(rows, target, ledger=record, in_parts=in_parts)
     return Account(
         files=len(sources),
         other_files=len(others),
-        runs=table.select(pl.struct("run_id", "source").n_unique()).item(),
-        evaluations=int(table.get_column("eval_index").is_not_null().sum()),
-        problems=(*problems, *tables.duplicate_problems(table)),
+        runs=runs,
+        evaluations=evaluations,
+        problems=(*problems, *copies),
         output=target,
         unchanged=len(kept),
     )
@@ -157,9 +160,14 @@ def default_output(paths: Sequence[str | Path]) -> Path:
     return Path(f"{stem}.parquet") if stem.isidentifier() or path.exists() else Path("runs.parquet")
 
 
-def _unique(sources: Iterator[Source]) -> list[Source]:
-    """Give the sources once each: a pattern and a folder may mean the same file."""
-    return list({source.name: source for source in sources}.values())
+def _unique(sources: Iterator[Source], target: Path) -> list[Source]:
+    """Give the sources once each, in the order of their names, which is that of the rows.
+
+    A pattern and a folder may mean the same file. The output is no source, wherever it lies.
+    """
+    own = str(target.resolve())
+    found = {source.name: source for source in sources if not source.is_at(own)}
+    return [found[name] for name in sorted(found)]
 
 
 # --------------------------------------------------------------------------------- units of work
@@ -199,17 +207,10 @@ def _read_all(
             yield result
 
 
-@contextmanager
-def _executor(workers: int | None, executor: Executor | None) -> Iterator[Executor | None]:
+def _executor(workers: int | None, executor: Executor | None) -> AbstractContextManager[Any]:
     if executor is not None or workers is None or workers <= 1:
-        yield executor
-        return
-    import multiprocessing  # a single process does not need it
-
-    # A forked child of a process with threads, which polars starts, may hang.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        yield pool
+        return nullcontext(executor)
+    return processes(workers)
 
 
 def _submitted(
@@ -220,11 +221,11 @@ def _submitted(
         for unit in work:
             yield unit, read_unit(unit, reading)
         return
-    ahead: list[tuple[tuple[Source, ...], Future[Result]]] = []
+    ahead: deque[tuple[tuple[Source, ...], Future[Result]]] = deque()
     for unit in work:
         ahead.append((unit, pool.submit(read_unit, unit, reading)))
-        if len(ahead) >= 32:
-            first, future = ahead.pop(0)
+        if len(ahead) >= _AHEAD:
+            first, future = ahead.popleft()
             yield first, future.result()
     for unit, future in ahead:
         yield unit, future.result()
@@ -245,7 +246,7 @@ def read_unit(unit: Sequence[Source], reading: Reading) -> Result:
                 continue
             runs += found[0]
             problems += found[1]
-        frame = tables.frame_of(runs)
+        frame = tables.in_order(tables.frame_of(runs))
     return Result(frame, tuple(problems), tuple(others), len(unit))
 
 
@@ -266,6 +267,8 @@ def _no_garbage_collection() -> Iterator[None]:
 
 Found = tuple[list[tables.SourcedRun], list[Problem]]
 
+_CHANGED = "changed while it was read; ingest again when it is complete"
+
 
 def _read(
     source: Source, chosen: Dialect | None, edition: str | None, companions: _Companions
@@ -285,7 +288,10 @@ def _read(
         return _rejected(source, "unreadable_file", str(error))
     except TtastatsError as error:
         return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
-    return _sourced(items, source, digest, dialect.name)
+    runs, problems = _sourced(items, source, digest, dialect.name)
+    if source.has_changed():
+        problems.append(Problem("changed_file", _CHANGED, "warning", source=source.name))
+    return runs, problems
 
 
 class _Companions:

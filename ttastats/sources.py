@@ -2,7 +2,7 @@
 
 A *container* is where files lie: the local disk, an archive, an object store. It lists its files
 and opens them; everything else sees bytes in blocks that end at a line end. Archives are read in
-place and nothing is unpacked, so no member can write anywhere.
+place and no member is unpacked, so none can write anywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import lzma
 import os
 import sys
 import tarfile
+import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,12 +35,33 @@ _HARMLESS = 1024**3
 #: A longer line is handed on in pieces: no event is so long, and memory must stay bounded.
 LONGEST_LINE = 64 * 1024 * 1024
 
-_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".zip")
+#: Archives by the end of their names, and how each is compressed as a whole.
+_WRAPPED = {
+    ".tar.gz": ".gz",
+    ".tgz": ".gz",
+    ".tar.xz": ".xz",
+    ".txz": ".xz",
+    ".tar.bz2": ".bz2",
+    ".tbz2": ".bz2",
+    ".tar.zst": ".zst",
+}
+_ARCHIVES = (*_WRAPPED, ".tar", ".zip")
 _COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
 
 class UnreadableError(Exception):
     """A file that cannot be read, with the reason."""
+
+
+#: What the readers of compressed files and archives raise for damaged ones.
+_DAMAGED = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +114,26 @@ class Source:
         try:
             with self.container.open(self.file.name) as raw:
                 yield from _line_blocks(_decompressed(raw, self.file))
-        except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError) as error:
+        except _DAMAGED as error:
             raise UnreadableError(getattr(error, "strerror", None) or str(error)) from error
+
+    def is_at(self, place: str) -> bool:
+        """Tell whether this is the local file at an absolute place, or lies in the folder there."""
+        if not isinstance(self.container, Disk) or not place.startswith(self.container.root):
+            return False
+        own = os.path.join(self.container.root, self.file.name)
+        return own == place or own.startswith(place + os.sep)
+
+    def has_changed(self) -> bool:
+        """Tell whether a local file has been written to since it was found."""
+        if not isinstance(self.container, Disk) or not self.file.changed:
+            return False
+        try:
+            return _stat(os.path.join(self.container.root, self.file.name), "") != File(
+                "", self.file.size, self.file.changed
+            )
+        except OSError:  # removed, but it was read
+            return False
 
 
 def find(paths: Sequence[str]) -> Iterator[Source]:
@@ -135,7 +176,7 @@ class Disk:
 
     def place(self, name: str) -> PurePosixPath:
         """Give the absolute place of a file."""
-        return PurePosixPath(os.path.join(self.root, name))
+        return PurePosixPath(_printable(os.path.join(self.root, name)))
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Give the bytes of a file anywhere on the disk, or None."""
@@ -157,20 +198,29 @@ def _local(path: str) -> Iterator[Source]:
     if not os.path.isdir(path):
         folder, name = os.path.split(path)
         root = os.path.realpath(folder or ".")
-        yield Source(Disk(root), _stat(path, name), path, os.path.basename(root), named=True)
+        own_name = _printable(os.path.basename(root))
+        yield Source(Disk(root), _stat(path, name), _printable(path), own_name, named=True)
         return
     disk = Disk(os.path.realpath(path))
-    own_name = os.path.basename(disk.root)
+    own_name = _printable(os.path.basename(disk.root))
     for below, entry in _walk(path, ""):
-        shown = os.path.join(path, below)
+        shown = _printable(os.path.join(path, below))
         if isinstance(entry, OSError):
             refused = Refused(entry.strerror or str(entry))
             yield Source(refused, File(below), shown, own_name, named=True)
             continue
         if below.endswith(_ARCHIVES):
-            yield from _archive(shown)
+            yield from _archive(os.path.join(path, below))
             continue
-        yield Source(disk, _stat_of(entry, below), shown, os.path.dirname(below) or own_name)
+        entry_name = _printable(os.path.dirname(below)) or own_name
+        yield Source(disk, _stat_of(entry, below), shown, entry_name)
+
+
+def _printable(name: str) -> str:
+    r"""Give a name as text: bytes that are not UTF-8 are shown as `\xff`."""
+    if name.isascii():
+        return name
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _walk(folder: str, below: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
@@ -268,13 +318,15 @@ class _Opened:
         self.small: dict[PurePosixPath, bytes] = {}
         self.files: list[File] = []
         archive = Archive(path)
+        self._plain: IO[bytes] | None = None
         self._archive: zipfile.ZipFile | tarfile.TarFile
         if path.endswith(".zip"):
             self._archive = zipfile.ZipFile(path)
             infos = self._archive.infolist()
             members = [(info.filename, info.file_size) for info in infos if not info.is_dir()]
         else:
-            self._archive = tarfile.open(path)  # noqa: SIM115 - it stays open while it is read
+            self._plain = _unwrapped(path)
+            self._archive = tarfile.open(fileobj=self._plain, mode="r:")  # noqa: SIM115 - as above
             members = [(member.name, member.size) for member in self._archive if member.isfile()]
         for name, size in sorted(members):
             self.files.append(File(name, size))
@@ -285,6 +337,8 @@ class _Opened:
     def __del__(self) -> None:
         if hasattr(self, "_archive"):
             self._archive.close()
+        if self._plain is not None:
+            self._plain.close()
 
     def open(self, name: str) -> IO[bytes]:
         if isinstance(self._archive, zipfile.ZipFile):
@@ -293,6 +347,26 @@ class _Opened:
         if member is None:
             raise OSError(f"{name} is no file")
         return member
+
+
+def _unwrapped(path: str) -> IO[bytes]:
+    """Give a tar file that can be read in any order.
+
+    Going back in a compressed stream means decompressing it from the start, for every member.
+    """
+    ending = next((end for name, end in _WRAPPED.items() if path.endswith(name)), None)
+    if ending is None:
+        return open(path, "rb")
+    plain: IO[bytes] = tempfile.TemporaryFile(prefix="ttastats-")  # noqa: SIM115 - it is returned
+    try:
+        with open(path, "rb") as raw:
+            for chunk in _decompressed(raw, File(ending, os.path.getsize(path))):
+                plain.write(chunk)
+        plain.seek(0)
+    except BaseException:
+        plain.close()
+        raise
+    return plain
 
 
 def _opened(path: str) -> _Opened:
@@ -310,7 +384,7 @@ def _archive(path: str) -> Iterator[Source]:
     stem = os.path.basename(path).split(".")[0]
     try:
         files = _opened(archive.path).files
-    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError) as error:
+    except (UnreadableError, *_DAMAGED) as error:
         raise TtastatsError(f"cannot be read as an archive: {error}", where=path) from error
     for file in files:
         folder = os.path.dirname(file.name) or stem
@@ -419,18 +493,28 @@ def _decompressed(raw: IO[bytes], file: File) -> Iterator[bytes]:
         yield chunk
 
 
-def _zstandard(raw: IO[bytes]) -> IO[bytes]:
-    import zstandard  # only this ending needs it
+class _Zstandard:
+    """A reader of this ending whose complaints are those of a file."""
 
-    reader: IO[bytes] = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    return reader
+    def __init__(self, raw: IO[bytes]) -> None:
+        import zstandard  # only this ending needs it
+
+        self._damage = zstandard.ZstdError
+        decompressor = zstandard.ZstdDecompressor()
+        self._reader = decompressor.stream_reader(raw, read_across_frames=True)
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self._reader.read(size)
+        except self._damage as error:
+            raise OSError(str(error)) from error
 
 
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": gzip.open,
     ".xz": lzma.open,
     ".bz2": bz2.open,
-    ".zst": _zstandard,
+    ".zst": _Zstandard,
 }
 
 

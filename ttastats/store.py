@@ -1,9 +1,18 @@
-"""Where tables are kept: Parquet files, written whole or not at all, checked when read."""
+"""Where tables are kept: Parquet files and folders of them, written whole or not at all.
+
+A folder holds the same rows in the same order as one file would, cut into parts of a million. It
+is not cut by edition or submitter (`edition=v5.0/`): the rows are sorted by source, so the smallest
+and largest values that every row group carries already let a reader skip most of it; unknown
+editions need no made-up name; and the order of the rows is kept. polars, duckdb and pyarrow read
+it by its name or as `FOLDER/*.parquet`. The part without rows says what the whole is.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,14 +27,29 @@ from ttastats import schema
 from ttastats.errors import TtastatsError
 
 _LEDGER_KEY = "ttastats.ledger"
+_PARTS_KEY = "ttastats.parts"
+#: The part without rows by which a folder is known to be ours; programs that leave out names with
+#: an underscore miss nothing.
+_HEAD = "_ttastats.parquet"
+_PART_ROWS = 1_000_000
+#: Rows are held in memory up to about this many bytes, then kept in files until all are there.
+_HELD_BYTES = 64 * 1024 * 1024
+
+
+# ---------------------------------------------------------------------------------------- writing
 
 
 def write(
-    frame: pl.DataFrame, path: Path, *, ledger: str = "", now: datetime | None = None
+    rows: pl.DataFrame | pl.LazyFrame,
+    path: Path,
+    *,
+    ledger: str = "",
+    now: datetime | None = None,
+    in_parts: bool = False,
 ) -> None:
     """Write a table to `path`: a reader sees the old file or the complete new one.
 
-    `ledger` is kept beside the rows for the next ingest.
+    `ledger` is kept beside the rows for the next ingest; `in_parts` makes a folder.
 
     Raises
     ------
@@ -38,9 +62,79 @@ def write(
         "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
     }
     metadata = {schema.METADATA_KEY: json.dumps(about)}
-    footer = metadata | ({_LEDGER_KEY: ledger} if ledger else {})
+    left = {_LEDGER_KEY: ledger} if ledger else {}
+    if in_parts:
+        with replacing_folder(path) as folder:
+            _write_parts(rows.lazy(), folder, metadata, left)
+        return
     with replacing(path) as temporary:
-        frame.write_parquet(temporary, metadata=footer, arrow_schema=schema.arrow(metadata))
+        _sink(rows.lazy(), temporary, metadata, metadata | left)
+
+
+def _sink(
+    rows: pl.LazyFrame, target: Path | pl.PartitionBy, metadata: dict[str, str], footer: Any
+) -> None:
+    rows.sink_parquet(
+        target, metadata=footer, arrow_schema=schema.arrow(metadata), engine="streaming"
+    )
+
+
+def _write_parts(
+    rows: pl.LazyFrame, folder: Path, metadata: dict[str, str], left: dict[str, str]
+) -> None:
+    """Write the parts, and the head that lists them."""
+    by_rows = pl.PartitionBy(folder, max_rows_per_file=_PART_ROWS, approximate_bytes_per_file=None)
+    _sink(rows, by_rows, metadata, metadata)
+    names = json.dumps(sorted(part.name for part in folder.iterdir()))
+    none = pl.LazyFrame(schema=schema.POLARS)
+    _sink(none, folder / _HEAD, metadata, metadata | left | {_PARTS_KEY: names})
+
+
+@contextmanager
+def _said(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while something is written into one error that names the place."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TtastatsError(
+            f"cannot write: {reason}",
+            where=str(path),
+            remedy="Nothing was changed. Name a place that can be written to with -o.",
+        ) from error
+
+
+def expect_place(path: Path, *, in_parts: bool = False) -> None:
+    """Say before hours of reading that the result could not be written.
+
+    Raises
+    ------
+    TtastatsError
+        The folder is missing or cannot be written to, or what is there is not ours.
+    """
+    if path.exists() and not is_ours(path) and not (in_parts and _is_empty(path)):
+        raise TtastatsError(
+            "exists and was not written by ttastats; it is left as it is",
+            where=str(path),
+            remedy="Name another place with -o.",
+        )
+    if path.exists() and in_parts != path.is_dir():
+        raise TtastatsError(
+            "is a file; a folder of parts cannot take its place",
+            where=str(path),
+            remedy="Name another place with -o.",
+        )
+    with _said(path), tempfile.TemporaryFile(dir=_beside(path)):
+        pass
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
+
+
+def _beside(path: Path) -> Path:
+    """Give the folder in which something lies, also where it is named by a link or as `.`."""
+    return path.resolve().parent
 
 
 @contextmanager
@@ -54,28 +148,123 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     temporary: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        temporary = Path(name)
-        os.close(handle)
-        temporary.chmod(0o666 & ~_umask())
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TtastatsError(
-            f"cannot write: {reason}",
-            where=str(path),
-            remedy="Nothing was changed. Name a place that can be written to with -o.",
-        ) from error
+        with _said(path):
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+            temporary = Path(name)
+            os.close(handle)
+            temporary.chmod(0o666 & ~_umask())
+            yield temporary
+            _to_disk(temporary)
+            temporary.replace(path)
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `path` that takes its place as a whole.
+
+    Raises
+    ------
+    TtastatsError
+        The folder above is missing or cannot be written to, or the disk is full.
+    """
+    temporary: Path | None = None
+    try:
+        with _said(path):
+            place = path.resolve()
+            name = tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)
+            temporary = Path(name)
+            temporary.chmod(0o777 & ~_umask())
+            yield temporary
+            for part in temporary.iterdir():
+                _to_disk(part)
+            _put(temporary, place)
+    finally:
+        if temporary is not None:  # by now it may be what was there before
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb") as written:
+        os.fsync(written.fileno())
+
+
+def _put(new: Path, path: Path) -> None:
+    """Put a folder in the place of another, which is then where the new one was."""
+    if not path.exists():
+        new.rename(path)
+    elif not _swapped(new, path):
+        # Elsewhere than on Linux there is a moment without either.
+        aside = new.with_suffix(".old")
+        path.rename(aside)
+        new.rename(path)
+        aside.rename(new)
+
+
+def _swapped(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; tell whether this system can."""
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of renameat2(2)
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (OSError, TypeError, AttributeError):
+        return False
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+class Held:
+    """Rows that wait for the rest: in memory while they are few, then in files beside the output.
+
+    The order in which they are added is kept.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self._folder: Path | None = None
+        self._parts: list[Path] = []
+        self._frames: list[pl.DataFrame] = []
+        self._bytes = 0
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Take some rows."""
+        if frame.is_empty():
+            return
+        self._frames.append(frame)
+        self._bytes += int(frame.estimated_size())
+        if self._bytes > _HELD_BYTES:
+            with _said(self._output):
+                self._spill()
+
+    def _spill(self) -> None:
+        if self._folder is None:
+            prefix = f".{self._output.name}."
+            name = tempfile.mkdtemp(prefix=prefix, suffix=".tmp", dir=_beside(self._output))
+            self._folder = Path(name)
+        part = self._folder / f"{len(self._parts):08}.parquet"
+        pl.concat(self._frames).write_parquet(part, compression="lz4")
+        self._parts.append(part)
+        self._frames, self._bytes = [], 0
+
+    def rows(self) -> pl.LazyFrame:
+        """Give all rows; they can be read as long as this is open."""
+        none = pl.DataFrame(schema=schema.POLARS)
+        held = pl.concat([none, *self._frames], rechunk=False).lazy()
+        return pl.concat([pl.scan_parquet(self._parts), held]) if self._parts else held
+
+
+# ---------------------------------------------------------------------------------------- reading
+
+
 def read(paths: Sequence[Path]) -> pl.LazyFrame:
-    """Give the rows of one or more ttastats files; rows read twice are counted once.
+    """Give the rows of one or more ttastats files or folders; rows read twice are counted once.
 
     Raises
     ------
@@ -90,7 +279,8 @@ def read(paths: Sequence[Path]) -> pl.LazyFrame:
 
 
 def _read_one(path: Path) -> pl.LazyFrame:
-    about = _about(path)
+    metadata = _metadata(path)
+    about = _about(metadata, path)
     version = about.get("schema")
     if not isinstance(version, int) or version > schema.VERSION:
         raise TtastatsError(
@@ -99,7 +289,7 @@ def _read_one(path: Path) -> pl.LazyFrame:
             where=str(path),
             remedy="Upgrade ttastats, or ingest the logs again with this one.",
         )
-    frame = pl.scan_parquet(path)
+    frame = pl.scan_parquet(_files(metadata, path))
     for step in range(version, schema.VERSION):
         frame = schema.UPGRADES[step](frame)
     missing = set(schema.NAMES) - set(frame.collect_schema().names())
@@ -112,26 +302,50 @@ def _read_one(path: Path) -> pl.LazyFrame:
     return frame.select(schema.NAMES)
 
 
-def _about(path: Path) -> dict[str, Any]:
-    remedy = "Give a file written by `ttastats ingest`."
-    if path.is_dir():
+def _files(metadata: dict[str, str], path: Path) -> list[Path]:
+    """Give the files that hold the rows: the file itself, or the parts of a folder."""
+    if not path.is_dir():
+        return [path]
+    parts = [path / name for name in json.loads(metadata.get(_PARTS_KEY, "[]"))]
+    lost = [part.name for part in parts if not part.exists()]
+    if lost or not parts:
         raise TtastatsError(
-            "is a folder, not a Parquet file",
+            f"has lost {', '.join(lost) or 'its parts'}",
             where=str(path),
-            remedy=f"Read its logs first: ttastats ingest {path}",
+            remedy="Ingest the logs again.",
         )
+    return parts
+
+
+def _metadata(path: Path) -> dict[str, str]:
+    """Give what the footer of a file, or of the head of a folder, says."""
+    remedy = "Give a file written by `ttastats ingest`."
+    file = path
+    if path.is_dir():
+        file = path / _HEAD
+        if not file.exists():
+            raise TtastatsError(
+                "is a folder, not a Parquet file",
+                where=str(path),
+                remedy=f"Read its logs first: ttastats ingest {path}",
+            )
     try:
-        metadata = pl.read_parquet_metadata(path)
+        return pl.read_parquet_metadata(file)
     except FileNotFoundError:
         raise TtastatsError("no such file", where=str(path), remedy=remedy) from None
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = getattr(error, "strerror", None) or "not a Parquet file"
         raise TtastatsError(reason, where=str(path), remedy=remedy) from error
+
+
+def _about(metadata: dict[str, str], path: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads(metadata[schema.METADATA_KEY])
     except (KeyError, ValueError):
         raise TtastatsError(
-            "a Parquet file, but not written by ttastats", where=str(path), remedy=remedy
+            "a Parquet file, but not written by ttastats",
+            where=str(path),
+            remedy="Give a file written by `ttastats ingest`.",
         ) from None
     return about
 
@@ -139,22 +353,22 @@ def _about(path: Path) -> dict[str, Any]:
 def ledger_of(path: Path) -> str:
     """Give the text an ingest left for the next, or nothing."""
     try:
-        return pl.read_parquet_metadata(path).get(_LEDGER_KEY, "")
-    except (OSError, pl.exceptions.PolarsError):
+        return _metadata(path).get(_LEDGER_KEY, "")
+    except TtastatsError:
         return ""
 
 
-def rows_of(path: Path, sources: Collection[str]) -> pl.DataFrame:
+def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:
     """Give the rows of some sources in a file of ours, without the marks of duplicates."""
-    kept = pl.col("source").is_in(list(sources))
-    frame = _read_one(path).filter(kept)
-    return frame.with_columns(pl.lit(None, pl.String).alias("duplicate_of")).collect()
+    wanted = pl.LazyFrame({"source": list(sources)}, schema={"source": pl.String})
+    rows = _read_one(path).join(wanted, on="source", how="semi", maintain_order="left")
+    return rows.with_columns(pl.lit(None, pl.String).alias("duplicate_of"))
 
 
 def is_ours(path: Path) -> bool:
-    """Tell whether a file was written by ttastats, of whatever version."""
+    """Tell whether a file or folder was written by ttastats, of whatever version."""
     try:
-        return bool(_about(path))
+        return bool(_about(_metadata(path), path))
     except TtastatsError:
         return False
 

@@ -96,39 +96,55 @@ def _content_digest(run: Run) -> str | None:
     return xxhash.xxh3_64_hexdigest(repr((run.started_at, run.run_seconds, measured)).encode())
 
 
-def finished(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Give one table in a fixed order, with every copy of a run marked.
+def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give the rows in their fixed order: that of the sources and evaluations."""
+    return frame.sort("source", "run_id", "eval_index", "metric", maintain_order=True)
 
-    The order is that of the sources and evaluations; the first of several copies is the original.
-    """
-    table = pl.concat([*frames, frame_of([])]).sort(
-        "source", "run_id", "eval_index", "metric", maintain_order=True
-    )
+
+def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
+    """Give one table of two that are in order and have no source in common."""
+    return rows.merge_sorted(others, key="source", maintain_order=True)
+
+
+def marked(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the rows with every copy of a run marked; the first of several is the original."""
     heads = (
-        table.lazy()
-        .filter(pl.col("content_digest").is_not_null())
+        rows.filter(pl.col("content_digest").is_not_null())
+        .select("content_digest", "source")
+        .unique(maintain_order=True)
         .group_by("content_digest", maintain_order=True)
-        .agg(original=pl.col("source").first(), copies=pl.col("source").n_unique())
+        .agg(original=pl.col("source").first(), copies=pl.len())
         .filter(pl.col("copies") > 1)
         .drop("copies")
+        .collect(engine="streaming")
     )
-    marked = table.lazy().join(heads, on="content_digest", how="left", maintain_order="left")
+    if heads.is_empty():
+        return rows
     is_copy = pl.col("original") != pl.col("source")
     return (
-        marked.with_columns(duplicate_of=pl.when(is_copy).then("original"))
+        rows.join(heads.lazy(), on="content_digest", how="left", maintain_order="left")
+        .with_columns(duplicate_of=pl.when(is_copy).then("original"))
         .select(schema.NAMES)
-        .collect()
     )
 
 
-def duplicate_problems(table: pl.DataFrame) -> list[Problem]:
+def counts(rows: pl.LazyFrame) -> tuple[int, int]:
+    """Give how many runs and evaluations there are."""
+    identity = pl.struct("run_id", "source")
+    found = rows.select(
+        runs=identity.n_unique(), evaluations=pl.col("eval_index").is_not_null().sum()
+    ).collect(engine="streaming")
+    runs, evaluations = found.row(0)
+    return runs, evaluations
+
+
+def duplicate_problems(rows: pl.LazyFrame) -> list[Problem]:
     """Say which runs are copies of another, and of which."""
     copies = (
-        table.lazy()
-        .filter(pl.col("duplicate_of").is_not_null())
+        rows.filter(pl.col("duplicate_of").is_not_null())
         .select("source", "duplicate_of")
         .unique(maintain_order=True)
-        .collect()
+        .collect(engine="streaming")
     )
     return [
         Problem("duplicate_run", f"the same run as {original}", "warning", source=source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,9 +24,12 @@ def ingest(
         ),
     ],
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--output", "-o", help="Parquet file to write.", show_default="FOLDER.parquet"
+            "--output",
+            "-o",
+            help="Parquet file to write, or a folder of them: NAME/.",
+            show_default="FOLDER.parquet",
         ),
     ] = None,
     dialect: Annotated[
@@ -42,18 +45,26 @@ def ingest(
             "--workers", min=1, help="Processes; every core where much is to be read, by default."
         ),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask", metavar="ADDRESS", help="Read on the Dask cluster of this scheduler."
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on any problem.")] = False,
 ) -> None:
     """Read logs of any known format into one tidy Parquet file."""
+    from ttastats import cluster
     from ttastats.ingestion import ingest as read_logs  # polars costs start-up time
 
-    with _Progress() as on_progress:
+    with cluster.dask(dask) if dask else nullcontext() as executor, _Progress() as on_progress:
         account = read_logs(
             paths,
             output,
             dialect=dialect,
             edition=edition,
             workers=workers,
+            executor=executor,
             on_progress=on_progress,
         )
     _print_account(account)
