@@ -6,10 +6,13 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -19,7 +22,7 @@ from ttastats.errors import TtastatsError
 from ttastats.ingestion import Reading, Result, ingest
 
 LOGS = 20
-COPIES = 15
+COPIES = 6
 
 
 @pytest.fixture
@@ -70,6 +73,36 @@ class TestDask:
         assert (account.runs, alone.runs) == (LOGS * COPIES, LOGS * COPIES)
         assert account.problems == alone.problems
         assert read(account.output).equals(read(alone.output))
+
+    @pytest.mark.parametrize(
+        ("scheduler", "worker", "there"),
+        [
+            ("0.0.1", None, "0.0.1"),
+            (None, "9.9.9", "9.9.9"),
+            (None, PackageNotFoundError(), "none"),
+        ],
+    )
+    def test_another_version_on_the_cluster_is_said_at_once(
+        self, scheduler: str | None, worker: str | Exception | None, there: str
+    ) -> None:
+        client = Mock()
+        client.run_on_scheduler.return_value = scheduler or version("ttastats")
+        client.run.side_effect = [
+            worker if isinstance(worker, Exception) else {"tcp://w": worker or version("ttastats")}
+        ]
+        with pytest.raises(TtastatsError, match=f"the Dask cluster has ttastats {there}, this"):
+            cluster._expect_same_program(client, "tcp://x")
+
+    def test_the_command_ends_with_one_message_and_code_2(self, logs: Path, tmp_path: Path) -> None:
+        pytest.importorskip("distributed")
+        command = [sys.executable, "-m", "ttastats", "ingest", str(logs), "--dask", "nonsense://x"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith("ttastats: nonsense://x: no Dask cluster answers: unknown")
+        assert "Traceback" not in done.stderr
 
     def test_a_dead_address_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("distributed")

@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor
+from concurrent.futures import CancelledError, Executor
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import ttastats
 from ttastats.errors import TtastatsError
 
 #: How long a cluster may take to answer.
-_PATIENCE = "20s"
+_PATIENCE = "10s"
 
 
 @contextmanager
@@ -66,7 +68,7 @@ def dask(address: str) -> Iterator[Executor]:
     Raises
     ------
     TtastatsError
-        Dask is not installed, no cluster answers there, or it gave up.
+        Dask is not installed, no cluster answers there, it has another ttastats, or it gave up.
     """
     try:
         distributed: Any = import_module("distributed")  # an extra
@@ -75,28 +77,45 @@ def dask(address: str) -> Iterator[Executor]:
             "--dask needs the package distributed", remedy="pip install 'ttastats[cluster]'"
         ) from error
     try:
+        distributed.comm.resolve_address(address)  # a client that cannot would end badly
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, ImportError) as error:  # a timeout is an OSError
+    except (OSError, ValueError) as error:  # a timeout is an OSError
         raise TtastatsError(
             f"no Dask cluster answers: {_first_line(error)}",
             where=address,
             remedy="Give the address its scheduler shows, such as tcp://10.0.0.1:8786.",
         ) from error
-    gave_up = (
-        distributed.KilledWorker,
-        distributed.comm.CommClosedError,
-        distributed.client.FutureCancelledError,
-        ModuleNotFoundError,
-    )
     with client:
+        _expect_same_program(client, address)
         try:
             yield client.get_executor(pure=False)
-        except gave_up as error:
+        except (
+            distributed.KilledWorker,
+            distributed.comm.CommClosedError,
+            CancelledError,
+        ) as error:
             raise TtastatsError(
-                f"the Dask cluster gave up: {_first_line(error)}",
+                f"the Dask cluster gave up: {_first_line(error)}; nothing was written",
                 where=address,
-                remedy="Its workers need the same ttastats and the same paths as this machine.",
+                remedy="Look at the logs of its workers; most likely they ran out of memory.",
             ) from error
+
+
+def _expect_same_program(client: Any, address: str) -> None:
+    """Say that some machine has another ttastats, or none: Dask would wait for it for ever."""
+    try:
+        found = {client.run_on_scheduler(version, "ttastats")}
+        found |= set(client.run(version, "ttastats").values())
+    except PackageNotFoundError:
+        found = {"none"}
+    others = found - {ttastats.__version__}
+    if others:
+        raise TtastatsError(
+            f"the Dask cluster has ttastats {', '.join(sorted(others))}, "
+            f"this machine {ttastats.__version__}",
+            where=address,
+            remedy="Install the same version on its scheduler and on every worker.",
+        )
 
 
 def _first_line(error: BaseException) -> str:

@@ -32,8 +32,10 @@ _PARTS_KEY = "ttastats.parts"
 #: an underscore miss nothing.
 _HEAD = "_ttastats.parquet"
 _PART_ROWS = 1_000_000
+#: A writer holds a row group in memory, with all its columns.
+_GROUP_ROWS = 20_000
 #: Rows are held in memory up to about this many bytes, then kept in files until all are there.
-_HELD_BYTES = 64 * 1024 * 1024
+_HELD_BYTES = 24 * 1024 * 1024
 
 
 # ---------------------------------------------------------------------------------------- writing
@@ -75,7 +77,11 @@ def _sink(
     rows: pl.LazyFrame, target: Path | pl.PartitionBy, metadata: dict[str, str], footer: Any
 ) -> None:
     rows.sink_parquet(
-        target, metadata=footer, arrow_schema=schema.arrow(metadata), engine="streaming"
+        target,
+        metadata=footer,
+        arrow_schema=schema.arrow(metadata),
+        row_group_size=_GROUP_ROWS,
+        engine="streaming",
     )
 
 

@@ -1,0 +1,118 @@
+"""Logs made for the measurements that no public round allows: many, large, or both."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_STAMP = re.compile(rb'"time_ms": (\d+)')
+
+
+def repeated(folder: Path, target: Path, times: int) -> int:
+    """Copy a folder of logs some times, each with other times, so that none is a duplicate.
+
+    Gives the number of bytes.
+    """
+    total = 0
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    for path in files:
+        content = path.read_bytes()
+        for copy in range(times):
+            later = copy * 86_400_000
+
+            def moved(match: re.Match[bytes], later: int = later) -> bytes:
+                return b'"time_ms": %d' % (int(match.group(1)) + later)
+
+            place = target / f"copy{copy}" / folder.name / path.relative_to(folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            total += place.write_bytes(_STAMP.sub(moved, content))
+    return total
+
+
+def _event(index: int, offset: int, key: str, value: str, metadata: str = "") -> str:
+    """Give one event; the millisecond is that of a clock on which `index` counts 100 seconds."""
+    return (
+        f':::MLLOG {{"namespace": "", "time_ms": 17{index:06}{offset:05}, "event_type": '
+        f'"POINT_IN_TIME", "key": "{key}", "value": {value}, "metadata": {{"file": '
+        f'"/workspace/train.py", "lineno": 100{metadata}}}}}\n'
+    )
+
+
+_SETTINGS = {
+    "submission_benchmark": '"resnet"',
+    "submission_org": '"Example"',
+    "submission_division": '"closed"',
+    "submission_status": '"onprem"',
+    "submission_platform": '"1xMade"',
+    "global_batch_size": "4096",
+    "opt_name": '"lars"',
+    "opt_base_learning_rate": "13.0",
+    "train_samples": "1281167",
+    "eval_samples": "50000",
+    "gradient_accumulation_steps": "1",
+}
+
+
+def _head(index: int) -> str:
+    lines = [_event(index, 0, "cache_clear", "true"), _event(index, 1, "init_start", "null")]
+    lines += [_event(index, 2, key, value) for key, value in _SETTINGS.items()]
+    lines += [_event(index, 3, "seed", str(index)), _event(index, 4, "init_stop", "null")]
+    return "".join([*lines, _event(index, 5, "run_start", "null")])
+
+
+_OUTPUT = "[1,0]<stdout>: step loss 1.234 lr 0.01 images/s 12345.6 remaining 0:12:34 of 1:00:00\n"
+_EPOCHS = 8
+
+
+def _body(index: int, first: int, last_score: float) -> str:
+    """Give eight epochs: each a block, a score, and two lines of program output."""
+    lines = []
+    for step in range(_EPOCHS):
+        label = f', "epoch_num": {first + step}'
+        score = last_score if step == _EPOCHS - 1 else 0.1
+        at = 1_000 + 900 * step
+        lines += [
+            _event(index, at, "block_start", "null", label),
+            _event(index, at + 1, "tracked_stats", '{"throughput": 12345.6}', label),
+            _OUTPUT * 2,
+            _event(index, at + 700, "block_stop", "null", label),
+            _event(index, at + 701, "eval_start", "null", label),
+            _event(index, at + 800, "eval_accuracy", f"{score}", label),
+            _event(index, at + 801, "eval_stop", "null", label),
+        ]
+    return "".join(lines)
+
+
+def _tail(index: int) -> str:
+    return _event(index, 99_999, "run_stop", "null", ', "status": "success"')
+
+
+def runs(target: Path, number: int, length: int = 1) -> tuple[int, int]:
+    """Write complete runs of eight epochs and 14 KB times `length`; give their bytes and events."""
+    total = events = 0
+    for run in range(number):
+        first = run * length
+        bodies = [
+            _body(first + part, part * _EPOCHS, 0.76 if part == length - 1 else 0.1)
+            for part in range(length)
+        ]
+        text = _head(first) + "".join(bodies) + _tail(first + length - 1)
+        place = target / "v5.0" / "Example" / "results" / f"made_{run // 1000}" / "resnet"
+        place.mkdir(parents=True, exist_ok=True)
+        total += (place / f"result_{run % 1000}.txt").write_text(text)
+        events += text.count(":::MLLOG")
+    return total, events
+
+
+def one_log(target: Path, gigabytes: float) -> int:
+    """Write one run of which most is program output, with its events spread between."""
+    events = (_head(0) + _body(0, 0, 0.76) + _tail(0)).splitlines(keepends=True)
+    output = (_OUTPUT * 10_000).encode()
+    of_each = int(gigabytes * 1e9) // len(events)
+    target.mkdir(parents=True, exist_ok=True)
+    with (target / "result_0.txt").open("wb") as log:
+        for event in events:
+            log.write(event.encode())
+            for start in range(0, of_each, len(output)):
+                log.write(output[: output.rfind(b"\n", 0, of_each - start) + 1])
+        return log.tell()

@@ -1,0 +1,79 @@
+"""What does a command cost, in a fresh process?"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a command took.
+
+    `cpu` counts user and system time of the process and of those it started; `peak` is in bytes
+    and that of the largest of them. The system hands the peak of a parent on to what it starts:
+    so this program imports little, and no peak below its own (some 20 MB) can be seen.
+    """
+
+    cpu: float
+    wall: float
+    peak: int
+    said: str
+
+
+class FailedError(Exception):
+    """A command that did not end well, with what it said."""
+
+
+def measured(command: Sequence[str]) -> Cost:
+    """Run a command to its end, reading all it writes.
+
+    Raises
+    ------
+    FailedError
+        It did not end well; a command that says so by a code of 1 may have rejected some input.
+    """
+    path = os.pathsep.join([str(ROOT), str(ROOT / "parsers")])
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONPATH": path}
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    allowed = {0, 1} if "ttastats" in command else {0}
+    assert process.stdout is not None
+    last = b""
+    while block := os.read(process.stdout.fileno(), 1 << 20):
+        last = (last + block)[-2000:]
+    process.stdout.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - start
+    if process.returncode not in allowed:
+        raise FailedError(f"{' '.join(command)} ended with {process.returncode}")
+    said = last.decode("utf-8", "replace").strip()
+    return Cost(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, said)
+
+
+def reader(name: str, *arguments: str | Path) -> list[str]:
+    """Give the command that runs one function of the module `readers`."""
+    return [sys.executable, "-m", "benchmarks.ingest.readers", name, *map(str, arguments)]
+
+
+def ours(folder: Path, output: Path, *options: str, afresh: bool = True) -> list[str]:
+    """Give the command a user types; an output of an earlier turn would spare the reading."""
+    if afresh:
+        output.unlink(missing_ok=True)
+    return [sys.executable, "-m", "ttastats", "ingest", str(folder), "-o", str(output), *options]
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Give the median of ratios of what was measured in the same turn."""
+    return median(one / other for one, other in zip(ours, theirs, strict=True))

@@ -1,0 +1,159 @@
+"""The readers that are compared, each run in a process of its own; each prints one line of JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+TOKEN = ":::MLLOG "
+#: The official grammar of a round.
+RULESETS = {"v0.7": "0.7.0", "v5.0": "5.0.0"}
+_ONE_MILLISECOND = 1e-3
+
+
+def _files(folder: str) -> Iterator[Path]:
+    return (path for path in sorted(Path(folder).rglob("*")) if path.is_file())
+
+
+def plain(folder: str) -> dict[str, Any]:
+    """Read every line as text and decode those with the token; keep counts and last scores."""
+    events = failed = 0
+    last: dict[str, Any] = {}
+    for path in _files(folder):
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                start = line.rfind(TOKEN)
+                if start < 0:
+                    continue
+                try:
+                    event = json.loads(line[start + len(TOKEN) :])
+                except ValueError:
+                    failed += 1
+                    continue
+                events += 1
+                if event["key"] == "eval_accuracy":
+                    last[str(path)] = event["value"]
+    return {"events": events, "failed": failed, "files": len(last)}
+
+
+def official(folder: str, ruleset: str) -> dict[str, Any]:
+    """Read every file that holds the token with MLCommons' parser, and keep nothing."""
+    events = failed = crashed = 0
+    for path in _files(folder):
+        found = _official_events(path, ruleset)
+        if found is None:
+            crashed += 1
+        else:
+            events, failed = events + len(found[0]), failed + len(found[1])
+    return {"events": events, "failed": failed, "crashed": crashed}
+
+
+def _official_events(path: Path, ruleset: str) -> tuple[list[Any], list[Any]] | None:
+    from mlperf_logging.compliance_checker import mlp_parser
+
+    try:
+        lines, failed = mlp_parser.parse_file(str(path), ruleset=ruleset)
+    except (KeyError, TypeError):  # where a line has no `time_ms`
+        return None
+    return lines, failed
+
+
+def warm(folder: str, output: str) -> dict[str, Any]:
+    """Read and write as the command does, with what Python imports left out."""
+    import pyarrow  # noqa: F401 - all that is imported on the way
+
+    from ttastats import registry
+    from ttastats.ingestion import ingest
+
+    registry.dialects()
+    Path(output).unlink(missing_ok=True)
+    start = time.process_time()
+    account = ingest([folder], Path(output), workers=1)
+    return {"cpu": time.process_time() - start, "runs": account.runs}
+
+
+def agreement(ruleset: str, table: str) -> dict[str, Any]:
+    """Compare our table with the official parser's events, file by file."""
+    from ttastats import store
+
+    rows = store.read([Path(table)]).sort("source", "eval_index", maintain_order=True).collect()
+    counts = dict.fromkeys(
+        ("files", "same_all", "same_last", "reached", "same_tta", "only_ours"), 0
+    )
+    different: list[str] = []
+    for (source, *_), group in rows.group_by("source", maintain_order=True):
+        judged = _judged(group.to_dicts(), _official_events(Path(str(source)), ruleset))
+        for name, holds in judged.items():
+            counts[name] += bool(holds)
+        if judged.get("files") and not (
+            judged["same_last"] and judged["same_tta"] == judged["reached"]
+        ):
+            different.append(str(source))
+    return {**counts, "different": different[:20]}
+
+
+def _judged(
+    rows: list[dict[str, Any]], events: tuple[list[Any], list[Any]] | None
+) -> dict[str, bool]:
+    """Tell on what both agree for one file."""
+    measured = [row for row in rows if row["seconds"] is not None]
+    theirs = _evaluations(events[0]) if events else []
+    if not theirs or not measured:
+        return {"only_ours": bool(measured) and not theirs}
+    found = sorted(((row["logged_value"], row["seconds"]) for row in measured), key=_when)
+    # Of two metrics a run must meet both; that rule is tested elsewhere, evaluation by evaluation.
+    single = len({row["metric"] for row in measured}) == 1
+    target = measured[0]
+    ours_at = next((at for value, at in found if single and _reaches(target, value)), None)
+    theirs_at = next((at for value, at in theirs if _reaches(target, value)), None)
+    return {
+        "files": True,
+        "same_all": len(found) == len(theirs) and all(map(_same, found, theirs)),
+        "same_last": _same(found[-1], theirs[-1]),
+        "reached": ours_at is not None,
+        "same_tta": ours_at is not None and theirs_at is not None and _close(ours_at, theirs_at),
+    }
+
+
+def _when(evaluation: tuple[float, float]) -> tuple[int, float]:
+    """Give what evaluations are sorted by: those of one moment by their value."""
+    value, seconds = evaluation
+    return round(seconds * 1e3), value
+
+
+def _same(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[0] == other[0] and _close(one[1], other[1])
+
+
+def _evaluations(events: list[Any]) -> list[tuple[float, float]]:
+    """Give value and seconds since the start of every evaluation of one number."""
+    start = next((event.timestamp for event in events if event.key == "run_start"), None)
+    found = [event for event in events if event.key == "eval_accuracy"]
+    if start is None or not all(isinstance(e.value["value"], int | float) for e in found):
+        return []
+    timed = [(event.value["value"], (event.timestamp - start) / 1e3) for event in found]
+    return sorted(timed, key=_when)
+
+
+def _reaches(row: dict[str, Any], value: float) -> bool:
+    target = row["target_value"]
+    if target is None:
+        return False
+    return bool(value >= target if row["higher_is_better"] else value <= target)
+
+
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, abs_tol=_ONE_MILLISECOND, rel_tol=0)
+
+
+READERS: dict[str, Callable[..., dict[str, Any]]] = {
+    function.__name__: function for function in (plain, official, warm, agreement)
+}
+
+if __name__ == "__main__":
+    print(json.dumps(READERS[sys.argv[1]](*sys.argv[2:])))

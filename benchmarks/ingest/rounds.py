@@ -1,0 +1,128 @@
+"""One public round, read by grep, by plain Python, by the official parser and by ours."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.ingest.measuring import Cost, measured, ours, ratio, reader
+from benchmarks.ingest.readers import RULESETS
+
+GREP = "grep -F, its output into a pipe"
+PLAIN = "plain Python loop: rfind, json.loads; writes nothing"
+OFFICIAL = "official parser, parse_file; writes nothing"
+OURS = "`ttastats ingest`, whole command"
+WARM = "the same without start-up"
+
+#: Whose CPU time, against whose, is at most how much.
+GOALS = (
+    (OURS, OFFICIAL, 1 / 12),
+    (WARM, PLAIN, 1 / 2),
+    (WARM, GREP, 4.0),
+)
+
+
+def compared(folder: Path, scratch: Path, turns: int) -> list[str]:
+    """Give the section of one round.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such folder.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no such folder: {folder}")
+    table = scratch / "x.parquet"
+    ruleset = RULESETS.get(folder.name)
+    has_peer = ruleset is not None and importlib.util.find_spec("mlperf_logging") is not None
+    measured(["grep", "-rhaF", ":::ML", str(folder)])  # brings the files into memory
+    costs: dict[str, list[Cost]] = {}
+    for _ in range(turns):
+        for name, cost in _turn(folder, table, ruleset if has_peer else None).items():
+            costs.setdefault(name, []).append(cost)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    said = (
+        []
+        if has_peer
+        else [
+            "Not compared with the official parser: it is not installed,"
+            " or has no grammar for this round."
+        ]
+    )
+    checks = _checks(ruleset, table, costs) if has_peer and ruleset else said
+    return [
+        f"### {folder.name}: {size / 1e6:,.0f} MB\n",
+        *_table(costs, size),
+        *_goals(costs),
+        *checks,
+    ]
+
+
+def _turn(folder: Path, table: Path, ruleset: str | None) -> dict[str, Cost]:
+    """Run every reader once."""
+    found = {GREP: measured(["grep", "-rhaF", ":::ML", str(folder)])}
+    found[PLAIN] = measured(reader("plain", folder))
+    if ruleset is not None:
+        found[OFFICIAL] = measured(reader("official", folder, ruleset))
+    warm = measured(reader("warm", folder, table))
+    inside = json.loads(warm.said.splitlines()[-1])["cpu"]
+    found[WARM] = Cost(inside, warm.wall, warm.peak, warm.said)
+    found[OURS] = measured(ours(folder, table, "--workers", "1"))
+    return found
+
+
+def _cpu(costs: Sequence[Cost]) -> list[float]:
+    return [cost.cpu for cost in costs]
+
+
+def _table(costs: dict[str, list[Cost]], size: int) -> list[str]:
+    lines = ["| | CPU s | MB per CPU s | peak MB | ours takes |", "|---|---:|---:|---:|---:|"]
+    for name in (GREP, PLAIN, OFFICIAL, OURS, WARM):
+        if name not in costs:
+            continue
+        seconds = median(_cpu(costs[name]))
+        peak = median(cost.peak for cost in costs[name]) / 2**20
+        times = ratio(_cpu(costs[OURS]), _cpu(costs[name]))
+        against = "" if name in {OURS, WARM} else f"{times:.2f}×"
+        lines.append(
+            f"| {name} | {seconds:.2f} | {size / 1e6 / seconds:,.0f} | {peak:.0f} | {against} |"
+        )
+    return [*lines, ""]
+
+
+def _goals(costs: dict[str, list[Cost]]) -> list[str]:
+    lines = []
+    for one, other, goal in GOALS:
+        if other not in costs:
+            continue
+        reached = ratio(_cpu(costs[one]), _cpu(costs[other]))
+        word = "met" if reached <= goal else "**missed**"
+        lines.append(f"- {one}, against {other}: {reached:.3f}; goal {goal:.3f}: {word}")
+    return [*lines, ""]
+
+
+def _checks(ruleset: str, table: Path, costs: dict[str, list[Cost]]) -> list[str]:
+    """Say whether the readers found the same."""
+    plain, official = (_said(costs[name][-1]) for name in (PLAIN, OFFICIAL))
+    same = _said(measured(reader("agreement", ruleset, table)))
+    lines = [
+        f"- events: {plain['events']:,} by the plain loop, {official['events']:,} by the official "
+        f"parser, which fails on {official['failed']:,} lines and {official['crashed']:,} files",
+        f"- files read by the official parser and by ours: {same['files']:,}; the last evaluation "
+        f"has the same value and time (to the millisecond) in {same['same_last']:,}, every one in "
+        f"{same['same_all']:,}; of runs with one metric {same['reached']:,} reached the target, "
+        f"{same['same_tta']:,} of them at the same time by both",
+        f"- files in which only ours finds evaluations of one number: {same['only_ours']:,}",
+    ]
+    if same["different"]:
+        lines.append(f"- different: {', '.join(same['different'])}")
+    return ["They agree on what they read:\n", *lines, ""]
+
+
+def _said(cost: Cost) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(cost.said.splitlines()[-1])
+    return found

@@ -1,0 +1,134 @@
+"""Made logs: more processes, one long log, many small ones."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+from benchmarks.ingest import made
+from benchmarks.ingest.measuring import Cost, measured, ours, ratio, reader
+
+
+def _in_turns(commands: Sequence[Callable[[], list[str]]], turns: int) -> list[list[Cost]]:
+    """Run commands in turns; give the costs of each."""
+    rows = [[measured(command()) for command in commands] for _ in range(turns)]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _word(holds: bool) -> str:
+    return "met" if holds else "**missed**"
+
+
+def _line(name: str, costs: Sequence[Cost], size: int) -> str:
+    cpu, wall = (median(getattr(cost, field) for cost in costs) for field in ("cpu", "wall"))
+    peak = median(cost.peak for cost in costs) / 2**20
+    return f"| {name} | {cpu:.2f} | {wall:.2f} | {size / 1e6 / cpu:,.0f} | {peak:.0f} |"
+
+
+_HEAD = ["| | CPU s | wall s | MB per CPU s | peak MB |", "|---|---:|---:|---:|---:|"]
+
+
+def workers(folder: Path, scratch: Path, turns: int) -> list[str]:
+    """Two processes against one."""
+    size = made.repeated(folder, scratch / "repeated", 10)
+    logs, table = scratch / "repeated", scratch / "w.parquet"
+    commands = [lambda n=n: ours(logs, table, "--workers", n) for n in ("1", "2")]
+    one, two = _in_turns(commands, turns)
+    shutil.rmtree(logs)
+    faster = ratio([cost.wall for cost in one], [cost.wall for cost in two])
+    dearer = ratio([cost.cpu for cost in two], [cost.cpu for cost in one])
+    peak = max(cost.peak for cost in (*one, *two)) / 2**20
+    return [
+        f"### Two processes: {size / 1e9:.1f} GB\n",
+        f"Ten copies of {folder.name} under ten names, the time stamps of each moved by a day.\n",
+        *_HEAD,
+        _line("one process", one, size),
+        _line("two processes", two, size),
+        "",
+        f"- wall time {faster:.2f}× better; goal 1.6: {_word(faster >= 1.6)}",
+        f"- CPU time {dearer:.2f}×; goal at most 1.25: {_word(dearer <= 1.25)}",
+        f"- peak of a process {peak:.0f} MB; goal under 256: {_word(peak < 256)}",
+        "",
+    ]
+
+
+def one_log(_folder: Path, scratch: Path, turns: int) -> list[str]:
+    """A log of 0.5 GB against one of 4 GB."""
+    rows, peaks = [], []
+    for gigabytes in (0.5, 4.0):
+        logs = scratch / f"log{gigabytes}"
+        size = made.one_log(logs, gigabytes)
+        (costs,) = _in_turns([lambda logs=logs: ours(logs, scratch / "o.parquet")], turns)
+        shutil.rmtree(logs)
+        rows.append(_line(f"one log of {gigabytes} GB", costs, size))
+        peaks.append(median(cost.peak for cost in costs) / 2**20)
+    growth = peaks[1] / peaks[0]
+    return [
+        "### One long log\n",
+        "One run; most of the log is program output, with the events spread between.\n",
+        *_HEAD,
+        *rows,
+        "",
+        f"- peak memory under 256 MB: {_word(max(peaks) < 256)}",
+        f"- flat: {growth:.2f}× from 0.5 to 4 GB: {_word(growth <= 1.1)}",
+        "",
+    ]
+
+
+def small_files(_folder: Path, scratch: Path, turns: int) -> list[str]:
+    """Many small runs against few long ones with as many events."""
+    small, large, table = scratch / "small", scratch / "large", scratch / "s.parquet"
+    (size, events), (large_size, large_events) = (
+        made.runs(small, 50_000),
+        made.runs(large, 1_000, 50),
+    )
+    commands = [
+        lambda: ours(small, table, "--workers", "1"),
+        lambda: ours(large, table, "--workers", "1"),
+        lambda: reader("plain", small),
+        lambda: reader("plain", large),
+    ]
+    ours_small, ours_large, plain_small, plain_large = _in_turns(commands, turns)
+    for folder in (small, large):
+        shutil.rmtree(folder)
+    cpu = [[cost.cpu for cost in costs] for costs in (ours_small, ours_large)]
+    plain = [[cost.cpu for cost in costs] for costs in (plain_small, plain_large)]
+    times = ratio(*cpu)
+    a_byte = times * large_size / size
+    return [
+        "### Small files\n",
+        f"50,000 complete runs of {size / 5e4 / 1e3:.1f} KB ({events:,} events, {size / 1e6:,.0f} "
+        f"MB) against 1,000 runs of {large_size / 1e6:.2f} MB ({large_events:,} events, "
+        f"{large_size / 1e6:,.0f} MB): the same lines, 8 epochs to a small run, 400 to a long, "
+        "so 400,000 evaluations on either side. Every small run has a head of 16 events of its own "
+        "and gives a run with all its columns, which is part of the price.\n",
+        *_HEAD,
+        _line("50,000 small, ours", ours_small, size),
+        _line("1,000 long, ours", ours_large, large_size),
+        _line("50,000 small, plain loop", plain_small, size),
+        _line("1,000 long, plain loop", plain_large, large_size),
+        "",
+        f"- ours takes {times:.2f}× the CPU time of the long files: {a_byte:.2f}× for each byte, "
+        f"{times * large_events / events:.2f}× for each event; goal 1.2 for each byte: "
+        f"{_word(a_byte <= 1.2)}",
+        f"- the plain loop, which makes no runs: {ratio(*plain):.2f}×",
+        "",
+    ]
+
+
+def many_files(_folder: Path, scratch: Path, _turns: int) -> list[str]:
+    """A tree of 100,000 logs, read, and read again."""
+    logs, table = scratch / "many", scratch / "m.parquet"
+    size, _ = made.runs(logs, 100_000)
+    first = measured(ours(logs, table))
+    again = measured(ours(logs, table, afresh=False))
+    shutil.rmtree(logs)
+    return [
+        f"### 100,000 logs: {size / 1e9:.1f} GB\n",
+        *_HEAD,
+        _line("read", [first], size),
+        _line("read again, unchanged", [again], size),
+        "",
+    ]
