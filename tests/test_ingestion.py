@@ -348,9 +348,19 @@ class TestAgain:
             raise AssertionError("read again")
 
         monkeypatch.setattr(ingestion, "_read", refuse)
+        written = first.output.stat().st_mtime_ns
         again = ingest([logs], tmp_path / "x.parquet")
         assert (again.unchanged, again.runs) == (LOGS, LOGS)
+        assert (again.evaluations, again.problems) == (first.evaluations, first.problems)
         assert read(again.output).equals(before)
+        assert again.output.stat().st_mtime_ns == written
+
+    def test_a_log_that_is_gone_leaves_the_table(self, logs: Path, tmp_path: Path) -> None:
+        ingest([logs], tmp_path / "x.parquet")
+        (logs / "digits" / "result_4.txt").unlink()
+        again = ingest([logs], tmp_path / "x.parquet")
+        assert (again.unchanged, again.runs) == (LOGS - 1, LOGS - 1)
+        assert read(again.output)["source"].n_unique() == LOGS - 1
 
     def test_only_what_changed_is_read_again(self, logs: Path, tmp_path: Path) -> None:
         output = tmp_path / "x.parquet"

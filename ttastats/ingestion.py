@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -125,6 +125,9 @@ def ingest(
     before = ledger.of(target)
     fresh, kept = ledger.split(before, sources, reading.dialect, reading.edition)
     problems, others = ledger.said(before, kept)
+    if ledger.is_whole(before, fresh, kept):  # nothing to write, then
+        rows = store.read([target])
+        return _account(rows, tables.counts(rows), sources, problems, others, target, kept)
     with store.Held(target) as held:
         for result in _read_all(fresh, reading, workers, executor, on_progress):
             held.add(result.frame)
@@ -134,18 +137,30 @@ def ingest(
         if kept:
             rows = tables.merged(rows, store.rows_of(target, kept))
         rows = tables.marked(rows)
-        runs, evaluations = tables.counts(rows)
-        if not runs:
+        counts = tables.counts(rows)
+        if not any(counts):
             raise _nothing(paths, len(sources), problems)
+        account = _account(rows, counts, sources, problems, others, target, kept)
         record = ledger.record(sources, problems, others, reading.dialect, reading.edition)
-        copies = tables.duplicate_problems(rows)
         store.write(rows, target, ledger=record, in_parts=in_parts)
+    return account
+
+
+def _account(
+    rows: pl.LazyFrame,
+    counts: tuple[int, int],
+    sources: Sequence[Source],
+    problems: Sequence[Problem],
+    others: Sequence[str],
+    target: Path,
+    kept: Collection[str],
+) -> Account:
     return Account(
         files=len(sources),
         other_files=len(others),
-        runs=runs,
-        evaluations=evaluations,
-        problems=(*problems, *copies),
+        runs=counts[0],
+        evaluations=counts[1],
+        problems=(*problems, *tables.duplicate_problems(rows)),
         output=target,
         unchanged=len(kept),
     )

@@ -71,6 +71,11 @@ def split(
     return [source for source in sources if source.name not in same], frozenset(same)
 
 
+def is_whole(before: Ledger, fresh: Sequence[Source], kept: frozenset[str]) -> bool:
+    """Tell whether the earlier ingest saw just these files, all of them as they are now."""
+    return bool(kept) and not fresh and len(kept) == len(before["files"])
+
+
 def said(before: Ledger, kept: frozenset[str]) -> tuple[list[Problem], list[str]]:
     """Give what was said of the files that are kept: problems, and which are no logs."""
     problems = [

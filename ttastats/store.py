@@ -36,6 +36,8 @@ _PART_ROWS = 1_000_000
 _GROUP_ROWS = 20_000
 #: Rows are held in memory up to about this many bytes, then kept in files until all are there.
 _HELD_BYTES = 24 * 1024 * 1024
+#: Several of these files are read at a time.
+_PART_OF_HELD = 4_000
 
 
 # ---------------------------------------------------------------------------------------- writing
@@ -254,9 +256,10 @@ class Held:
             prefix = f".{self._output.name}."
             name = tempfile.mkdtemp(prefix=prefix, suffix=".tmp", dir=_beside(self._output))
             self._folder = Path(name)
-        part = self._folder / f"{len(self._parts):08}.parquet"
-        pl.concat(self._frames).write_parquet(part, compression="lz4")
-        self._parts.append(part)
+        for rows in pl.concat(self._frames).iter_slices(_PART_OF_HELD):
+            part = self._folder / f"{len(self._parts):08}.parquet"
+            rows.write_parquet(part, compression="lz4")
+            self._parts.append(part)
         self._frames, self._bytes = [], 0
 
     def rows(self) -> pl.LazyFrame:
