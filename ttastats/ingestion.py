@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -237,12 +238,13 @@ def _submitted(
             yield unit, read_unit(unit, reading)
         return
     ahead: deque[tuple[tuple[Source, ...], Future[Result]]] = deque()
-    for unit in work:
-        ahead.append((unit, pool.submit(read_unit, unit, reading)))
-        if len(ahead) >= _AHEAD:
-            first, future = ahead.popleft()
-            yield first, future.result()
-    for unit, future in ahead:
+    rest = iter(work)
+    while True:
+        for unit in islice(rest, _AHEAD - len(ahead)):
+            ahead.append((unit, pool.submit(read_unit, unit, reading)))
+        if not ahead:
+            return
+        unit, future = ahead.popleft()  # a future that is kept would keep its rows
         yield unit, future.result()
 
 

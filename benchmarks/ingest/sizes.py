@@ -100,7 +100,7 @@ def small_files(_folder: Path, scratch: Path, turns: int) -> list[str]:
     return [
         "### Small files\n",
         f"50,000 complete runs of {size / 5e4 / 1e3:.1f} KB ({events:,} events, {size / 1e6:,.0f} "
-        f"MB) against 1,000 runs of {large_size / 1e6:.2f} MB ({large_events:,} events, "
+        f"MB) against 1,000 runs of {large_size / 1e6:.2f} KB ({large_events:,} events, "
         f"{large_size / 1e6:,.0f} MB): the same lines, 8 epochs to a small run, 400 to a long, "
         "so 400,000 evaluations on either side. Every small run has a head of 16 events of its own "
         "and gives a run with all its columns, which is part of the price.\n",
