@@ -30,7 +30,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with _scratch(options.scratch) as scratch:
             for name in options.rounds:
-                lines += rounds.compared(options.folder / name, scratch, options.turns)
+                lines += rounds.compared(
+                    options.folder / name, scratch, options.turns, options.summarizer
+                )
             for name in options.made:
                 lines += MADE[name](options.folder / options.rounds[-1], scratch, options.turns)
     except (FailedError, FileNotFoundError) as error:
@@ -63,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--made", nargs="*", choices=MADE, default=[], help="measurements on made logs (13 GB)"
     )
+    parser.add_argument(
+        "--summarizer", action="store_true", help="once, the official summarizer of results too"
+    )
     parser.add_argument("--scratch", type=Path, help="where made logs may lie for a while")
     parser.add_argument("-o", "--output", type=Path, help="page to write, stdout otherwise")
     return parser
@@ -92,7 +97,8 @@ def _about(arguments: Sequence[str]) -> str:
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next((s.split(":")[1].strip() for s in lines if s.startswith("model name")), model)
-    words = [word for word in arguments if not word.startswith("--scratch")]
+    hidden = arguments.index("--scratch") if "--scratch" in arguments else len(arguments)
+    words = [*arguments[:hidden], *arguments[hidden + 2 :]]
     peer = "with" if importlib.util.find_spec("mlperf_logging") else "without"
     return (
         f"Command: `python benchmarks/ingest {' '.join(words)}`. Machine: {os.cpu_count()} cores "

@@ -105,7 +105,8 @@ def _judged(
     theirs = _evaluations(events[0]) if events else []
     if not theirs or not measured:
         return {"only_ours": bool(measured) and not theirs}
-    found = sorted(((row["logged_value"], row["seconds"]) for row in measured), key=_when)
+    # What several ranks logged at one moment is one evaluation.
+    found = sorted({(row["logged_value"], row["seconds"]) for row in measured}, key=_when)
     # Of two metrics a run must meet both; that rule is tested elsewhere, evaluation by evaluation.
     single = len({row["metric"] for row in measured}) == 1
     target = measured[0]
@@ -137,7 +138,7 @@ def _evaluations(events: list[Any]) -> list[tuple[float, float]]:
     if start is None or not all(isinstance(e.value["value"], int | float) for e in found):
         return []
     timed = [(event.value["value"], (event.timestamp - start) / 1e3) for event in found]
-    return sorted(timed, key=_when)
+    return sorted(set(timed), key=_when)
 
 
 def _reaches(row: dict[str, Any], value: float) -> bool:
