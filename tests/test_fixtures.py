@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.conftest import FIXTURES, matches_accepted
@@ -34,7 +34,10 @@ def parsed(path: Path, data: bytes | None = None) -> list[Run | Problem]:
 
 
 def plain(item: Run | Problem) -> dict[str, Any]:
-    fields = dataclasses.asdict(item)
+    fields = {name: getattr(item, name) for name in item.__struct_fields__}
+    if isinstance(item, Run):
+        fields["evaluations"] = tuple(map(msgspec.structs.asdict, item.evaluations))
+        fields["problems"] = tuple(map(msgspec.structs.asdict, item.problems))
     return {"record": type(item).__name__} | {
         key: value for key, value in fields.items() if value not in (None, (), {})
     }

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 import xxhash
+from msgspec.structs import replace
 
 from ttastats import ledger, registry, store, tables
 from ttastats.cluster import processes
@@ -263,7 +264,7 @@ def read_unit(unit: Sequence[Source], reading: Reading) -> Result:
                 continue
             runs += found[0]
             problems += found[1]
-        frame = tables.in_order(tables.frame_of(runs))
+        frame = tables.frame_of(runs)
     return Result(frame, tuple(problems), tuple(others), len(unit))
 
 

@@ -1,18 +1,22 @@
-"""What a log says, as plain data: runs, their evaluations, and the problems met on the way."""
+"""What a log says, as plain data: runs, their evaluations, and the problems met on the way.
+
+Records are structs of msgspec: they are made by the hundred thousand, at a fifth of the price of a
+frozen dataclass. `msgspec.structs.replace` gives a copy with other fields.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+import msgspec
 
 RunStatus = Literal["success", "aborted", "truncated", "unknown"]
 Severity = Literal["info", "warning", "error"]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True, gc=False):
     """Something in the input that a person may have to know.
 
     `info` changes nothing, `warning` was resolved by a stated rule, `error` means that something
@@ -26,8 +30,7 @@ class Problem:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(msgspec.Struct, frozen=True, gc=False):
     """One metric measured on one checkpoint.
 
     `seconds` count from the start of the run to the moment the value was known; `weights_seconds`
@@ -51,8 +54,7 @@ class Evaluation:
     target_source: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """One training run as its log tells it; unknown is None.
 
     `run_seconds` is the length of the observation, which is the censoring time of a run that did
@@ -83,4 +85,4 @@ class Run:
     scaling_factor: float | None = None
     evaluations: tuple[Evaluation, ...] = ()
     problems: tuple[Problem, ...] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = msgspec.field(default_factory=dict)

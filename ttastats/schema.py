@@ -96,11 +96,11 @@ def arrow(metadata: dict[str, str]) -> Any:
 
     Readers of Arrow look for the file's `metadata` in here, others in the footer of the file.
     """
-    import pyarrow as pa  # only a writer needs it, and it costs start-up time
+    import nanoarrow  # only a writer needs it
 
-    empty = POLARS.to_frame().to_arrow().schema
-    described = [
-        empty.field(column.name).with_metadata({"description": column.description})
-        for column in COLUMNS
-    ]
-    return pa.schema(described, metadata=metadata)
+    plain = nanoarrow.c_array_stream(POLARS.to_frame()).get_schema()
+    described = {
+        column.name: field.modify(metadata={"description": column.description})
+        for column, field in zip(COLUMNS, plain.children, strict=True)
+    }
+    return plain.modify(children=described, metadata=metadata)

@@ -129,11 +129,10 @@ class Source:
         if not isinstance(self.container, Disk) or not self.file.changed:
             return False
         try:
-            return _stat(os.path.join(self.container.root, self.file.name), "") != File(
-                "", self.file.size, self.file.changed
-            )
+            found = os.stat(os.path.join(self.container.root, self.file.name))
         except OSError:  # removed, but it was read
             return False
+        return (found.st_size, found.st_mtime_ns) != (self.file.size, self.file.changed)
 
 
 def find(paths: Sequence[str]) -> Iterator[Source]:
@@ -176,11 +175,17 @@ class Disk:
 
     def place(self, name: str) -> PurePosixPath:
         """Give the absolute place of a file."""
-        return PurePosixPath(_printable(os.path.join(self.root, name)))
+        folder, _, base = name.rpartition("/")
+        return _folder(self.root, folder) / _printable(base)
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Give the bytes of a file anywhere on the disk, or None."""
         return _read_if_there(str(place))
+
+
+@lru_cache(maxsize=1024)
+def _folder(root: str, below: str) -> PurePosixPath:
+    return PurePosixPath(_printable(os.path.join(root, below)))
 
 
 def _read_if_there(path: str) -> bytes | None:
@@ -527,8 +532,9 @@ def _chunks(stream: Any, size: int) -> Iterator[bytes]:
 
 
 def _line_blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for chunk in chunks:
+    """Cut chunks after a line feed; the last one ends where the file does."""
+    rest, chunk = b"", next(chunks, b"")
+    for following in chunks:
         cut = chunk.rfind(b"\n") + 1
         if cut:
             yield rest + chunk[:cut] if rest else chunk[:cut]
@@ -538,5 +544,6 @@ def _line_blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
             if len(rest) > LONGEST_LINE:
                 yield rest
                 rest = b""
-    if rest:
-        yield rest
+        chunk = following
+    if rest or chunk:
+        yield rest + chunk if rest else chunk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import polars as pl
 import xxhash
 
 from ttastats import schema
-from ttastats.records import Evaluation, Problem, Run
+from ttastats.records import Problem, Run
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -32,27 +33,27 @@ class SourcedRun:
         return f"{self.digest[:16]}-{self.position}"
 
 
-def frame_of(runs: Sequence[SourcedRun]) -> pl.DataFrame:
-    """Give the table of some runs, in the order given; columns as in the schema."""
-    heads = pl.DataFrame(
-        [_run_row(sourced) for sourced in runs],
-        schema={name: schema.POLARS[name] for name in schema.RUN_NAMES},
-        orient="row",
-    ).with_row_index("_run")
+def frame_of(runs: Iterable[SourcedRun]) -> pl.DataFrame:
+    """Give the table of some runs, in its fixed order: that of the sources and evaluations."""
+    ordered = sorted(runs, key=lambda sourced: (sourced.source, sourced.run_id))
+    heads = _frame(map(_run_row, ordered), schema.RUN_NAMES)
     positions: list[int] = []
-    evaluations: list[Evaluation] = []
-    for position, sourced in enumerate(runs):
-        positions.extend([position] * len(sourced.run.evaluations))
-        evaluations.extend(sourced.run.evaluations)
-    tails = pl.DataFrame(
-        {"_run": positions} | _evaluation_columns(evaluations),
-        schema={"_run": pl.UInt32}
-        | {name: schema.POLARS[name] for name in schema.EVALUATION_NAMES},
-    )
-    return (
-        heads.join(tails, on="_run", how="left", maintain_order="left_right")
-        .drop("_run")
-        .select(schema.NAMES)
+    rows: list[tuple[Any, ...]] = []
+    for position, sourced in enumerate(ordered):
+        found = sorted(map(_evaluation_row, sourced.run.evaluations), key=_checkpoint) or [_NONE]
+        positions.extend([position] * len(found))
+        rows.extend(found)
+    repeated = heads[pl.Series(positions, dtype=pl.UInt32)]
+    return repeated.hstack(_frame(rows, schema.EVALUATION_NAMES))
+
+
+def _frame(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> pl.DataFrame:
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pl.DataFrame(
+        [
+            pl.Series(name, values, schema.POLARS[name])
+            for name, values in zip(names, columns, strict=True)
+        ]
     )
 
 
@@ -65,7 +66,7 @@ def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
         _content_digest(run),
         None,
         sourced.dialect,
-        *(getattr(run, name) for name in _PLAIN_RUN_NAMES),
+        *_plain_run_fields(run),
         _json_of(_problem_fields(run.problems)),
         _json_of(dict(run.extra)),
     )
@@ -79,8 +80,8 @@ _IDENTITY = (
     "duplicate_of",
     "dialect",
 )
-_PLAIN_RUN_NAMES = tuple(
-    name for name in schema.RUN_NAMES if name not in {*_IDENTITY, "problems", "extra"}
+_plain_run_fields = attrgetter(
+    *(name for name in schema.RUN_NAMES if name not in {*_IDENTITY, "problems", "extra"})
 )
 
 
@@ -94,11 +95,6 @@ def _content_digest(run: Run) -> str | None:
         return None
     measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations]
     return xxhash.xxh3_64_hexdigest(repr((run.started_at, run.run_seconds, measured)).encode())
-
-
-def in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give the rows in their fixed order: that of the sources and evaluations."""
-    return frame.sort("source", "run_id", "eval_index", "metric", maintain_order=True)
 
 
 def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
@@ -152,12 +148,11 @@ def duplicate_problems(rows: pl.LazyFrame) -> list[Problem]:
     ]
 
 
-def _evaluation_columns(evaluations: Sequence[Evaluation]) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {}
-    for name in schema.EVALUATION_NAMES:
-        field = "index" if name == "eval_index" else name
-        columns[name] = [getattr(evaluation, field) for evaluation in evaluations]
-    return columns
+_FIELDS = tuple("index" if name == "eval_index" else name for name in schema.EVALUATION_NAMES)
+_evaluation_row = attrgetter(*_FIELDS)
+_checkpoint = itemgetter(_FIELDS.index("index"), _FIELDS.index("metric"))
+#: The row of a run without evaluations.
+_NONE = (None,) * len(_FIELDS)
 
 
 def _problem_fields(problems: Iterable[Problem]) -> list[dict[str, Any]]:

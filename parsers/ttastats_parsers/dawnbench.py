@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec.structs import replace
 
 from ttastats import quality
 from ttastats.dialect import Log

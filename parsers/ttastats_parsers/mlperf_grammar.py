@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run, RunStatus
@@ -70,7 +72,10 @@ def runs_of(
     benchmark
         The name the line format itself carries, if it does.
     """
-    by_key = {key: _in_order(events) for key, events in trace.events.items()}
+    by_key = {
+        key: events if len(events) == 1 else _in_order(events)
+        for key, events in trace.events.items()
+    }
     if "run_start" not in by_key:
         yield _not_a_run(by_key, trace)
         return
@@ -79,8 +84,6 @@ def runs_of(
 
 def _in_order(events: list[Event]) -> list[Event]:
     """Drop events that are logged again word for word, as doubled loggers do; sort by time."""
-    if len(events) == 1:
-        return events
     if _all_differ(events):
         return sorted(events, key=_time_or_zero)
     seen: dict[tuple[Any, ...], Event] = {}
@@ -123,8 +126,8 @@ def _run(
     named = token_benchmark or _text(_first_value(by_key, "submission_benchmark"))
     suite, edition = place.suite, place.edition
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
-    system, system_problems = mlperf_layout.system_of(log, place)
-    problems += [*mismatch, *system_problems, *place.problems]
+    problems += [*mismatch, *place.problems]
+    system = place.described
 
     start, stop = _clock(by_key)
     status, run_seconds = _end(by_key, trace, start, stop, benchmark, edition)
@@ -166,7 +169,7 @@ def _run(
         clock_zero="run_start",
         run_status=status,
         run_seconds=run_seconds,
-        scaling_factor=mlperf_layout.scaling_factor(log),
+        scaling_factor=place.scaling_factor,
         evaluations=evaluations,
         problems=tuple(problems),
         extra=_extra(by_key),
@@ -187,7 +190,7 @@ def _clock(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
     start = next((event for event in starts if event.time is not None), starts[0])
     zero = start.time or 0.0
     stops = [event for event in by_key.get("run_stop", ()) if (event.time or 0.0) >= zero]
-    return start, min(stops, key=lambda event: event.line, default=None)
+    return start, min(stops, key=_line, default=None)
 
 
 def _end(
@@ -285,7 +288,7 @@ def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
     nodes = min(described or counted, counted) or described
     per_node = None if run.accelerators is None else run.accelerators // (described or 1)
     total = as_int(per_node * nodes) if per_node is not None and nodes is not None else None
-    return replace(run, nodes=nodes, accelerators=total)
+    return msgspec.structs.replace(run, nodes=nodes, accelerators=total)
 
 
 def _extra(by_key: dict[str, list[Event]]) -> dict[str, Any]:
@@ -305,8 +308,12 @@ def _extra(by_key: dict[str, list[Event]]) -> dict[str, Any]:
 
 def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     """Give the first value of a key that is not empty, in the order of the file."""
-    events = sorted(by_key.get(key, ()), key=lambda event: event.line)
-    return next((event.value for event in events if event.value is not None), None)
+    told = [event for event in by_key.get(key, ()) if event.value is not None]
+    return min(told, key=_line).value if told else None
+
+
+def _line(event: Event) -> int:
+    return event.line
 
 
 def _text(value: Any) -> str | None:

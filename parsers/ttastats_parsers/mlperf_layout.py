@@ -25,20 +25,6 @@ _EDITION = re.compile(r"(?:^|_)v?(\d+\.\d+)(?:\.\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a log lies: names taken from its folders, None where they do not tell."""
-
-    suite: str = "mlperf"
-    edition: str | None = None
-    submitter: str | None = None
-    system: str | None = None
-    benchmark: str | None = None
-    entry: str | None = None
-    system_file: PurePosixPath | None = None
-    problems: tuple[Problem, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class System:
     """What a system description says."""
 
@@ -47,6 +33,24 @@ class System:
     nodes: int | None = None
     framework: str | None = None
     division: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a log lies and what lies beside it, None where that does not tell.
+
+    `scaling_factor` is that of a `scaling.json`, which multiplies official scores only.
+    """
+
+    suite: str = "mlperf"
+    edition: str | None = None
+    submitter: str | None = None
+    system: str | None = None
+    benchmark: str | None = None
+    entry: str | None = None
+    described: System = System()
+    scaling_factor: float | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 def place_of(log: Log, edition: str | None) -> Place:
@@ -69,7 +73,10 @@ def _place(
     named = _edition_name(folders[edition_at]) if edition_at is not None else None
     problems = _edition_problems(named, edition)
     suite = "mlperf_hpc" if _is_hpc(folders, edition_at) else "mlperf"
-    found = Place(suite, user_edition or edition or named, problems=problems)
+    factor = _scaling_factor(folder, companion)
+    found = Place(
+        suite, user_edition or edition or named, scaling_factor=factor, problems=problems
+    )
     if results is None or results + 1 >= len(folders):
         return found
     system = folders[results + 1]
@@ -79,6 +86,7 @@ def _place(
     first = results - 1 if edition_at is None else edition_at + 1
     first = min(first, results - 1)
     owner = folders[first:results]
+    described, system_problems = _described(system, description, companion)
     return Place(
         suite,
         found.edition,
@@ -86,8 +94,9 @@ def _place(
         system,
         folders[results + 2] if results + 2 < len(folders) else None,
         "/".join((*owner, system)),
-        description,
-        problems,
+        described,
+        factor,
+        (*system_problems, *problems),
     )
 
 
@@ -107,30 +116,19 @@ def benchmark_name(logged: str | None, place: Place) -> tuple[str | None, list[P
     return from_log, []
 
 
-def system_of(log: Log, place: Place) -> tuple[System, tuple[Problem, ...]]:
-    """Give the description of the system, with a problem where the file cannot be used."""
-    return _described(place, log.companion)
-
-
-@lru_cache(maxsize=256)
-def _described(place: Place, companion: Companion) -> tuple[System, tuple[Problem, ...]]:
-    if place.system_file is None:
-        missing = Problem("no_system_file", f"no description of system {place.system}", "info")
-        return System(), (missing,) if place.system else ()
-    content = companion(place.system_file)
+def _described(
+    system: str, file: PurePosixPath | None, companion: Companion
+) -> tuple[System, tuple[Problem, ...]]:
+    """Give the description of a system, with a problem where its file cannot be used."""
+    if file is None:
+        return System(), (Problem("no_system_file", f"no description of system {system}", "info"),)
+    content = companion(file)
     fields = _mapping_of(content or b"") or _logged_mapping_of(content or b"")
     if fields is None:
-        broken = Problem("bad_system_file", f"{place.system_file.name} is not JSON")
-        return System(), (broken,)
+        return System(), (Problem("bad_system_file", f"{file.name} is not JSON"),)
     return _entry(fields) if "nodes" in fields else _system(fields), ()
 
 
-def scaling_factor(log: Log) -> float | None:
-    """Give the factor of the `scaling.json` beside a log, which multiplies official scores only."""
-    return _scaling_factor(log.path.parent, log.companion)
-
-
-@lru_cache(maxsize=256)
 def _scaling_factor(folder: PurePosixPath, companion: Companion) -> float | None:
     content = companion(folder / "scaling.json")
     factor = (_mapping_of(content) or {}).get("scaling_factor") if content else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -19,7 +19,6 @@ from ttastats_parsers.mlperf_events import (
     as_mapping,
     decode,
     first_token,
-    matches,
 )
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 
@@ -38,10 +37,12 @@ _LINE = re.compile(
     + _SKIPPED
     + rb')")(\{[^\n]*+)?'
 )
-_INIT_START = re.compile(rb':::MLLOG[ \t]*+(\{[^\n]{0,512}?"init_start"[^\n]*+)')
+_EVENT = re.compile(rb":::MLLOG[ \t]*+(\{[^\n]*+)")
 _STYLE = Style(fractional_bleu=True)
 
 _decode = msgspec.json.Decoder(Event).decode
+_decode_lines = msgspec.json.Decoder(Event).decode_lines
+_NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def recognises(head: bytes) -> bool:
@@ -53,15 +54,16 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a log."""
     trace = Trace()
     lines = Lines()
-    for match in matches(_with_init(log.blocks(), trace), _LINE, lines):
-        payload = match.group(1)
-        event = None if payload is None else _event(payload)
-        if event is None:
-            _add_leniently(trace, lines.at(match), payload or match.group())
-            continue
-        if event.key in LISTED:
-            event.line = lines.at(match)
-        trace.add(event)
+    for block in _with_init(log.blocks(), trace):
+        lines.enter(block)
+        found = list(_LINE.finditer(block))
+        for match, event in zip(found, _events([match[1] for match in found]), strict=True):
+            if event is None:
+                _add_leniently(trace, lines.at(match), match[1] or match[0])
+                continue
+            if event.key in LISTED:
+                event.line = lines.at(match)
+            trace.add(event)
     yield from runs_of(trace, log, _STYLE)
 
 
@@ -80,12 +82,31 @@ def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
 def _with_init(blocks: Iterator[bytes], trace: Trace) -> Iterator[bytes]:
     """Hand the blocks on, taking the first `init_start` of the skipped ones, one per rank."""
     for block in blocks:
-        if "init_start" not in trace.events and b'"init_start"' in block:
-            found = _INIT_START.search(block)
+        if "init_start" not in trace.events:
+            place = block.find(b'"init_start"')  # which is faster than a pattern
+            token = block.rfind(b":::MLLOG", 0, max(place, 0))
+            found = _EVENT.match(block, max(token, 0))
             event = _event(found.group(1)) if found else None
             if event is not None and event.key == "init_start":
-                trace.events["init_start"] = [event]
+                trace.add(event)
         yield block
+
+
+def _events(payloads: Sequence[bytes | None]) -> Sequence[Event | None]:
+    """Give the event of each payload, or None where it is no plain JSON.
+
+    All at once is twice as fast as one by one. One that is torn or glued spoils that, or changes
+    how many there are.
+    """
+    plain = [payload for payload in payloads if payload is not None and len(payload) <= LONGEST]
+    if len(plain) == len(payloads):
+        try:
+            events: list[Event] = _decode_lines(b"\n".join(plain))
+        except _NO_JSON:
+            events = []
+        if len(events) == len(plain):
+            return events
+    return [None if payload is None else _event(payload) for payload in payloads]
 
 
 def _event(payload: bytes) -> Event | None:
@@ -94,11 +115,8 @@ def _event(payload: bytes) -> Event | None:
         return None
     try:
         event: Event = _decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _NO_JSON:
         return None
-    event.time = event.time_s if event.time_ms is None else event.time_ms / 1e3
-    if not isinstance(event.metadata, dict):
-        event.metadata = {}
     return event
 
 

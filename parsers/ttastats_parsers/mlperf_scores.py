@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+
+import msgspec
+from msgspec.structs import replace
 
 from ttastats.quality import Benchmark, Target, metrics
 from ttastats.records import Evaluation, Problem
@@ -20,20 +22,15 @@ _DEFAULT_METRIC = "eval_accuracy"
 Ready = Mapping[float, Sequence[tuple[int, float]]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Score:
+class _Score(msgspec.Struct, frozen=True, gc=False):
     event: Event
     metric: str
     number: float | None
     label: float | None
     from_zero: bool = False  # the label counts from 0
 
-
-@dataclass(frozen=True, slots=True)
-class _Progress:
-    epoch: float | None = None
-    step: int | None = None
-    samples: int | None = None
+#: Epochs, steps and samples trained.
+_Progress = tuple[float | None, int | None, int | None]
 
 
 def evaluations_of(
@@ -61,7 +58,7 @@ def evaluations_of(
     trained
         The samples the whole run trained, where the log says it at the end.
     """
-    scores = [score for event in events for score in _scores(event, benchmark, targets)]
+    scores = list(_all_scores(events, benchmark, targets))
     kept = _without_rank_copies(scores)
     shift = _label_shift(kept, labels_epoch_just_trained)
     steps = _labels_are_steps(kept, start, benchmark)
@@ -71,7 +68,7 @@ def evaluations_of(
     zero = start.time
     found = []
     for index, score in zip(checkpoints, kept, strict=True):
-        progress = _progress(score, benchmark, shift, steps, global_batch_size)
+        epoch, step, samples = _progress(score, benchmark, shift, steps, global_batch_size)
         target = targets.get(score.metric)
         scale = 100.0 if score.metric == "bleu" and in_points else 1.0
         found.append(
@@ -86,9 +83,9 @@ def evaluations_of(
                 higher_is_better=target.higher_is_better
                 if target
                 else directions.get(score.metric),
-                epoch=progress.epoch,
-                step=progress.step,
-                samples=progress.samples,
+                epoch=epoch,
+                step=step,
+                samples=samples,
                 line=score.event.line,
                 target_value=_base_units(target.value, scale) if target else None,
                 target_source=target.source if target else None,
@@ -111,9 +108,18 @@ def _with_samples_at_end(found: list[Evaluation], trained: int) -> list[Evaluati
     return [*found[:-1], replace(found[-1], samples=trained)]
 
 
-def _scores(
-    event: Event, benchmark: Benchmark | None, targets: Mapping[str, Target]
-) -> list[_Score]:
+def _all_scores(
+    events: Iterable[Event], benchmark: Benchmark | None, targets: Mapping[str, Target]
+) -> Iterator[_Score]:
+    only_metric = _only_metric(benchmark, targets)
+    for event in events:
+        if type(event.value) is float and "metric" not in event.metadata:  # nearly all are so
+            yield _Score(event, only_metric, as_float(event.value), _label(event))
+        else:
+            yield from _scores(event, benchmark, only_metric)
+
+
+def _scores(event: Event, benchmark: Benchmark | None, only_metric: str) -> list[_Score]:
     """Give the metrics of one event: a number, text, a pair, or a mapping of names to numbers."""
     value, label = event.value, _label(event)
     if isinstance(value, dict):
@@ -125,10 +131,7 @@ def _scores(
         return [_Score(event, _metric(k, benchmark), as_float(v), label, True) for k, v in pair]
     number = as_float(value[0] if isinstance(value, list) and value else value)
     named_metric = event.metadata.get("metric")
-    if isinstance(named_metric, str):
-        metric = _metric(named_metric, benchmark)
-    else:
-        metric = _only_metric(benchmark, targets)
+    metric = _metric(named_metric, benchmark) if isinstance(named_metric, str) else only_metric
     return [_Score(event, metric, number, label)]
 
 
@@ -146,9 +149,10 @@ def _only_metric(benchmark: Benchmark | None, targets: Mapping[str, Target]) -> 
 
 
 def _label(event: Event) -> float | None:
+    metadata = event.metadata
     for word in ("samples_count", "step_num", "epoch_num"):
-        label = as_float(event.metadata.get(word))
-        if label is not None:
+        value = metadata.get(word)
+        if value is not None and (label := as_float(value)) is not None:
             return label
     return None
 
@@ -191,7 +195,8 @@ def _label_shift(scores: Sequence[_Score], labels_epoch_just_trained: bool) -> f
 
 def _checkpoints(scores: Sequence[_Score]) -> list[int]:
     """Number the checkpoints: metrics of one checkpoint share its label, not its time."""
-    several = len({score.metric for score in scores}) > 1
+    if len({score.metric for score in scores}) == 1:
+        return list(range(len(scores)))
     numbers: dict[tuple[float | None, int], int] = {}
     seen: dict[tuple[str, float | None], int] = {}
     found = []
@@ -199,7 +204,7 @@ def _checkpoints(scores: Sequence[_Score]) -> list[int]:
         label = score.label
         occurrence = seen.get((score.metric, label), 0)
         seen[score.metric, label] = occurrence + 1
-        key = (label, occurrence) if several and label is not None else (float(position), -1)
+        key = (float(position), -1) if label is None else (label, occurrence)
         found.append(numbers.setdefault(key, len(numbers)))
     return found
 
@@ -241,7 +246,7 @@ def _progress(
         samples = as_int(step * global_batch_size)
     if epoch is None and samples is not None and benchmark and benchmark.epoch_samples:
         epoch = samples / benchmark.epoch_samples
-    return _Progress(epoch, step, samples)
+    return epoch, step, samples
 
 
 def _ready(score: _Score, ready: Ready) -> float | None:
@@ -252,8 +257,8 @@ def _ready(score: _Score, ready: Ready) -> float | None:
     time = score.event.time
     if score.label is None or time is None:
         return None
-    known = (evidence for evidence in ready.get(score.label, ()) if evidence[1] <= time)
-    return max(known, default=(0, None))[1]
+    known = [evidence for evidence in ready.get(score.label, ()) if evidence[1] <= time]
+    return max(known)[1] if known else None
 
 
 def _since(time: float | None, zero: float | None) -> float | None:
