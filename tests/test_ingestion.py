@@ -354,6 +354,7 @@ class TestAgain:
         assert (again.evaluations, again.problems) == (first.evaluations, first.problems)
         assert read(again.output).equals(before)
         assert again.output.stat().st_mtime_ns == written
+        assert (first.written, again.written) == (True, False)
 
     def test_a_log_that_is_gone_leaves_the_table(self, logs: Path, tmp_path: Path) -> None:
         ingest([logs], tmp_path / "x.parquet")

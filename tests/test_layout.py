@@ -150,3 +150,22 @@ def test_lines_of_another_edition_than_the_folders_are_believed() -> None:
     run = read("/x/v4.0/org/results/big/resnet/result_0.txt", V05)
     assert run.edition == "v0.5"
     assert "edition_mismatch" in codes(run)
+
+
+def test_a_benchmark_of_mlperf_hpc_that_measures_an_error_has_its_own_target() -> None:
+    data = mllog("cosmoflow").replace(b"eval_accuracy", b"eval_error").replace(b"0.76", b"0.12")
+    run = read("/x/hpc_results_v1.0/Org/results/big/cosmoflow/result_0.txt", data)
+    (evaluation,) = run.evaluations
+    assert (run.suite, run.edition, run.benchmark) == ("mlperf_hpc", "v1.0", "cosmoflow")
+    assert (evaluation.metric, evaluation.value, evaluation.higher_is_better) == (
+        "eval_error",
+        0.12,
+        False,
+    )
+    assert (evaluation.target_value, run.run_seconds) == (0.124, 2.0)
+
+
+def test_a_name_of_mlperf_training_is_no_benchmark_of_mlperf_hpc() -> None:
+    run = read("/x/hpc_results_v1.0/Org/results/big/resnet/result_0.txt")
+    assert run.evaluations[0].target_value is None
+    assert "no_target" in codes(run)

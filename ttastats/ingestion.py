@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 import xxhash
-from msgspec.structs import replace
+from msgspec import structs
 
 from ttastats import ledger, registry, store, tables
 from ttastats.cluster import processes
@@ -43,7 +43,8 @@ class Account:
     """What an ingest saw and made.
 
     `problems` are those of whole files and of runs, each with its source; `other_files` were seen
-    in folders and are of no known format; `unchanged` were taken over from the file's last ingest.
+    in folders and are of no known format; `unchanged` were taken over from the file's last ingest;
+    `written` is false where that held all there is.
     """
 
     files: int
@@ -53,6 +54,7 @@ class Account:
     problems: tuple[Problem, ...]
     output: Path
     unchanged: int = 0
+    written: bool = True
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
@@ -129,7 +131,8 @@ def ingest(
     problems, others = ledger.said(before, kept)
     if ledger.is_whole(before, fresh, kept):  # nothing to write, then
         rows = store.read([target])
-        return _account(rows, tables.counts(rows), sources, problems, others, target, kept)
+        account = _account(rows, tables.counts(rows), sources, problems, others, target, kept)
+        return replace(account, written=False)
     with store.Held(target) as held:
         for result in _read_all(fresh, reading, workers, executor, on_progress):
             held.add(result.frame)
@@ -373,11 +376,11 @@ def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialec
     problems: list[Problem] = []
     for item in items:
         if isinstance(item, Problem):
-            problems.append(replace(item, source=source.name))
+            problems.append(structs.replace(item, source=source.name))
             continue
-        run = item if item.entry else replace(item, entry=source.entry)
+        run = item if item.entry else structs.replace(item, entry=source.entry)
         runs.append(tables.SourcedRun(run, source.name, digest, len(runs), dialect))
-        problems += (replace(problem, source=source.name) for problem in run.problems)
+        problems += (structs.replace(problem, source=source.name) for problem in run.problems)
     return runs, problems
 
 

@@ -66,6 +66,7 @@ LISTED = frozenset(
         "run_start",
         "run_stop",
         "eval_accuracy",
+        "eval_error",
         "eval_result",
         "train_epoch",
         "run_clear_caches",
@@ -148,7 +149,10 @@ class Trace:
             return
         for word in _LABELS:
             value = metadata.get(word)
-            if value is not None and (label := as_float(value)) is not None:
+            if value is None:
+                continue
+            label = value if type(value) is int else as_float(value)  # which are equal as keys
+            if label is not None:
                 self.ready.setdefault(label, []).append((evidence, time))
 
 
@@ -288,7 +292,10 @@ def as_float(value: Any) -> float | None:
     if kind is float:
         return value if isfinite(value) else None
     if kind is int:
-        return _float_of(value)
+        try:
+            return float(value)
+        except OverflowError:  # too large to be a measurement
+            return None
     if isinstance(value, str) and "_" not in value:  # which Python would read over
         try:
             number = float(value.strip().strip("[]()"))
@@ -296,14 +303,6 @@ def as_float(value: Any) -> float | None:
             return None
         return number if isfinite(number) else None
     return None
-
-
-def _float_of(value: int) -> float | None:
-    """Give a whole number as a float; one too large for that is no measurement."""
-    try:
-        return float(value)
-    except OverflowError:
-        return None
 
 
 def seconds_of(stamp: bytes) -> float:

@@ -115,4 +115,4 @@ def _print_account(account: Account) -> None:
             say(f"    {place}: {problem.message}")
         if number > len(shown):
             say(f"    and {number - len(shown):,} more; the column `problems` holds all of them")
-    say(f"wrote {account.output}")
+    say(f"wrote {account.output}" if account.written else f"{account.output} is up to date")
