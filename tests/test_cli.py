@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ttastats import cli, sources, store
+from ttastats import cli, containers, store
 
 #: Row keys that scripts may rely on.
 KEYS = {
@@ -138,6 +138,17 @@ class TestAnswers:
         assert len(rows("summary", one, eight)) == 2
         (row,) = rows("summary", one, eight, "--by", "benchmark")
         assert row["n"] == 20
+
+    @pytest.mark.parametrize("command", ["runs", "summary", "variance"])
+    def test_rows_are_sorted_and_the_first_of_each_benchmark_kept(
+        self, command: str, one: Path, eight: Path
+    ) -> None:
+        for sort, entry in (("epochs", "one_gpu"), ("-epochs", "eight_gpus")):
+            (row,) = rows(command, one, eight, "--sort", sort, "--top", "1")
+            assert row["entry"].endswith(entry)
+        done = run(command, one, eight, "--top", "1", "--format", "csv")
+        assert len(done.stdout.splitlines()) == 2
+        assert "not shown (digits" in done.stderr
 
     def test_mixing_set_ups_is_warned_of(self, one: Path, eight: Path) -> None:
         done = run("summary", one, eight, "--by", "benchmark")
@@ -295,7 +306,7 @@ class TestRefusals:
             raise PermissionError(13, "Permission denied")
 
         (tmp_path / "locked.txt").write_text("secret")
-        monkeypatch.setattr(sources.Disk, "open", refuse)
+        monkeypatch.setattr(containers.Disk, "open", refuse)
         message = failed(run("ingest", "locked.txt", cwd=tmp_path))
         assert "locked.txt: no run could be read: Permission denied" in message
 
@@ -351,6 +362,11 @@ class TestRefusals:
             (["--target", "high"], "is not a quality target"),
             (["--format", "xml"], "xml"),
             (["--ddof", "2"], "--ddof"),
+            (
+                ["--sort", "colour"],
+                "Columns are: suite, edition, benchmark, entry, n, reached, tta",
+            ),
+            (["--top", "-1"], "--top"),
         ],
     )
     def test_words_that_mean_nothing(self, arguments: list[str], message: str, one: Path) -> None:

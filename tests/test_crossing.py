@@ -89,6 +89,17 @@ def test_success_decides_where_no_target_is_known() -> None:
     assert run["reached"] is True
 
 
+def test_a_success_of_unknown_length_ends_where_its_target_was_met() -> None:
+    (run,) = judged(mlperf(evaluation(0, 0.76, 90.0), run_seconds=None))
+    assert (run["reached"], run["tta_seconds"]) == (True, 90.0)
+
+
+@pytest.mark.parametrize("seconds", [None, 0.0])
+def test_a_success_that_took_no_time_has_not_reached(seconds: float | None) -> None:
+    (run,) = judged(mlperf(evaluation(0, 0.7, 40.0, target_value=None), run_seconds=seconds))
+    assert (run["reached"], run["tta_seconds"]) == (False, None)
+
+
 def test_float32_values_meet_the_target_and_lower_ones_do_not() -> None:
     def gnmt(value: float) -> Run:
         return mlperf(

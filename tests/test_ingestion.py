@@ -23,7 +23,7 @@ import polars as pl
 import pytest
 import zstandard
 
-from ttastats import api, ingestion, sources, store
+from ttastats import api, blocks, containers, ingestion, sources, store
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import ingest
 
@@ -95,7 +95,7 @@ class TestForms:
             opened.append(raw)
             return gzip.GzipFile(fileobj=raw)
 
-        monkeypatch.setitem(sources._OPENERS, ".gz", opener)
+        monkeypatch.setitem(blocks._OPENERS, ".gz", opener)
         assert ingest([packed], tmp_path / "x.parquet").runs == LOGS
         assert len(opened) == 1
 
@@ -165,7 +165,7 @@ class TestHarm:
     def test_a_bomb_is_stopped_at_a_stated_limit(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sources, "_HARMLESS", 1_000_000)
+        monkeypatch.setattr(blocks, "_HARMLESS", 1_000_000)
         bomb = lzma.compress(b"\0" * 50_000_000)
         (logs / "bomb.txt.xz").write_bytes(bomb)
         account = ingest([logs], tmp_path / "x.parquet")
@@ -222,7 +222,7 @@ class TestHarm:
     def test_a_bomb_around_an_archive_is_stopped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sources, "_HARMLESS", 1_000_000)
+        monkeypatch.setattr(blocks, "_HARMLESS", 1_000_000)
         (tmp_path / "bomb.tar.xz").write_bytes(lzma.compress(b"\0" * 50_000_000))
         with pytest.raises(TtastatsError, match="grows more than 1,000 times"):
             ingest([tmp_path / "bomb.tar.xz"], tmp_path / "x.parquet")
@@ -457,7 +457,7 @@ class TestProcesses:
 
     def test_units_bound_bytes_and_files(self) -> None:
         def source(size: int) -> sources.Source:
-            return sources.Source(sources.Memory(b""), sources.File("x", size), "x", "e")
+            return sources.Source(containers.Memory(b""), containers.File("x", size), "x", "e")
 
         packed = list(ingestion.units([source(6_000_000) for _ in range(10)]))
         assert [len(unit) for unit in packed] == [2, 2, 2, 2, 2]

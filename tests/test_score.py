@@ -300,12 +300,12 @@ class TestEntries:
         entries = [(row["entry"], row["score_minutes"]) for row in found.rows]
         assert entries == [("Example/b/box", 5.5), ("Example/a/box", 11.0)]
         titles = [column.title for column in found.tables[0].columns]
-        assert titles[:2] == ["entry", "benchmark"]
+        assert titles[:2] == ["benchmark", "entry"]
 
     def test_the_columns_hide_what_all_results_share(self) -> None:
         found = report(TEN)
         titles = [column.title for column in found.tables[0].columns]
-        assert titles[:4] == ["submitter", "system", "benchmark", "runs"]
+        assert titles[:4] == ["benchmark", "submitter", "system", "runs"]
         assert "status" not in titles
         assert found.tables[0].title == "mlperf v5.0 closed"
         odd = [column.title for column in report(TEN[:5]).tables[0].columns]

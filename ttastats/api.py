@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ttastats import crossing, select, store
+from ttastats import crossing, notebook, schema, select, store
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import Account, ingest
 from ttastats.report import runs as runs_report
@@ -20,6 +20,10 @@ from ttastats.report.cells import Report
 
 if TYPE_CHECKING:
     from ttastats.comparison import Options
+    from ttastats.exporting.logs import Exported
+    from ttastats.page.document import Page
+    from ttastats.pictures.material import Material
+    from ttastats.pictures.picture import Picture
     from ttastats.report.compare import View
 
 Source = str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame
@@ -29,9 +33,13 @@ __all__ = [
     "Report",
     "Source",
     "compare",
+    "export",
     "ingest",
+    "pictures",
+    "plot",
     "power",
     "read",
+    "report",
     "runs",
     "scaling",
     "score",
@@ -39,6 +47,9 @@ __all__ = [
     "targets",
     "variance",
 ]
+
+
+notebook.register()
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
@@ -226,6 +237,170 @@ def targets(
     return targets_report.report(
         list(zip(names, tables, strict=True)), points=points, metric=metric
     )
+
+
+def pictures(
+    *sources: Source,
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    options: Options | None = None,
+) -> tuple[Picture, ...]:
+    """Give every picture that suits some runs: those of each benchmark first, then of several.
+
+    Parameters
+    ----------
+    sources
+        One, for pictures of its entries; more, to set each against the first.
+    labels
+        Names for the sources.
+    """
+    from ttastats.pictures import kinds  # scipy costs start-up time
+
+    return kinds.all_pictures(
+        material(*sources, by=by, where=where, target=target, labels=labels, options=options)
+    )
+
+
+def plot(
+    kind: str,
+    *sources: Source,
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    options: Options | None = None,
+) -> tuple[Picture, ...]:
+    """Give the pictures of one kind, one per benchmark or one of all; see `pictures`.
+
+    Raises
+    ------
+    TtastatsError
+        The kind is unknown, or these runs have no such picture; the error says why.
+    """
+    from ttastats.pictures import kinds  # scipy costs start-up time
+
+    draw = kinds.of(kind)
+    return draw(
+        material(*sources, by=by, where=where, target=target, labels=labels, options=options)
+    )
+
+
+def report(
+    *sources: Source,
+    output: str | Path | None = None,
+    title: str = "",
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    options: Options | None = None,
+) -> Page:
+    """Give one HTML page that needs no network: verdict, numbers and pictures.
+
+    One source is summarised; of several the first is the baseline the others are judged against.
+
+    Parameters
+    ----------
+    output
+        Where to write the page, whole or not at all.
+    labels
+        Names for the sources; those of their files if there are none.
+
+    Raises
+    ------
+    TtastatsError
+        As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
+    """
+    from ttastats.comparison import Options as Defaults  # scipy costs start-up time
+    from ttastats.page import content, document, place
+    from ttastats.pictures import kinds
+
+    if output is not None:
+        place.expect(Path(output), [path for source in sources for path in _paths(source)])
+    options = options or Defaults()
+    names = labels or _names(sources)
+    made = material(*sources, by=by, where=where, target=target, labels=names, options=options)
+    runs = [side.runs for side in made.sides]
+    answer = (
+        compare(*runs, by=by, labels=names, options=options)
+        if made.compares
+        else summary(*runs, by=by, ddof=options.ddof)
+    )
+    page = document.page(
+        content.content(
+            list(zip(names, runs, strict=True)),
+            answer,
+            kinds.all_pictures(made),
+            title=title,
+            conditions=[*where, *(f"target {text}" for text in target)],
+            confidence=options.confidence,
+        )
+    )
+    if output is not None:
+        place.write(Path(output), page.html)
+    return page
+
+
+def material(
+    *sources: Source,
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    options: Options | None = None,
+) -> Material:
+    """Give what pictures are made of."""
+    from ttastats.pictures.material import Side, material  # scipy costs start-up time
+
+    names = labels or [_label(source, n) for n, source in enumerate(sources)]
+    sides = [
+        Side(
+            name,
+            run_table(source, where=where, target=target),
+            _evaluations(source, where),
+        )
+        for name, source in zip(names, sources, strict=True)
+    ]
+    targets = [crossing.parse_target(text) for text in target]
+    for side in sides:
+        select.check_columns(by, side.runs.columns, option="--by")
+    return material(sides, by, options, targets)
+
+
+def _evaluations(source: Source, where: Sequence[str]) -> pl.LazyFrame:
+    """Give the tidy table of a source; a table of runs has no evaluations."""
+    if isinstance(source, pl.DataFrame) and "reached" in source.columns:
+        return pl.LazyFrame(schema=schema.POLARS)
+    return read(source, where=where)
+
+
+def _paths(source: Source) -> list[Path]:
+    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+        return []
+    return [Path(path) for path in ([source] if isinstance(source, str | Path) else source)]
+
+
+def _names(sources: Sequence[Source]) -> list[str]:
+    """Name sources by their files without folders, if that tells them apart, or by letters."""
+    short = [", ".join(path.stem for path in _paths(source)) for source in sources]
+    if "" in short or len(set(short)) < len(short):
+        return [_label(source, n) for n, source in enumerate(sources)]
+    return short
+
+
+def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
+    """Write runs as rows (`NAME.csv`, `NAME.jsonl`) or as a new folder of logs (any other name).
+
+    Raises
+    ------
+    TtastatsError
+        As `read`; or no run is left, or the output cannot be written or must stay as it is.
+    """
+    from ttastats.exporting import places
+
+    return places.export(read(source, where=where), Path(output))
 
 
 def _by(by: Sequence[str], default: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:

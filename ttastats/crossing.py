@@ -81,8 +81,9 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
         heads.join(_crossings(checkpoints), on=RUN, how="left", maintain_order="left")
         .join(_last(checkpoints), on=RUN, how="left", maintain_order="left")
         .with_columns(_ends_at_run_stop(official=not targets))
-        .with_columns(_reached().alias("reached"))
-        .with_columns(_time().alias("tta_seconds"))
+        .with_columns(time=_time())
+        .with_columns(reached=_reached() & (pl.col("time") > 0.0).fill_null(value=False))
+        .with_columns(tta_seconds=pl.when("reached").then("time"))
         .with_columns(pl.coalesce("tta_seconds", "run_seconds").alias("observed_seconds"))
     )
     at_end = {name: _at_end(name) for name in ("epochs", "samples", "steps", "value_final")}
@@ -260,8 +261,9 @@ def _reached() -> pl.Expr:
 
 
 def _time() -> pl.Expr:
-    time = pl.when("ends_at_run_stop").then("run_seconds").otherwise("crossing_seconds")
-    return pl.when("reached").then(time)
+    """Give the time to accuracy of a run that reached; without one, or at none, none has."""
+    length = pl.coalesce("run_seconds", "crossing_seconds")
+    return pl.when("ends_at_run_stop").then(length).otherwise("crossing_seconds")
 
 
 def _at_end(name: str) -> pl.Expr:

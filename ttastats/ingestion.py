@@ -19,11 +19,13 @@ import xxhash
 from msgspec import structs
 
 from ttastats import ledger, registry, store, tables
+from ttastats.blocks import UnreadableError
 from ttastats.cluster import processes
+from ttastats.containers import Container
 from ttastats.dialect import Dialect, Log
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem, Run
-from ttastats.sources import Container, Source, UnreadableError, find
+from ttastats.sources import Source, find
 
 #: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
 #: and of a message between processes small, little enough to keep memory bounded.

@@ -74,9 +74,7 @@ def _place(
     problems = _edition_problems(named, edition)
     suite = "mlperf_hpc" if _is_hpc(folders, edition_at) else "mlperf"
     factor = _scaling_factor(folder, companion)
-    found = Place(
-        suite, user_edition or edition or named, scaling_factor=factor, problems=problems
-    )
+    found = Place(suite, user_edition or edition or named, scaling_factor=factor, problems=problems)
     if results is None or results + 1 >= len(folders):
         return found
     system = folders[results + 1]

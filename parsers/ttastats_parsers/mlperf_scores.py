@@ -29,6 +29,7 @@ class _Score(msgspec.Struct, frozen=True, gc=False):
     label: float | None
     from_zero: bool = False  # the label counts from 0
 
+
 #: Epochs, steps and samples trained.
 _Progress = tuple[float | None, int | None, int | None]
 

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import ttastats
-from ttastats.cli import compare, ingest, tables, train
+from ttastats.cli import compare, export, ingest, plot, report, tables, train
 from ttastats.cli.output import say
 from ttastats.errors import TtastatsError
 
@@ -44,9 +44,12 @@ for command in (
     tables.variance,
     compare.compare,
     compare.targets,
+    report.report,
+    plot.plot,
     tables.power,
     tables.scaling,
     tables.score,
+    export.export,
     train.train,
     train.sweep,
 ):

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import By, Ddof, Format, FormatOption, TargetOption, Where, columns
+from ttastats.cli.options import (
+    By,
+    Ddof,
+    Format,
+    FormatOption,
+    NoPager,
+    TargetOption,
+    Where,
+    columns,
+)
 from ttastats.cli.output import say, show
 from ttastats.errors import TtastatsError
 
@@ -73,6 +82,7 @@ def compare(
         ),
     ] = "",
     output_format: FormatOption = Format.table,
+    no_pager: NoPager = False,
 ) -> None:
     """Is B faster than A, by how much, why, and how sure?"""
     from ttastats import api, gate
@@ -97,7 +107,7 @@ def compare(
         options=options,
         view=View(wide, verbose, margin_claims=bool(margin)),
     )
-    show(report, output_format)
+    show(report, output_format, paged=not no_pager)
     failures = gate.failures(report.rows, limit) if limit is not None else ()
     for failure in failures:
         say(f"failed: {failure}")

@@ -38,6 +38,24 @@ TargetOption = Annotated[
         "--target", help="Another quality target: 0.75 or eval_loss<=0.9; repeat for two metrics."
     ),
 ]
+Sort = Annotated[
+    str,
+    typer.Option(
+        "--sort",
+        metavar="COLUMN",
+        help="Sort the rows of each benchmark by a column such as tta, cv or n; -COLUMN: "
+        "from high to low.",
+        show_default=False,
+    ),
+]
+Top = Annotated[
+    int,
+    typer.Option("--top", metavar="N", min=0, help="Rows to show of each benchmark; 0: all."),
+]
+NoPager = Annotated[
+    bool,
+    typer.Option("--no-pager", help="Print even what is taller than the screen without $PAGER."),
+]
 Ddof = Annotated[
     int, typer.Option("--ddof", min=0, max=1, help="1: sample deviations; 0: the paper's.")
 ]

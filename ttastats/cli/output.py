@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import typer
 
+from ttastats.cli import pager
 from ttastats.cli.options import Format
+from ttastats.render.harmless import visible_lines
 
 if TYPE_CHECKING:
     from ttastats.report.cells import Report
 
 
-def show(report: Report, output_format: Format) -> None:
-    """Print a report in the format asked for."""
+def show(report: Report, output_format: Format, *, paged: bool = False) -> None:
+    """Print a report in the format asked for; a table taller than the screen is `paged`."""
     if output_format is Format.table:
-        _print_table(report)
+        _print_table(report, paged=paged)
         return
     from ttastats.render import as_csv, as_json, as_markdown
 
@@ -31,15 +34,24 @@ def show(report: Report, output_format: Format) -> None:
             say(f"{note.mark} {note.text}".strip())
 
 
-def _print_table(report: Report) -> None:
+def _print_table(report: Report, *, paged: bool) -> None:
     from rich.console import Console  # only a table needs it
 
     from ttastats.render import as_table
 
     console = Console()
-    as_table.render(report, console, width=console.width if console.is_terminal else None)
+    if not console.is_terminal:
+        as_table.render(report, console)
+        return
+    with console.capture() as capture:
+        as_table.render(report, console, width=console.width)
+    text = capture.get()
+    pager_words = pager.command(os.environ) if paged and not console.is_dumb_terminal else ()
+    taller = text.count("\n") >= console.height
+    if not (taller and pager_words and pager.shown(text, pager_words)):
+        console.file.write(text)
 
 
 def say(text: str) -> None:
     """Say something that is not the result."""
-    typer.echo(text, err=True)
+    typer.echo(visible_lines(text), err=True)

@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import By, Ddof, Files, Format, FormatOption, TargetOption, Where, columns
+from ttastats.cli.options import (
+    By,
+    Ddof,
+    Files,
+    Format,
+    FormatOption,
+    NoPager,
+    Sort,
+    TargetOption,
+    Top,
+    Where,
+    columns,
+)
 from ttastats.cli.output import show
 
 
@@ -15,12 +27,17 @@ def runs(
     files: Files,
     where: Where = None,
     target: TargetOption = None,
+    sort: Sort = "",
+    top: Top = 0,
     output_format: FormatOption = Format.table,
+    no_pager: NoPager = False,
 ) -> None:
     """One row per run: reached the target? when? how many epochs?"""
     from ttastats import api
+    from ttastats.report.ordering import arranged
 
-    show(api.runs(files, where=where or (), target=target or ()), output_format)
+    report = api.runs(files, where=where or (), target=target or ())
+    show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
 
 
 def summary(
@@ -29,13 +46,17 @@ def summary(
     where: Where = None,
     target: TargetOption = None,
     ddof: Ddof = 1,
+    sort: Sort = "",
+    top: Top = 0,
     output_format: FormatOption = Format.table,
+    no_pager: NoPager = False,
 ) -> None:
     """One row per entry: runs that reached, mean TTA, CV with its interval."""
     from ttastats import api
+    from ttastats.report.ordering import arranged
 
     report = api.summary(files, by=columns(by), where=where or (), target=target or (), ddof=ddof)
-    show(report, output_format)
+    show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
 
 
 def variance(
@@ -44,13 +65,17 @@ def variance(
     where: Where = None,
     target: TargetOption = None,
     ddof: Ddof = 1,
+    sort: Sort = "",
+    top: Top = 0,
     output_format: FormatOption = Format.table,
+    no_pager: NoPager = False,
 ) -> None:
     """Why runs of one entry differ: epochs to the target, or time per epoch."""
     from ttastats import api
+    from ttastats.report.ordering import arranged
 
     report = api.variance(files, by=columns(by), where=where or (), target=target or (), ddof=ddof)
-    show(report, output_format)
+    show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
 
 
 def power(
@@ -106,9 +131,14 @@ def score(
     files: Files,
     by: By = "",
     where: Where = None,
+    sort: Sort = "",
+    top: Top = 0,
     output_format: FormatOption = Format.table,
+    no_pager: NoPager = False,
 ) -> None:
     """The official MLPerf score, kept apart from our statistics."""
     from ttastats import api
+    from ttastats.report.ordering import arranged
 
-    show(api.score(files, by=columns(by), where=where or ()), output_format)
+    report = api.score(files, by=columns(by), where=where or ())
+    show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ttastats.errors import TtastatsError
+
+if TYPE_CHECKING:
+    import altair as alt
+
 #: Columns a reader may choose rows by: a row stays if each that its table has is chosen.
 FILTERS = ("benchmark", "system", "entry")
+
+
+class NothingToDrawError(TtastatsError):
+    """These runs have no such picture; the error says why. A page leaves the picture out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,7 +28,8 @@ class Picture:
     """One picture.
 
     `chart` is a Vega-Lite specification whose data sets are references (`{"name": ...}`) to
-    tables in `data`; pictures that show the same table share it under one name. `caption` says n
+    tables in `data`; pictures that show the same table share it under one name. It names no
+    colours of text and axes: those are the business of `theme.config`. `caption` says n
     and what marks and intervals mean, and, where runs were left out or drawn together, how many.
     `benchmark` names the one benchmark it shows, None if it shows several.
     """
@@ -28,3 +40,48 @@ class Picture:
     chart: Mapping[str, Any]
     data: Mapping[str, pl.DataFrame]
     benchmark: str | None = None
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Give the rows of a table as JSON can hold them: no NaN, no infinity, times in UTC."""
+        return [
+            {key: _plain(value) for key, value in row.items()}
+            for row in self.data[name].iter_rows(named=True)
+        ]
+
+    def specification(self, **config: Any) -> dict[str, Any]:
+        """Give the Vega-Lite specification with its data in it.
+
+        `config` is what `theme.config` takes.
+        """
+        from ttastats.pictures import theme
+
+        return {
+            **self.chart,
+            "config": theme.config(**config),
+            "datasets": {name: self.rows(name) for name in self.data},
+        }
+
+    def altair(self) -> alt.Chart | alt.LayerChart:
+        """Give an Altair chart with the data in it, to be changed and shown."""
+        import altair as alt  # costs start-up time
+
+        chart = alt.Chart.from_dict(self.specification())
+        if not isinstance(chart, alt.Chart | alt.LayerChart):
+            raise TypeError(f"a picture is one view, not {type(chart).__name__}")
+        return chart
+
+    def to_svg(self, *, width: float = 640.0, title: bool = True) -> str:
+        """Give the picture as SVG with its font in it; `width` in CSS pixels, of all there is."""
+        from ttastats.pictures import drawing  # costs start-up time
+
+        return drawing.svg([self], drawing.Look(width, title))
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Show the picture in a notebook, which need not be online."""
+        return {"image/svg+xml": self.to_svg(), "text/plain": f"{self.title}\n{self.caption}"}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime) else value

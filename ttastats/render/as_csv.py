@@ -1,19 +1,26 @@
-"""A report's rows as CSV: raw numbers, an empty cell for unknown."""
+"""A report's rows as CSV: raw numbers, an empty cell for unknown, and text that does nothing."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 
+from ttastats.render.harmless import visible
 from ttastats.report.cells import Report
 
-#: A cell that starts so would be run as a formula by a spreadsheet.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
+#: that ends a cell where the comma is for decimals. Some also take the full-width signs.
+_FORMULA = re.compile(r"(^|;)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
 def render(report: Report) -> str:
-    """Give the rows as CSV text with a header line."""
+    """Give the rows as CSV text with a header line.
+
+    In text cells a `'` stands before what a spreadsheet would take for a formula, and characters
+    that show nothing are spelled out. Numbers are as they are.
+    """
     names = list(dict.fromkeys(name for row in report.rows for name in row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -29,7 +36,9 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return ";".join(str(item) for item in value)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return "'" + value
-    return value
+        return _inert(";".join(str(item) for item in value))
+    return _inert(value) if isinstance(value, str) else value
+
+
+def _inert(text: str) -> str:
+    return visible(_FORMULA.sub(r"\1'", text))

@@ -14,7 +14,7 @@ from ttastats.report.cells import Report
 
 def render(report: Report) -> str:
     """Give the report as JSON text. Infinity is the string "inf", since JSON has no such number."""
-    return dumps(
+    text = dumps(
         {
             "ttastats": ttastats.__version__,
             "command": report.command,
@@ -27,6 +27,14 @@ def render(report: Report) -> str:
         ensure_ascii=False,
         allow_nan=False,
     )
+    return "\n".join(_without_controls(line) for line in text.split("\n"))
+
+
+def _without_controls(line: str) -> str:
+    """Escape the characters that JSON may hold as they are, and that would steer a terminal."""
+    if line.isprintable():
+        return line
+    return "".join(letter if letter.isprintable() else dumps(letter)[1:-1] for letter in line)
 
 
 def _plain(value: Any) -> Any:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Line
 
-from ttastats.render import words
+from ttastats.render import fitting, words
+from ttastats.render.fitting import GAP, Layout
+from ttastats.render.harmless import visible
 from ttastats.report.cells import Report, Row, Table, Text, Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
-_GAP = "  "
 _BELOW = "   "  # what stands under a row is set in
 
 
 def render(report: Report, console: Console, *, width: int | None = None) -> None:
     """Print a report. `width` None leaves lines as long as they are, as a pipe wants them.
 
-    On a narrow screen columns give way by their rank and stand below their row, so that nothing
-    is lost.
+    On a screen, what many rows share stands once above them and long names are shortened. Where
+    that is not enough, columns give way by their rank: they stand below their row or, in a long
+    table, are named at its end.
     """
     for line in _report_lines(report, width):
         console.print(line, soft_wrap=True, highlight=False)
@@ -40,33 +42,49 @@ def _report_lines(report: Report, width: int | None) -> Iterator[Line]:
 
 
 def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
-    shown, hidden = _fitting(table, width)
-    widths = {position: _width(table, position) for position in shown}
+    layout = fitting.fit(table, width)
     if table.title:
-        for line in _wrapped(table.title, width):
-            line.stylize("bold")
-            yield line
-    titles = tuple(Text(column.title) for column in table.columns)
-    header = _aligned(Row(titles), shown, table, widths)
-    header.stylize("bold")
-    yield header
-    yield Line(" " + "─" * (sum(widths.values()) + len(_GAP) * (len(widths) - 1)), style="dim")
+        yield from _styled(_wrapped(table.title, width), "bold")
+    titles = Row(tuple(Text(column.title) for column in table.columns))
+    yield from _styled([_aligned(titles, table, layout)], "bold")
+    breadth = sum(layout.widths.values()) + cell_len(GAP) * (len(layout.widths) - 1)
+    yield Line(" " + "─" * breadth, style="dim")
+    before: Row | None = None
     for row in table.rows:
-        yield _aligned(row, shown, table, widths)
-        for text in (*_folded_away(row, hidden, table), *row.details):
-            for line in _wrapped(text, width, _BELOW):
-                line.stylize("dim")
-                yield line
+        yield from _head(row, before, layout, width)
+        yield _aligned(row, table, layout)
+        for text in (*_below(row, table, layout), *row.details):
+            yield from _styled(_wrapped(text, width, _BELOW), "dim")
+        before = row
+    yield from _styled(_without_room(table, layout, width), "dim")
 
 
-def _aligned(row: Row, shown: Sequence[int], table: Table, widths: dict[int, int]) -> Line:
+def _styled(lines: Iterable[Line], style: str) -> Iterator[Line]:
+    for line in lines:
+        line.stylize(style)
+        yield line
+
+
+def _head(row: Row, before: Row | None, layout: Layout, width: int | None) -> Iterator[Line]:
+    """Give what a row and those after it share, where the row before had something else."""
+    shared = [row.cells[position] for position in layout.heads]
+    if before is not None and shared == [before.cells[position] for position in layout.heads]:
+        return
+    if before is not None:
+        yield Line("")
+    if shared:
+        yield from _styled(_wrapped(" · ".join(map(words.cell, shared)), width), "bold")
+
+
+def _aligned(row: Row, table: Table, layout: Layout) -> Line:
     line = Line("")
-    for number, position in enumerate(shown):
-        cell = row.cells[position]
+    for number, position in enumerate(layout.shown):
+        cell, width = row.cells[position], layout.widths[position]
         text = words.cell(cell)
-        room = " " * (widths[position] - cell_len(text))
+        text = layout.short.get(position, {}).get(text, text)
+        room = " " * (width - cell_len(text))
         right = table.columns[position].align == "right"
-        line.append(_GAP if number else " ")
+        line.append(GAP if number else " ")
         line.append(room if right else "")
         line.append(text, style=_STYLES[cell.tone] if isinstance(cell, Text) else None)
         line.append("" if right else room)
@@ -74,18 +92,26 @@ def _aligned(row: Row, shown: Sequence[int], table: Table, widths: dict[int, int
     return line
 
 
-def _folded_away(row: Row, hidden: Sequence[int], table: Table) -> tuple[str, ...]:
+def _below(row: Row, table: Table, layout: Layout) -> tuple[str, ...]:
     """Give the cells of the columns that found no room, as one line with their titles."""
-    texts = [
-        (table.columns[position].title, words.cell(row.cells[position])) for position in hidden
-    ]
+    if not layout.below:
+        return ()
+    texts = [(table.columns[p].title, words.cell(row.cells[p])) for p in layout.hidden]
     line = " · ".join(f"{title} {text}" for title, text in texts if text)
     return (line,) if line else ()
 
 
+def _without_room(table: Table, layout: Layout, width: int | None) -> Iterator[Line]:
+    """Name the columns that stand nowhere."""
+    if layout.hidden and not layout.below:
+        titles = ", ".join(table.columns[position].title for position in layout.hidden)
+        text = f"no room for: {titles} (seen on a wider screen, or with --format csv)"
+        yield from _wrapped(text, width)
+
+
 def _wrapped(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:
     """Break a text at its words where the screen ends; leading spaces are kept."""
-    text = text.rstrip()
+    text = visible(text.rstrip())
     if width is None or cell_len(text) + len(indent) <= width:
         yield Line(indent + text)
         return
@@ -98,22 +124,3 @@ def _wrapped(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:
         break_on_hyphens=False,
     ):
         yield Line(part)
-
-
-def _width(table: Table, position: int) -> int:
-    cells = (words.cell(row.cells[position]) for row in table.rows)
-    return max([cell_len(table.columns[position].title), *map(cell_len, cells)])
-
-
-def _fitting(table: Table, width: int | None) -> tuple[list[int], list[int]]:
-    """Give the columns that fit and those that gave way: all of the highest rank at once."""
-    positions = range(len(table.columns))
-    if width is None:
-        return list(positions), []
-    room = [_width(table, position) + len(_GAP) for position in positions]
-    ranks = sorted({column.rank for column in table.columns}, reverse=True)
-    for rank in [max(ranks, default=0) + 1, *ranks]:
-        shown = [p for p in positions if table.columns[p].rank < rank or rank == 0]
-        if sum(room[p] for p in shown) - len(_GAP) + 1 <= width:
-            break
-    return shown, [position for position in positions if position not in shown]

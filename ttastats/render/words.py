@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ttastats import units
+from ttastats.render.harmless import visible
 from ttastats.report.cells import Cell, PValue, Quantity, Reached, Text
 
 UNKNOWN = "–"
@@ -14,7 +15,7 @@ def cell(value: Cell) -> str:
     """Give the text of a cell."""
     match value:
         case Text():
-            return value.text
+            return visible(value.text)
         case Reached():
             return f"{value.reached}/{value.n}"
         case PValue():

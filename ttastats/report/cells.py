@@ -57,11 +57,17 @@ Cell = Text | Quantity | PValue | Reached
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table for people. Those of high `rank` give way first on a narrow screen."""
+    """A column of a table for people. Those of high `rank` give way first on a narrow screen.
+
+    One of `names` may be shortened there. Where many rows in succession share the values of the
+    first columns that are `heads`, a screen may say these once, above the rows.
+    """
 
     title: str
     align: Literal["left", "right"] = "left"
     rank: int = 0
+    names: bool = False
+    heads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,9 +68,9 @@ def common_title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
     return " ".join(str(rows[0][name]) for name in hidden if rows and rows[0][name] is not None)
 
 
-def key_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Give the columns of some keys."""
-    return tuple(Column(name) for name in names)
+def key_columns(names: Sequence[str], *, heads: bool = False) -> tuple[Column, ...]:
+    """Give the columns of some keys; `heads` lets them stand above the rows that share them."""
+    return tuple(Column(name, names=True, heads=heads) for name in names)
 
 
 def key_cells(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Text, ...]:

@@ -26,8 +26,8 @@ def report(runs: pl.DataFrame) -> Report:
     keys = shown_keys(rows, _SHOWN)
     priced = any(row["cost"] is not None for row in rows)
     columns = (
-        *key_columns(keys),
-        Column("log", rank=1),
+        *key_columns(keys, heads=True),
+        Column("log", rank=1, names=True),
         Column("reached"),
         Column("TTA", "right"),
         Column("epochs", "right", rank=2),

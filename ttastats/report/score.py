@@ -18,6 +18,7 @@ from ttastats import quality
 from ttastats.quality import Scoring
 from ttastats.report.cells import Column, Note, Report, Row, Table, Text
 from ttastats.report.grouping import (
+    BENCHMARK,
     common_title,
     group_notes,
     groups,
@@ -60,7 +61,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     keys = _shown(rows, by)
     plain = all(row["status"] == _SCORED for row in rows)
     columns = (
-        *key_columns(keys),
+        *key_columns(keys, heads=True),
         Column("runs", "right", rank=1),
         Column("score, min", "right"),
         Column("raw, min", "right", rank=2),
@@ -198,12 +199,16 @@ def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _shown(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
-    """Give the keys worth a column: an entry names submitter and system, or they name it."""
+    """Give the keys worth a column, the benchmark first.
+
+    An entry names submitter and system, or they name it.
+    """
     hidden = {"division"} if len({row.get("division") for row in rows}) == 1 else set()
     if {"submitter", "system", "entry"} <= set(by):
         others = {tuple(row[name] for name in by if name != "entry") for row in rows}
         hidden |= {"entry"} if len(others) == len(rows) else {"submitter", "system"}
-    return tuple(name for name in shown_keys(rows, by) if name not in hidden)
+    shown = [name for name in shown_keys(rows, by) if name not in hidden]
+    return tuple(sorted(shown, key=lambda name: name not in BENCHMARK))
 
 
 def _title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import polars as pl
 
 from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table
 from ttastats.report.grouping import (
+    BENCHMARK,
     ENTRY,
     common_title,
     failed_notes,
@@ -40,11 +41,11 @@ def report(
         key_row(keys) | numbers(group, ddof=ddof, confidence=confidence)
         for keys, group in groups(runs, by)
     ]
-    rows.sort(key=lambda row: (_known(row["benchmark"]), _known(row["tta_mean_seconds"])))
+    rows.sort(key=lambda row: [_known(row[name]) for name in (*BENCHMARK, "tta_mean_seconds")])
     keys = shown_keys(rows, by)
     failed = any(row["reached"] < row["n"] for row in rows)
     columns = (
-        *key_columns(keys),
+        *key_columns(keys, heads=True),
         Column("reached", "right"),
         Column("mean TTA", "right"),
         Column(f"CV [{confidence:.0%}]", "right"),

@@ -34,7 +34,7 @@ def report(
     rows = [key_row(keys) | numbers(group, ddof, rng) for keys, group in groups(runs, by)]
     keys = shown_keys(rows, by)
     columns = (
-        *key_columns(keys),
+        *key_columns(keys, heads=True),
         Column("reached", "right"),
         Column("epochs", "right"),
         Column("per epoch", "right"),
@@ -50,12 +50,13 @@ def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[st
     """Give the numbers of one group; None where epochs are unknown or did not vary."""
     solved = group.filter(pl.col("reached"), pl.col("epochs") > 0)
     epochs, per_epoch = solved.get_column("epochs"), solved.get_column("epoch_seconds")
+    constant = solved.height > 1 and epochs.n_unique() == 1  # the formula may leave 1e-16
     row: dict[str, Any] = {
         "n": group.height,
         "reached": group.get_column("reached").sum(),
         "with_epochs": solved.height,
         "epochs_mean": epochs.mean(),
-        "epochs_std": epochs.std(ddof=ddof),
+        "epochs_std": 0.0 if constant else epochs.std(ddof=ddof),
         "epoch_seconds_mean": per_epoch.mean(),
         "epoch_seconds_std": per_epoch.std(ddof=ddof),
     }

@@ -1,0 +1,95 @@
+"""One browser, and each page built once, for all tests of the page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.page.made import HOSTILE, rows
+from ttastats import api
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Give a headless Chromium, or skip; where TTASTATS_REQUIRE_BROWSER is set, fail."""
+    # The package's own scope, since an event loop runs in this thread as long as it is open.
+    named = os.environ.get("TTASTATS_BROWSER")
+    path = named or shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        reason = "no chromium is installed: apt-get install chromium, or set TTASTATS_BROWSER"
+        if os.environ.get("TTASTATS_REQUIRE_BROWSER"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright  # starts a program of its own
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give where pages, screenshots and tables of this session lie."""
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="package")
+def sides(folder: Path) -> list[Path]:
+    """Give the tables of the embedded example."""
+    logs = ROOT / "examples" / "two_systems" / "Example" / "results"
+    found = []
+    for name in ("one_gpu", "eight_gpus"):
+        found.append(folder / f"{name}.parquet")
+        api.ingest([logs / name], found[-1])
+    return found
+
+
+@pytest.fixture(scope="package")
+def compared(folder: Path, sides: list[Path]) -> Path:
+    """Give the page that compares the two systems of the example."""
+    return _page(folder / "compared.html", *sides)
+
+
+@pytest.fixture(scope="package")
+def summarised(folder: Path, sides: list[Path]) -> Path:
+    """Give the page that summarises both systems as entries of one table."""
+    return _page(folder / "summarised.html", sides)
+
+
+@pytest.fixture(scope="package")
+def many(folder: Path) -> Path:
+    """Give a page of 30 entries on two benchmarks."""
+    entries = [f"org/machine_{number:02}" for number in range(30)]
+    return _page(folder / "many.html", rows(entries, benchmarks=("digits", "letters")))
+
+
+@pytest.fixture(scope="package")
+def hostile(folder: Path) -> Path:
+    """Give a page whose every name is an attempt."""
+    table = rows(HOSTILE, benchmarks=HOSTILE[:1])
+    return _page(folder / "hostile.html", table, title=HOSTILE[1], labels=(HOSTILE[0],))
+
+
+def _page(path: Path, *sources: api.Source, **more: object) -> Path:
+    api.report(*sources, output=path, **more)  # type: ignore[arg-type]
+    return path

@@ -1,0 +1,80 @@
+"""What does a person meet who types `ttastats report`?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.page.made import data_of, draw_all, marks, opened
+from tests.test_cli import failed, run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def test_one_line_says_what_was_written(sides: list[Path], tmp_path: Path) -> None:
+    done = run("report", *sides, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    size = (tmp_path / "report.html").stat().st_size / 1e6
+    pictures = len(data_of((tmp_path / "report.html").read_text("utf-8"))["pictures"])
+    assert done.stderr == f"wrote report.html: 20 runs, {pictures} pictures, {size:.1f} MB\n"
+
+
+def test_a_page_can_be_sent_to_standard_output(sides: list[Path], tmp_path: Path) -> None:
+    done = run("report", sides[0], "-o", "-", "--title", "Mine & yours", cwd=tmp_path)
+    assert done.stdout.startswith("<!DOCTYPE html>")
+    assert "<h1>Mine &amp; yours</h1>" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sides_can_be_named_and_chosen(sides: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    labels = ("--label", "small", "--label", "large")
+    assert run("report", *sides, *labels, "-o", out).returncode == 0
+    assert "<h1>Is large faster than small?</h1>" in out.read_text("utf-8")
+    where = ("--a", "seed<1004", "--b", "seed>=1004")
+    assert run("report", sides[0], *where, "-o", out).returncode == 0
+    assert "<h1>Is seed&gt;=1004 faster than seed&lt;1004?</h1>" in out.read_text("utf-8")
+
+
+def test_several_files_can_be_summarised_as_one(sides: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    assert run("report", "--together", *sides, "-o", out).returncode == 0
+    text = out.read_text("utf-8")
+    assert "<h1>Time to accuracy of one_gpu, eight_gpus</h1>" in text
+    assert "Example/eight_gpus has the shortest mean time to accuracy" in text
+
+
+def test_conditions_and_targets_are_said_in_the_head(sides: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    options = ("--where", "seed<1004", "--target", "0.9")
+    assert run("report", *sides, *options, "-o", out).returncode == 0
+    assert "<dd>seed&lt;1004, target 0.9</dd>" in out.read_text("utf-8")
+
+
+def test_mistakes_cost_no_work_and_no_file(sides: list[Path], tmp_path: Path) -> None:
+    before = sides[0].read_bytes()
+    assert "is read and cannot be written" in failed(run("report", *sides, "-o", sides[0]))
+    assert sides[0].read_bytes() == before
+    assert "no such folder" in failed(run("report", *sides, "-o", tmp_path / "no" / "page.html"))
+    assert "is a folder" in failed(run("report", *sides, "-o", tmp_path))
+    lonely = run("report", *sides, "--label", "one", "-o", tmp_path / "page.html")
+    assert "1 labels for 2 sides" in failed(lonely)
+    assert "no such file" in failed(run("report", tmp_path / "none.parquet", "-o", "-"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.browser
+def test_fresh_runs_of_the_trainer_become_a_page(browser: Browser, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tests.trainer.runs import small, trained
+
+    trained(tmp_path / "logs", small(target=0.9, epochs=12), seeds=(0, 1, 2))
+    assert run("ingest", tmp_path / "logs", "-o", tmp_path / "runs.parquet").returncode == 0
+    assert run("report", "runs.parquet", "-o", "page.html", cwd=tmp_path).returncode == 0
+    with opened(browser, tmp_path / "page.html") as page:
+        draw_all(page)
+        assert all(marks(figure) for figure in page.locator("figure[data-picture]").all())
+        assert "3 of 3 runs reached" in page.locator(".verdict").inner_text()

@@ -1,0 +1,162 @@
+"""What stands in a page, and where it is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.page.made import HOSTILE, data_of, frame, rows
+from ttastats import api
+from ttastats.errors import TtastatsError
+from ttastats.page import content, embedded, facts, script
+from ttastats.render import as_html
+from ttastats.report.cells import Column, Quantity, Reached, Report, Row, Table, Text
+
+
+def test_the_same_runs_give_the_same_bytes(sides: list[Path], compared: Path) -> None:
+    assert api.report(*sides).html == compared.read_text("utf-8")
+
+
+def test_a_page_asks_nothing_of_any_other_place(compared: Path) -> None:
+    text = compared.read_text("utf-8")
+    policy = text.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
+    assert "default-src &#x27;none&#x27;" in policy or "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    own = text.replace(script.vega(), "")
+    assert not re.search(r"(src|href)=[\"']?https?:", own)
+
+
+def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
+    text = hostile.read_text("utf-8").replace(script.vega(), "").replace(script.own(), "")
+    for name in HOSTILE[:6]:
+        assert name not in text.replace("javascript:alert(4)", "")
+    held = frame(data_of(hostile.read_text("utf-8"))["choices"])
+    assert set(held.get_column("entry")) == set(HOSTILE)
+
+
+def test_columns_come_back_as_they_were() -> None:
+    table = pl.DataFrame(
+        {
+            "name": ["a", "a", None, "b", "</script>", "a"],
+            "number": [0.1, 1 / 3, None, float("nan"), float("inf"), 2.0],
+            "count": [1, 2, 3, None, 5, 6],
+            "claim": [True, None, False, True, True, False],
+        }
+    )
+    back = frame(json.loads(embedded.table(table)))
+    assert back.get_column("name").to_list() == table.get_column("name").to_list()
+    assert back.get_column("number").to_list() == [0.1, 1 / 3, None, None, None, 2.0]
+    assert back.get_column("count").to_list() == table.get_column("count").to_list()
+    assert back.get_column("claim").to_list() == table.get_column("claim").to_list()
+
+
+def test_a_table_that_pictures_share_is_there_once() -> None:
+    one, same, other = pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [2]})
+    tables, places = embedded.shared([{"runs": one}, {"runs": same, "all": one}, {"runs": other}])
+    assert [table["x"][0] for table in tables] == [1, 1, 2]
+    assert places == [{"runs": 0}, {"runs": 0, "all": 1}, {"runs": 2}]
+
+
+def test_the_head_counts_runs_benchmarks_and_blemishes() -> None:
+    runs = api.run_table(rows(["a", "b"], benchmarks=("x", "y")))
+    runs = runs.with_columns(
+        problems=pl.when(pl.col("seed") == 0).then(pl.lit("[{}]")),
+        content_digest=pl.lit("same"),
+    )
+    said = {fact.name: fact.text for fact in facts.facts([("runs", runs)], ["nodes>=8"])}
+    assert said["Runs"] == "12 runs, 8 reached the target, 4 did not"
+    assert said["Covers"] == "2 benchmarks, 2 systems, 2 entries"
+    assert said["Started"] == "2026-01-01"
+    assert said["Chosen by"] == "nodes>=8"
+    assert said["Note"] == (
+        "4 runs with something to resolve, see `problems`; 11 runs of the same content as another"
+    )
+
+
+def test_a_run_of_both_sides_is_chosen_once() -> None:
+    runs = api.run_table(rows(["a"]))
+    assert facts.choices([("A", runs), ("B", runs)]).get_column("runs").to_list() == [3]
+
+
+def test_of_many_rows_the_fastest_of_each_benchmark_are_shown_and_it_is_said() -> None:
+    report = api.summary(rows([f"e{n:02}" for n in range(20)], benchmarks=("x", "y")))
+    few = content.capped(report, most=10)
+    names = [(row.cells[0], row.cells[1]) for row in few.tables[0].rows]
+    assert names[:2] == [(Text("x"), Text("e00")), (Text("x"), Text("e01"))]
+    assert [name[0] for name in names] == [Text("x")] * 5 + [Text("y")] * 5
+    assert few.notes[0].text.startswith("10 of 40 rows are shown, the fastest of each benchmark")
+    assert len(few.rows) == 40
+    assert content.capped(report, most=40) is report
+
+
+def test_a_comparison_with_many_rows_shows_the_first() -> None:
+    table = rows(["e"], benchmarks=tuple("abcdef"))
+    report = api.compare(table, rows(["f"], benchmarks=tuple("abcdef"), seed=1))
+    few = content.capped(report, most=2)
+    assert len(few.tables[0].rows) == 2
+    assert "the first" in few.notes[0].text
+
+
+def test_cells_are_html_and_say_their_number() -> None:
+    table = Table(
+        (Column("entry"), Column("TTA", "right"), Column("reached", "right")),
+        (Row((Text("<b>", "good"), Quantity(90.0, "seconds"), Reached(1, 2)), ("why & how",)),),
+        title="A < B",
+    )
+    text = as_html.render(Report("summary", (), (table,), (), "B & A."))
+    assert '<th scope="row" data-tone="good">&lt;b&gt;</th>' in text
+    assert '<td class="number" data-value="90.0">90.0 s</td>' in text
+    assert '<td class="number" data-value="0.5">1/2</td>' in text
+    assert '<td colspan="3">why &amp; how</td>' in text
+    assert "<caption>A &lt; B</caption>" in text
+    assert "B &amp; A." in text
+    unknown = replace(table, rows=(Row((Text(""), Quantity(None), Reached(0, 0))),))
+    assert as_html.table(unknown).count('data-value=""') == 2
+
+
+def test_an_input_is_not_written_over(sides: list[Path]) -> None:
+    before = sides[0].read_bytes()
+    with pytest.raises(TtastatsError, match="is read and cannot be written"):
+        api.report(*sides, output=sides[0])
+    assert sides[0].read_bytes() == before
+
+
+def test_only_a_page_of_ours_is_replaced(tmp_path: Path, sides: list[Path]) -> None:
+    notes = tmp_path / "notes.html"
+    notes.write_text("mine")
+    with pytest.raises(TtastatsError, match="no report of ttastats"):
+        api.report(sides[0], output=notes)
+    assert notes.read_text() == "mine"
+    page = tmp_path / "page.html"
+    api.report(sides[0], output=page, title="first")
+    api.report(sides[0], output=page, title="second")
+    assert "<h1>second</h1>" in page.read_text("utf-8")
+    assert [each.name for each in tmp_path.iterdir() if each != notes] == ["page.html"]
+
+
+def contrast(one: str, other: str) -> float:
+    """Give the contrast ratio of WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_text_has_the_contrast_of_wcag_aa() -> None:
+    schemes = re.findall(r"--paper: .*?\}", script.part("page.css"), re.DOTALL)
+    assert len(schemes) == 4  # light, dark by the system, dark by the button, print
+    for scheme in schemes:
+        colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", scheme))
+        for ink in ("ink", "soft", "accent", "good", "bad"):
+            for paper in ("paper", "tint"):
+                assert contrast(colours[ink], colours[paper]) >= 4.5, (ink, paper)
+        assert contrast(colours["ink"], colours["mark"]) >= 4.5

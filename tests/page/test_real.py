@@ -1,0 +1,43 @@
+"""Pages of the public logs: each is whole, small enough to mail, and drawn without a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.page.made import draw_all, marks, opened
+from ttastats import api
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.real]
+
+MOST_BYTES = 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("folders", "benchmark"), [(("v0.5", "dawnbench"), "imagenet"), (("v5.0",), "bert")]
+)
+def test_every_picture_of_the_public_logs_is_drawn(
+    browser: Browser, real_logs: Path, tmp_path: Path, folders: tuple[str, ...], benchmark: str
+) -> None:
+    table, out = tmp_path / "runs.parquet", tmp_path / "page.html"
+    api.ingest([real_logs / folder for folder in folders], table)
+    made = api.report(table, output=out)
+    assert made.size < MOST_BYTES
+    with opened(browser, out, width=1280) as page:
+        draw_all(page)
+        figures = page.locator("figure[data-picture]").all()
+        assert len(figures) == made.pictures
+        assert all(marks(figure) or figure.locator("canvas").count() for figure in figures)
+        rows = api.summary(table).rows
+        assert page.locator("table.report tbody").count() == len(rows)
+        headings = page.locator("details.section h2").all_inner_texts()
+        assert {str(row["benchmark"]) for row in rows if row["reached"]} <= set(headings)
+        page.locator("#filters label").filter(has_text=benchmark).first.click()
+        page.get_by_role("status").filter(has_text="Showing").wait_for()
+        shown = page.locator("table.report tbody:visible").count()
+        assert shown == sum(row["benchmark"] == benchmark for row in rows)

@@ -1,0 +1,140 @@
+"""What the sentences of a page say, and what they may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tests.page.made import rows
+from ttastats import api
+from ttastats.report.cells import Report
+from ttastats.report.verdicts import Verdict, verdicts
+
+COMPARED: dict[str, Any] = {
+    "suite": "mlperf", "edition": "v0.5", "benchmark": "resnet", "a": "old", "b": "new",
+    "n_a": 5, "n_b": 5, "reached_a": 5, "reached_b": 5, "estimand": "mean",
+    "speedup": 2.0, "speedup_low": 1.6, "speedup_high": 2.5, "p_adjusted": 0.0004,
+    "progress_unit": "epochs", "throughput_speedup": 4.0, "throughput_low": 3.9,
+    "throughput_high": 4.1, "epochs_ratio": 0.5, "epochs_low": 0.4, "epochs_high": 0.625,
+    "runs_needed": 12, "verdict": "faster", "dagger": False, "claim": "faster by more than 1%",
+}  # fmt: skip
+
+
+def said(**changes: Any) -> Verdict:
+    (verdict,) = verdicts(Report("compare", (COMPARED | changes,), ()))
+    return verdict
+
+
+def test_a_faster_side_is_named_with_interval_p_and_reason() -> None:
+    verdict = said()
+    assert (verdict.about, verdict.word, verdict.tone) == ("resnet", "faster", "good")
+    assert verdict.sentence == "new is 2.00× faster than old (95% CI 1.60 to 2.50×; p < .001)."
+    assert verdict.more == (
+        "Its throughput is 4.00× [3.90, 4.10] that of old, and it needs 2.00× [1.60, 2.50] as many "
+        "epochs."
+    )
+
+
+def test_a_slower_side_is_told_the_other_way_round() -> None:
+    verdict = said(
+        verdict="slower", speedup=0.5, speedup_low=0.4, speedup_high=0.8, p_adjusted=0.01
+    )
+    assert verdict.sentence == "new is 2.00× slower than old (95% CI 1.25 to 2.50×; p = .010)."
+
+
+def test_small_differences_are_told_in_percent() -> None:
+    verdict = said(speedup=1.057, speedup_low=1.054, speedup_high=1.06)
+    assert "new is 5.7% faster than old (95% CI 5.4 to 6.0%" in verdict.sentence
+
+
+def test_undecided_is_not_called_equal() -> None:
+    verdict = said(verdict="undecided", claim="undecided", speedup_low=0.9, p_adjusted=0.12)
+    assert verdict.sentence == (
+        "Whether new is faster than old is undecided: speedup 2.00× (95% CI 0.90 to 2.50×; "
+        "p = .120)."
+    )
+    assert verdict.more.startswith("To show a difference of this size would take 12 runs a side.")
+
+
+def test_the_same_within_a_margin_says_the_margin() -> None:
+    verdict = said(verdict="same", claim="same within 1%", speedup=1.0)
+    assert verdict.sentence.startswith("new is as fast as old (same within 1%; speedup 1.00×")
+
+
+def test_a_condition_stands_beside_its_claim() -> None:
+    assert said(dagger=True).sentence.endswith("if epochs to target really are constant.")
+
+
+def test_failed_runs_are_said() -> None:
+    verdict = said(reached_b=3, estimand="ert")
+    assert verdict.more.endswith(
+        "The target was reached by 3 of 5 runs of new and 5 of 5 runs of old (the time of the "
+        "failed ones is counted)."
+    )
+
+
+def test_without_any_success_the_fraction_decides() -> None:
+    none = dict.fromkeys(("speedup", "speedup_low", "throughput_speedup", "epochs_ratio"))
+    verdict = said(
+        **none, estimand="fraction", claim="slower (fraction reached 5/5 vs 0/5)",
+        verdict="slower", reached_b=0,
+    )  # fmt: skip
+    assert verdict.sentence == "new against old: slower (fraction reached 5/5 vs 0/5) (p < .001)."
+
+
+def test_no_verdict_is_said_with_its_reason() -> None:
+    verdict = said(verdict="unavailable", claim="no verdict: one run cannot tell")
+    assert (verdict.word, verdict.sentence) == ("no verdict", "No verdict: one run cannot tell.")
+
+
+def test_several_sides_are_told_apart() -> None:
+    two = (COMPARED, COMPARED | {"b": "newer"})
+    assert [each.about for each in verdicts(Report("compare", two, ()))] == [
+        "resnet: new", "resnet: newer",
+    ]  # fmt: skip
+
+
+def test_the_confidence_is_that_of_the_interval() -> None:
+    (verdict,) = verdicts(Report("compare", (COMPARED,), ()), confidence=0.9)
+    assert "(90% CI" in verdict.sentence
+
+
+def summarised(table: pl.DataFrame) -> tuple[Verdict, ...]:
+    return verdicts(api.summary(table))
+
+
+def test_a_summary_names_the_fastest_and_the_next() -> None:
+    first, second = summarised(rows(["a", "b", "c"], runs=2, benchmarks=("x", "y")))
+    assert (first.about, first.word) == ("x", "3 entries")
+    assert first.sentence.startswith("a has the shortest mean time to accuracy: 3")
+    assert "2 of 2 runs reached" in first.sentence
+    assert first.more.startswith("The next, b, takes 1.")
+    assert second.about == "y"
+
+
+def test_the_failed_runs_of_a_mean_are_counted_beside_it() -> None:
+    (verdict,) = summarised(rows(["a"]))
+    assert "2 of 3 runs reached" in verdict.sentence
+    assert verdict.sentence.endswith("counting failed runs.")
+
+
+def test_an_order_that_may_be_chance_is_called_so() -> None:
+    table = rows(["a", "b"], runs=2)
+    (verdict,) = summarised(table)
+    assert "chance" not in verdict.more
+    unsteady = table.with_columns(seconds=pl.col("seconds") * (1 + pl.col("seed") * 0.5))
+    (verdict,) = summarised(unsteady)
+    assert "the order may be chance" in verdict.more
+
+
+def test_of_single_runs_nobody_knows_the_spread() -> None:
+    (verdict,) = summarised(rows(["a", "b"], runs=1))
+    assert "With one run each" in verdict.more
+    assert "CV" not in verdict.sentence
+
+
+def test_where_no_run_reached_the_target_no_entry_is_fastest() -> None:
+    table = rows(["a", "b"], runs=2).with_columns(target_value=pl.lit(0.99))
+    (verdict,) = summarised(table)
+    assert verdict.sentence == "None of 4 runs reached the target."

@@ -1,0 +1,223 @@
+"""Every picture compiles, says what it shows, and becomes a file that stands on its own."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+
+import polars as pl
+import pytest
+import vl_convert
+from fontTools.ttLib import TTFont
+
+from tests.pictures import made
+from ttastats import api
+from ttastats.pictures import drawing, kinds, material, theme
+from ttastats.pictures.picture import FILTERS, Picture
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a.b[c]",
+    "\"quotes'",
+    "datum.x",
+    "x\ny",
+    "${1+1}",
+    "\\u0041",
+)
+
+
+@pytest.fixture(scope="module")
+def pictures() -> tuple[Picture, ...]:
+    """Give pictures of every kind."""
+    a, b = made.rows(made.SLOW, entry="lab/slow"), made.rows(made.FAST, entry="lab/fast")
+    return (
+        *api.pictures(made.many_kinds()),
+        *api.pictures(a, b, labels=["before", "after"]),
+        *api.pictures(made.leaders()),
+        *api.plot("targets", made.rows(made.SLOW)),
+    )
+
+
+def test_there_is_a_picture_of_every_kind(pictures: tuple[Picture, ...]) -> None:
+    assert {picture.kind for picture in pictures} == set(kinds.KINDS)
+
+
+def test_every_picture_compiles_and_finds_its_fields(pictures: tuple[Picture, ...]) -> None:
+    for picture in pictures:
+        compiled = vl_convert.vegalite_to_vega(picture.specification())
+        named = {data["name"] for data in compiled["data"]}
+        assert set(picture.data) <= named, picture.title
+        assert "undefined" not in json.dumps(compiled["marks"]), picture.title
+
+
+def test_the_compiler_has_nothing_to_warn_of(
+    pictures: tuple[Picture, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for picture in pictures:
+        vl_convert.vegalite_to_vega(picture.specification(), show_warnings=True)
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", "")
+
+
+def test_charts_hold_no_data_and_no_colours_of_the_page(pictures: tuple[Picture, ...]) -> None:
+    for picture in pictures:
+        text = json.dumps(picture.chart, allow_nan=False)
+        assert not {"config", "datasets", "title"} & set(picture.chart), picture.title
+        assert '"values": [{' not in text, picture.title
+        assert set(re.findall(r'"data": \{"name": "([^"]+)"\}', text)) <= set(picture.data)
+
+
+def test_charts_are_valid_vega_lite(pictures: tuple[Picture, ...]) -> None:
+    seen = set()
+    for picture in pictures:
+        if picture.kind not in seen:
+            picture.altair()  # is checked against the schema
+        seen.add(picture.kind)
+
+
+def test_every_picture_says_n_and_describes_itself(pictures: tuple[Picture, ...]) -> None:
+    for picture in pictures:
+        assert re.search(r"\d+ runs|A \d+/\d+, B \d+/\d+", picture.caption), picture.caption
+        assert picture.chart["description"].startswith(picture.title)
+        assert picture.chart["height"], picture.title
+
+
+def test_tables_have_safe_names_and_the_filters_of_a_page(pictures: tuple[Picture, ...]) -> None:
+    for picture in pictures:
+        for name, frame in picture.data.items():
+            assert all(re.fullmatch(r"\w+", column) for column in frame.columns), name
+            if picture.kind in {"tta", "quality-time", "solved", "leaderboard"}:
+                assert "benchmark" in frame.columns, name
+        if picture.kind in {"tta", "solved"}:
+            assert all(set(FILTERS) <= set(frame.columns) for frame in picture.data.values())
+
+
+def test_a_failed_run_is_a_dashed_line_and_a_cross() -> None:
+    (picture,) = api.plot("quality-time", made.two_entries())
+    drawn = picture.to_svg()
+    assert drawn.count('stroke-dasharray="4,2"') == 1
+    (all_reached,) = api.plot("quality-time", made.rows(made.FAST))
+    assert 'stroke-dasharray="4,2"' not in all_reached.to_svg()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_only_show(name: str) -> None:
+    source = pl.concat(
+        [
+            made.rows(made.FAST, entry=name, benchmark=name, system=name, submitter=name),
+            made.rows(made.SLOW, entry=f"{name}2", benchmark=name, system=name),
+        ]
+    )
+    for kind in ("tta", "quality-time"):
+        (picture,) = api.plot(kind, source)
+        drawn = picture.to_svg()
+        assert "<script" not in drawn
+        if kind == "tta":
+            shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+            plain = " ".join(name.split())
+            tail = plain.rsplit("/", maxsplit=1)[-1]  # the folders all names share are left out
+            assert any(tail in _unescaped(text) for text in shown), shown
+    page = drawing.html(api.plot("tta", source))
+    assert page.count("</script>") == 2
+    assert "<script>alert" not in page
+
+
+def _unescaped(text: str) -> str:
+    from html import unescape
+
+    return unescape(text)
+
+
+def test_an_svg_brings_the_letters_it_shows() -> None:
+    (picture,) = api.plot("tta", made.two_entries())
+    drawn = picture.to_svg()
+    fonts = re.findall(r'url\("data:font/woff;base64,([^"]+)"\)', drawn)
+    assert len(fonts) == 2  # the title is bolder
+    regular = TTFont(io.BytesIO(base64.b64decode(fonts[0])))
+    shown = set("".join(re.findall(r"<text[^>]*>([^<]*)</text>", drawn))) - {" "}
+    assert shown <= {chr(code) for code in regular.getBestCmap()}
+    assert len(drawn) < 60_000
+    assert "http" not in drawn.replace("http://www.w3.org/", "")
+
+
+def test_sizes_are_true() -> None:
+    pictures = api.plot("tta", made.two_entries())
+    look = drawing.Look(theme.COLUMN)
+    assert 'width="3.3000in"' in drawing.svg(pictures, look)
+    pdf = drawing.pdf(pictures, look)
+    box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", pdf)
+    assert box is not None
+    assert float(box[1]) == pytest.approx(3.3 * 72, abs=0.1)
+    assert b"SourceSansPro" in pdf
+    assert b"/FontFile" in pdf
+    png = drawing.png(pictures, drawing.Look(theme.COLUMN, dpi=300))
+    assert int.from_bytes(png[16:20], "big") == pytest.approx(3.3 * 300, abs=2)
+
+
+def test_an_html_file_needs_no_network() -> None:
+    page = drawing.html(api.plot("tta", made.many_kinds()))
+    assert page.count("<figure>") == 2
+    outside = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
+    assert not re.search(r"\b(?:src|href)=", outside)
+
+
+def test_a_notebook_shows_svg_and_words() -> None:
+    (picture,) = api.plot("tta", made.two_entries())
+    bundle = picture._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert bundle["text/plain"].startswith("Time to accuracy: resnet")
+
+
+def test_two_pictures_of_one_benchmark_stand_below_each_other() -> None:
+    drawn = drawing.svg(api.plot("leaderboard", made.leaders()))
+    assert drawn.count("<svg") == 3
+    ids = re.findall(r'\bid="([^"]+)"', drawn)
+    assert len(ids) == len(set(ids))
+
+
+def test_rows_hold_nothing_that_json_cannot() -> None:
+    frame = pl.DataFrame({"x": [1.0, float("nan"), float("inf")]})
+    picture = Picture("tta", "", "", {}, {"t": frame})
+    assert picture.rows("t") == [{"x": 1.0}, {"x": None}, {"x": None}]
+
+
+# ------------------------------------------------------------------------------------------ limits
+
+
+def test_more_entries_than_a_picture_can_show_are_counted() -> None:
+    source = pl.concat(
+        made.rows([(50.0 + n, 5)], entry=f"lab/e{n:02}") for n in range(material.MOST_SERIES + 3)
+    )
+    (picture,) = api.plot("tta", source)
+    assert "40 runs of 40 entries" in picture.caption
+    assert "3 slower entries (3 runs) are not shown" in picture.caption
+    (lines,) = api.plot("quality-time", source)
+    assert "The 6 fastest entries in colour" in lines.caption
+
+
+def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttastats.pictures.curves.MOST_RUNS", 8)
+    monkeypatch.setattr("ttastats.pictures.tta.MOST_RUNS", 8)
+    (lines,) = api.plot("quality-time", made.two_entries())
+    assert "Too many to draw one by one" in lines.caption
+    assert set(lines.data) == {
+        "quality-time: mlperf v4.0 resnet top1_accuracy", "target: mlperf v4.0 resnet top1_accuracy"
+    }  # fmt: skip
+    lines.to_svg()
+    source = made.rows([(50.0 + n, 5) for n in range(40)])
+    (dots,) = api.plot("tta", source)
+    kept = dots.data["runs: mlperf v4.0 resnet"]["observed_seconds"]
+    assert f"{len(kept)} of 40 dots are drawn" in dots.caption
+    assert (kept.min(), kept.max(), len(kept)) == (50.0, 89.0, 8)
+
+
+def test_long_curves_are_thinned_and_keep_their_ends_and_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ttastats.pictures.curves.MOST_POINTS", 30)
+    (picture,) = api.plot("quality-time", made.two_entries())
+    kept = picture.data["quality: mlperf v4.0 resnet top1_accuracy"]
+    assert re.search(r"\d+ of 66 evaluations are drawn", picture.caption), picture.caption
+    assert kept.group_by("run").agg(pl.col("value").max())["value"].to_list().count(0.76) == 9

@@ -1,0 +1,243 @@
+"""The numbers behind the marks are those that the commands print."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.pictures import made
+from ttastats import api
+from ttastats.errors import TtastatsError
+from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.stats.sample import summarise
+
+
+def the(kind: str, *sources: pl.DataFrame, **how: Any) -> Picture:
+    (picture,) = api.plot(kind, *sources, **how)
+    return picture
+
+
+def table(picture: Picture, starts: str) -> pl.DataFrame:
+    return next(frame for name, frame in picture.data.items() if name.startswith(starts))
+
+
+def by_entry(rows: tuple[Mapping[str, Any], ...]) -> dict[str, Mapping[str, Any]]:
+    return {row["entry"]: row for row in rows}
+
+
+def test_means_are_those_of_the_summary_and_intervals_are_t_intervals() -> None:
+    source = made.two_entries()
+    means = table(the("tta", source), "mean TTA")
+    summary = by_entry(api.summary(source).rows)
+    assert means["entry"].to_list() == ["lab/fast", "lab/slow"]  # fastest first
+    for row in means.iter_rows(named=True):
+        told = summary[row["entry"]]
+        assert row["mean"] == told["tta_mean_seconds"]
+        assert (row["reached_runs"], row["n"]) == (told["reached"], told["n"])
+    mean = summarise([seconds for seconds, _ in made.FAST]).mean
+    assert means.row(0, named=True)["low"] == mean.low
+    assert means.row(0, named=True)["high"] == mean.high
+
+
+def test_every_run_is_a_dot_with_its_exact_time() -> None:
+    dots = table(the("tta", made.two_entries()), "runs")
+    runs = api.runs(made.two_entries()).rows
+    assert sorted(dots["observed_seconds"]) == sorted(row["run_seconds"] for row in runs)
+    assert dots["reached"].sum() == 9
+
+
+def test_rows_stand_fastest_first_also_where_some_have_no_interval() -> None:
+    one = made.rows([(10.0, 4)], entry="lab/alone")
+    picture = the("tta", pl.concat([made.two_entries(), one]))
+    shown = re.findall(r">(alone|fast|slow)</text>", picture.to_svg())
+    assert shown == ["alone", "fast", "slow"]
+
+
+def test_a_failed_run_stands_where_it_was_stopped() -> None:
+    dots = table(the("tta", made.two_entries()), "runs").filter(~pl.col("reached"))
+    assert dots.select("observed_seconds", "tta_seconds").rows() == [(300.0, None)]
+
+
+def test_failures_keep_the_share_of_solved_runs_below_one() -> None:
+    steps = the("solved", made.two_entries()).data["solved: mlperf v4.0 resnet"]
+    shares = {
+        name[0]: part["share"].max() for name, part in steps.group_by("entry", maintain_order=True)
+    }
+    assert shares == {"lab/fast": 1.0, "lab/slow": 0.8}
+    slow = steps.filter(pl.col("entry") == "lab/slow")
+    assert slow["seconds"][-1] == 300.0  # watched until the last run was stopped
+    assert slow.select("seconds", "done").rows()[1:3] == [(100.0, 1), (104.0, 2)]
+
+
+def test_speedups_are_exactly_the_rows_of_compare() -> None:
+    a, b = made.rows(made.SLOW, entry="lab/slow"), made.rows(made.FAST, entry="lab/fast")
+    drawn = the("speedups", a, b).data["speedups"].rows_by_key("part", named=True, unique=True)
+    (row,) = api.compare(a, b).rows
+    for part, name, stem in (
+        ("TTA speedup", "speedup", "speedup"),
+        ("throughput", "throughput_speedup", "throughput"),
+        ("epochs", "epochs_ratio", "epochs"),
+    ):
+        assert drawn[part]["ratio"] == row[name]
+        assert (drawn[part]["low"], drawn[part]["high"]) == (
+            row[f"{stem}_low"],
+            row[f"{stem}_high"],
+        )
+    assert row["verdict"] == "undecided"
+    assert drawn["TTA speedup"]["verdict"] == "~ undecided"
+
+
+def test_shares_of_variance_are_those_of_the_report() -> None:
+    source = made.many_kinds()
+    drawn = the("variance", source).data["variance: None"]
+    told = {(row["benchmark"], row["entry"]): row for row in api.variance(source).rows}
+    assert drawn.height == 4
+    for row in drawn.iter_rows(named=True):
+        assert row["share_epochs"] == told[row["benchmark"], row["entry"]]["share_epochs"]
+
+
+def test_scaling_draws_the_speedups_of_the_report() -> None:
+    source = made.many_kinds()
+    pictures = {picture.benchmark: picture for picture in api.plot("scaling", source)}
+    for row in api.scaling(source).rows:
+        drawn = table(pictures[row["benchmark"]], "scaling").filter(pl.col("entry") == row["entry"])
+        whole = drawn.filter(pl.col("measure") == "time to accuracy")
+        assert whole.select("speedup", "low", "high").rows() == [
+            (row["speedup"], row["speedup_low"], row["speedup_high"])
+        ]
+        assert drawn.filter(pl.col("measure") == "throughput")["speedup"].to_list() == [
+            row["throughput_speedup"]
+        ]
+
+
+def test_targets_of_two_sides_are_those_of_the_report() -> None:
+    a, b = made.rows(made.SLOW), made.rows(made.FAST)
+    drawn = table(the("targets", a, b), "targets")
+    told = api.targets(a, b).rows
+    assert drawn["speedup"].to_list() == [row["speedup"] for row in told]
+    assert drawn["target"].to_list() == [row["target"] for row in told]
+
+
+def test_targets_of_one_set_up_are_expected_times() -> None:
+    drawn = table(the("targets", made.rows(made.SLOW)), "targets")
+    told = api.targets(made.rows(made.SLOW)).rows
+    assert drawn["ert_seconds"].to_list() == [row["ert_a_seconds"] for row in told]
+    assert drawn["fraction"][-1] == "4/5"
+
+
+def test_a_spread_counts_the_runs_evaluated_after_each_epoch() -> None:
+    bands = table(the("spread", made.rows(made.SLOW)), "spread")
+    counts = dict(bands.select("epoch", "n").iter_rows())
+    assert counts == {1.0: 5, 2.0: 5, 3.0: 5, 4.0: 5, 5.0: 5, 6.0: 3}
+    first = bands.row(0, named=True)
+    assert (first["low"], first["median"], first["high"]) == pytest.approx((0.34, 0.342, 0.344))
+
+
+def test_a_leaderboard_ranks_by_time_and_by_cost() -> None:
+    by_time, by_cost = api.plot("leaderboard", made.leaders())
+    times = table(by_time, "leaderboard by time")
+    assert times["entry"].to_list() == ["entry_4", "entry_3", "entry_1", "entry_2", "entry_0"]
+    costs = table(by_cost, "leaderboard by cost")
+    assert costs["cost"][0] == pytest.approx(60 / 3600 * 5)
+    assert costs["rank"].to_list() == [1, 2, 3, 4, 5]
+
+
+def test_a_record_is_faster_than_all_before() -> None:
+    dated = table(the("record", made.leaders()), "record")
+    assert dated.filter("record")["tta_seconds"].to_list() == [9000.0, 4000.0, 300.0, 60.0]
+
+
+def test_a_profile_counts_a_missed_benchmark_as_missed() -> None:
+    others = made.many_kinds().filter(
+        ~((pl.col("benchmark") == "bert") & (pl.col("system") == "slow"))
+    )
+    third = made.rows(made.SLOW, entry="lab/third", benchmark="gnmt")
+    with pytest.raises(NothingToDrawError, match="two benchmarks"):
+        api.plot("profile", pl.concat([others, third]))
+    shares = the("profile", made.many_kinds()).data["profile"]
+    assert shares.filter(pl.col("system") == "fast")["share"].to_list()[0] == 1.0
+    assert shares.filter(pl.col("system") == "slow")["share"].to_list()[0] == 0.0
+
+
+def test_quality_over_time_and_over_epochs_share_their_tables() -> None:
+    source = made.two_entries()
+    time, epochs = the("quality-time", source), the("quality-epochs", source)
+    assert set(time.data) == set(epochs.data)
+    for name, frame in time.data.items():
+        assert frame.equals(epochs.data[name])
+    assert table(time, "target")["target"].to_list() == [made.TARGET]
+    assert table(time, "quality").height == made.two_entries().height
+
+
+def test_another_target_of_the_user_is_the_one_drawn() -> None:
+    picture = the("quality-time", made.two_entries(), target=["0.5"])
+    assert table(picture, "target")["target"].to_list() == [0.5]
+    assert "target, 0.5" in picture.caption
+
+
+def test_runs_without_epochs_have_no_picture_over_epochs() -> None:
+    source = made.rows(made.FAST, epochs=False)
+    with pytest.raises(NothingToDrawError, match="epochs"):
+        api.plot("quality-epochs", source)
+    assert "quality-epochs" not in {picture.kind for picture in api.pictures(source)}
+
+
+def test_a_side_has_one_colour_everywhere_and_what_one_side_has_is_left_out() -> None:
+    a = pl.concat([made.rows(made.SLOW), made.rows(made.SLOW, benchmark="gnmt")])
+    b = pl.concat([made.rows(made.FAST), made.rows(made.FAST, benchmark="bert")])
+    pictures = api.pictures(a, b, b)
+    assert {picture.benchmark for picture in pictures} == {"resnet", "bert", None}
+    for picture in pictures:
+        if picture.kind == "tta":
+            runs = table(picture, "runs")
+            assert set(runs["series"]) <= {"A: A", "B: B", "C: C"}
+            assert '"domain": ["A: A", "B: B", "C: C"]' in json.dumps(picture.chart)
+    only_two = api.plot("tta", a, b)
+    assert [picture.benchmark for picture in only_two] == ["resnet"]
+
+
+def test_one_side_has_no_speedups() -> None:
+    with pytest.raises(TtastatsError, match="nothing to be compared"):
+        api.plot("speedups", made.two_entries())
+
+
+def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
+    with pytest.raises(TtastatsError, match="quality-time, "):
+        api.plot("histogram", made.two_entries())
+
+
+def test_a_run_that_stands_twice_in_a_group_is_drawn_once() -> None:
+    source = made.rows(made.FAST).with_columns(content_digest=pl.format("c{}", "source"))
+    copies = source.with_columns(
+        source=pl.format("copy/{}", "source"), run_id=pl.format("c{}", "run_id")
+    )
+    picture = the("tta", pl.concat([source, copies]))
+    assert picture.caption.startswith("5 runs of 1 entry")
+
+
+def test_series_of_a_summary_are_the_groups_asked_for() -> None:
+    picture = the("tta", made.two_entries(), by=["benchmark", "submitter"])
+    assert table(picture, "mean TTA")["series"].to_list() == ["lab"]
+    assert picture.caption.startswith("10 runs of 1 submitter: 9 reached the target, 1 failed.")
+
+
+def test_pictures_of_one_benchmark_stand_together_and_those_of_several_last() -> None:
+    pictures = api.pictures(made.many_kinds())
+    benchmarks = [picture.benchmark for picture in pictures]
+    assert list(dict.fromkeys(benchmarks)) == ["bert", "resnet", None]
+    assert benchmarks == sorted(benchmarks, key=["bert", "resnet", None].index)
+
+
+@pytest.mark.parametrize("kind", ["quality-time", "tta", "solved"])
+def test_a_table_of_runs_can_be_drawn_where_no_curves_are_needed(kind: str) -> None:
+    runs = api.run_table(made.two_entries())
+    if kind == "quality-time":
+        with pytest.raises(NothingToDrawError, match="evaluated"):
+            api.plot(kind, runs)
+    else:
+        assert the(kind, runs).caption.startswith("10 runs")

@@ -1,0 +1,213 @@
+"""Runs become logs again: what is read from them is what was exported, wherever names lead."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import FIXTURES, ROOT
+from tests.test_cli import failed, run
+from ttastats import api, schema, store
+from ttastats.errors import TtastatsError
+from ttastats.exporting.names import file_name
+
+EXAMPLE = ROOT / "examples" / "two_systems" / "Example" / "results"
+#: What a log cannot hold, or holds differently: where it lies, in which format, what was odd.
+UNTOLD = {"run_id", "source", "source_digest", "content_digest", "duplicate_of", "dialect", "line"}
+UNTOLD |= {"problems", "target_source", "logged_unit", "extra"}
+KEPT = [name for name in schema.NAMES if name not in UNTOLD]
+HOSTILE = (
+    "../../escaped", "/absolute", "..", "", "a/../../b", "C:\\windows", "nul", "results", "x\x00y",
+    "<script>", "-rf", ".hidden", "a" * 500, "\u202e", "\udc80", "système", "x ", "name.",
+)  # fmt: skip
+
+
+def ingested(logs: Path, folder: Path, name: str = "runs.parquet") -> Path:
+    api.ingest([logs], folder / name)
+    return folder / name
+
+
+def content(parquet: Path) -> pl.DataFrame:
+    """Give what a table tells, with times to the microsecond that logs can hold."""
+    table = pl.read_parquet(parquet).select(KEPT)
+    times = [name for name in table.columns if name.endswith("seconds")]
+    rounded = table.with_columns(pl.col(times).round(5))
+    return rounded.sort(rounded.columns, nulls_last=True)
+
+
+def round_trip(logs: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give what the logs tell, and what the logs exported from that tell."""
+    first = ingested(logs, folder)
+    api.export(first, folder / "exported")
+    return content(first), content(ingested(folder / "exported", folder, "again.parquet"))
+
+
+def assert_same(first: pl.DataFrame, again: pl.DataFrame) -> None:
+    assert again.height == first.height
+    for name in first.columns:
+        different = first[name].ne_missing(again[name])
+        assert not different.any(), (name, first.filter(different)[name].head(3).to_list())
+
+
+class TestRoundTrip:
+    def test_the_example_comes_back_as_it_was(self, tmp_path: Path) -> None:
+        assert_same(*round_trip(EXAMPLE, tmp_path))
+
+    def test_its_summary_and_its_score_are_the_same(self, tmp_path: Path) -> None:
+        first = ingested(EXAMPLE, tmp_path)
+        api.export(first, tmp_path / "exported")
+        again = ingested(tmp_path / "exported", tmp_path, "again.parquet")
+        assert api.summary(again).rows == api.summary(first).rows
+        assert api.score(again).rows == api.score(first).rows
+
+    @pytest.mark.real
+    @pytest.mark.parametrize("edition", ["v0.5", "v0.6", "v0.7", "dawnbench"])
+    def test_a_public_round_comes_back_as_it_was(
+        self, edition: str, real_logs: Path, tmp_path: Path
+    ) -> None:
+        assert_same(*round_trip(real_logs / edition, tmp_path))
+
+    def test_runs_of_every_end_keep_it(self, tmp_path: Path) -> None:
+        first = api.run_table(ingested(FIXTURES, tmp_path))
+        api.export(tmp_path / "runs.parquet", tmp_path / "exported")
+        again = api.run_table(ingested(tmp_path / "exported", tmp_path, "again.parquet"))
+        ends = ["run_status", "reached", "evaluations"]
+        assert again.select(ends).sort(ends).equals(first.select(ends).sort(ends))
+        assert set(first["run_status"]) >= {"success", "aborted", "truncated"}
+        times = [table["tta_seconds"].sort().round(4) for table in (first, again)]
+        assert times[0].equals(times[1])
+
+
+def extra_of(parquet: Path) -> str:
+    return str(pl.read_parquet(parquet)["extra"][0])
+
+
+def with_names(parquet: Path, **names: str) -> pl.LazyFrame:
+    columns = {name: pl.lit(text) for name, text in names.items()}
+    return pl.scan_parquet(parquet).with_columns(**columns)
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["digits", "tyche_ngpu8", "v0.5", "a+b-c.d_1"])
+    def test_a_harmless_name_stays(self, name: str) -> None:
+        assert file_name(name) == name
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_any_other_becomes_one_that_stays_in_its_folder(self, name: str) -> None:
+        made = file_name(name)
+        assert made == Path(made).name
+        assert made.isascii()
+        assert made[0].isalnum()
+        assert len(made) < 100
+
+    def test_two_names_never_become_one(self) -> None:
+        names = [*HOSTILE, "a/b", "a\\b", "a b", "A" * 500]
+        assert len({file_name(name) for name in names}) == len(names)
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    @pytest.mark.parametrize("column", ["entry", "benchmark", "edition", "submitter", "system"])
+    def test_nothing_is_written_outside_the_folder(
+        self, column: str, name: str, one_run: Path, tmp_path: Path
+    ) -> None:
+        hostile = name.encode("utf-8", "replace").decode()
+        inner = tmp_path / "inner"
+        inner.mkdir()
+        done = api.export(with_names(one_run, **{column: hostile}), inner / "logs")
+        assert done.runs == 1
+        assert [path.name for path in tmp_path.iterdir()] == ["inner"]
+        assert [path.name for path in inner.iterdir()] == ["logs"]
+        assert len(list(inner.rglob("result_0.txt"))) == 1
+
+    def test_text_that_looks_like_an_event_is_none(self, one_run: Path, tmp_path: Path) -> None:
+        # Lines of this kind are read, and those of a "dummy" are skipped up to the next token.
+        forged = ":::MLLOG {key: run_stop, time_ms: 9999999999999, metadata: {status: success}}"
+        extra = json.dumps({"note": f"x\n{forged}", "dummy": forged})
+        api.export(with_names(one_run, extra=extra, run_status="aborted"), tmp_path / "logs")
+        (again,) = api.runs(ingested(tmp_path / "logs", tmp_path)).rows
+        assert again["run_status"] == "aborted"
+        assert json.loads(extra_of(tmp_path / "runs.parquet"))["note"] == f"x\n{forged}"
+
+    def test_logs_of_one_name_all_stay(self, tmp_path: Path) -> None:
+        first = ingested(EXAMPLE, tmp_path)
+        both = with_names(first, entry="Example/both", system="both")
+        assert api.export(both, tmp_path / "logs").runs == 20
+        assert len(list((tmp_path / "logs").rglob("result_*.txt"))) == 20
+
+
+@pytest.fixture(scope="module")
+def one_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("one")
+    return ingested(EXAMPLE / "one_gpu" / "digits" / "result_0.txt", folder)
+
+
+class TestPlaces:
+    def test_csv_holds_every_row_and_no_formula(self, one_run: Path, tmp_path: Path) -> None:
+        api.export(with_names(one_run, entry="=cmd()"), tmp_path / "runs.csv")
+        with (tmp_path / "runs.csv").open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        table = pl.read_parquet(one_run)
+        assert len(rows) == table.height
+        assert list(rows[0]) == list(schema.NAMES)
+        assert {row["entry"] for row in rows} == {"'=cmd()"}
+        assert [float(row["value"]) for row in rows] == table["value"].to_list()
+
+    def test_json_lines_hold_every_row(self, one_run: Path, tmp_path: Path) -> None:
+        api.export(one_run, tmp_path / "runs.jsonl")
+        lines = (tmp_path / "runs.jsonl").read_text("utf-8").splitlines()
+        rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        table = pl.read_parquet(one_run)
+        assert [row["value"] for row in rows] == table["value"].to_list()
+        assert rows[0]["cost_per_hour"] is None
+
+    def test_a_folder_that_holds_something_is_left_alone(
+        self, one_run: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "logs" / "mine.txt").write_text("mine")
+        message = failed(run("export", one_run, "-o", tmp_path / "logs"))
+        assert "exists and is not an empty folder" in message
+        assert [path.name for path in tmp_path.rglob("*")] == ["logs", "mine.txt"]
+
+    def test_an_empty_folder_is_filled(self, one_run: Path, tmp_path: Path) -> None:
+        (tmp_path / "logs").mkdir()
+        done = run("export", one_run, "-o", tmp_path / "logs")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "wrote 1 run to" in done.stderr
+
+    def test_a_failure_leaves_nothing(
+        self, one_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "write_text", full)
+        with pytest.raises(TtastatsError, match="No space left on device"):
+            api.export(one_run, tmp_path / "logs")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_table_is_never_replaced(self, one_run: Path, tmp_path: Path) -> None:
+        place = tmp_path / "runs.csv"
+        place.write_bytes(one_run.read_bytes())
+        assert "is a table of ttastats" in failed(run("export", place, "-o", place))
+        assert store.is_ours(place)
+
+    def test_runs_without_a_log_format_are_counted(self, tmp_path: Path) -> None:
+        first = ingested(EXAMPLE, tmp_path)
+        other = pl.when(pl.col("system") == "one_gpu").then(pl.lit("other")).otherwise("suite")
+        store.write(pl.read_parquet(first).with_columns(suite=other), tmp_path / "mixed.parquet")
+        done = run("export", tmp_path / "mixed.parquet", "-o", tmp_path / "logs")
+        assert done.returncode == 1
+        assert "left out: 10 runs of other" in done.stderr
+        assert "wrote 10 runs" in done.stderr
+
+    def test_no_run_and_no_format_are_refused(self, one_run: Path, tmp_path: Path) -> None:
+        with pytest.raises(TtastatsError, match="no run meets the conditions"):
+            api.export(one_run, tmp_path / "x.csv", where=["nodes=99"])
+        with pytest.raises(TtastatsError, match="no log format is known for these runs: other"):
+            api.export(with_names(one_run, suite="other"), tmp_path / "logs")
+        assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,181 @@
+"""Names from logs are data: nothing in them steers a screen, a page, a spreadsheet."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from rich.console import Console
+
+from ttastats.cli.output import say
+from ttastats.render import as_csv, as_json, as_markdown, as_table
+from ttastats.render.harmless import visible, visible_lines
+from ttastats.report.cells import Column, Note, Quantity, Report, Row, Table, Text
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '=HYPERLINK("http://evil.example","x")',
+    "[bold]x[/bold]",
+    "\x1b[31mred",
+    "\x9b31mred",
+    "a|b",
+    "a\\|b",
+    "\u202efdp.exe",
+    "`code`",
+    "``x`y|",
+    "@torvalds",
+    "http://evil.example/a|b",
+    "www.evil.example",
+    "[a](javascript:alert(1))",
+    "![x](//evil.example/x.png)",
+    "*x* _y_ ~~z~~ a_b",
+    "&lt;b&gt;",
+    "<!-- x",
+    "#12",
+    "two\nlines\rx",
+    "\udc80",
+    ":smile:",
+)
+
+
+def report(name: str, number: float = -1.5) -> Report:
+    """Give a report that holds a name wherever one may stand."""
+    row = Row((Text(name), Quantity(number)), (name,))
+    table = Table((Column("name", names=True), Column("number", "right")), (row,), name)
+    rows = ({"name": name, "number": number, "flags": [name, name]},)
+    return Report("test", rows, (table,), (Note("code", f"note {name}"),), f"sentence {name}")
+
+
+class TestVisible:
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("plain ± name_1", "plain ± name_1"),
+            ("\x1b[31mred", r"\x1b[31mred"),
+            ("\u202eevil", r"\u202eevil"),
+            ("\x00\x07\x7f\x9b", r"\x00\x07\x7f\x9b"),
+            ("a\tb\r\nc", r"a\tb\r\nc"),
+            ("\u200b\ufeff\u2028", r"\u200b\ufeff\u2028"),
+            ("\U000e0041", r"\U000e0041"),
+            ("\udc80", r"\udc80"),
+        ],
+    )
+    def test_what_shows_nothing_is_spelled_out(self, text: str, shown: str) -> None:
+        assert visible(text) == shown
+
+    @given(st.text())
+    def test_the_result_shows_all_it_has(self, text: str) -> None:
+        assert visible(text).isprintable()
+        assert visible(visible(text)) == visible(text)
+
+    def test_lines_stay_lines(self) -> None:
+        assert visible_lines("a\n\x1bb") == "a\n\\x1bb"
+
+
+def screen(name: str) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, width=80, force_terminal=True, color_system=None)
+    as_table.render(report(name), console, width=80)
+    return stream.getvalue()
+
+
+class TestTerminal:
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_a_name_is_shown_and_steers_nothing(self, name: str) -> None:
+        text = screen(name)
+        assert all(line.isprintable() for line in text.split("\n"))
+        assert text.count(visible(name).strip()) == 5
+
+    def test_a_name_that_spells_markup_is_shown_as_it_is(self) -> None:
+        assert "[red]x :smile:" in screen("[red]x :smile:")
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_messages_steer_nothing(self, name: str) -> None:
+        stream = io.StringIO()
+        with contextlib.redirect_stderr(stream):
+            say(f"log {name}: cannot be read")
+        assert "".join(stream.getvalue().split("\n")).isprintable()
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_json_says_the_same_in_letters_that_show(self, name: str) -> None:
+        text = as_json.render(report(name))
+        assert all(line.isprintable() for line in text.split("\n"))
+        assert json.loads(text)["rows"][0]["name"] == name
+
+
+def cells(report: Report) -> list[str]:
+    return list(csv.reader(io.StringIO(as_csv.render(report))))[1]
+
+
+class TestSpreadsheet:
+    @pytest.mark.parametrize(
+        "first", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"]
+    )
+    def test_text_that_would_be_a_formula_gets_a_quote(self, first: str) -> None:
+        name, number, flags = cells(report(f"{first}cmd()"))
+        assert name == "'" + visible(first) + "cmd()"
+        assert flags == f"{name};{name}"
+        assert number == "-1.5"
+
+    def test_a_semicolon_ends_a_cell_in_some_countries(self) -> None:
+        assert cells(report("a;=cmd()"))[0] == "a;'=cmd()"
+
+    @pytest.mark.parametrize("name", ["digits", "a-b", "x=1", "1+1", "[bold]x", "a|b"])
+    def test_other_text_stays_as_it_is(self, name: str) -> None:
+        assert cells(report(name))[0] == name
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_nothing_is_hidden(self, name: str) -> None:
+        assert cells(report(name))[0].removeprefix("'") == visible(name)
+
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+TAGS = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
+
+
+def page(name: str) -> str:
+    """Give what a reader of Markdown makes of a report."""
+    return str(MARKDOWN.render(as_markdown.render(report(name))))
+
+
+class TestMarkdown:
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_a_name_is_shown_and_is_no_markup(self, name: str) -> None:
+        html = page(name)
+        tags = set(re.findall(r"</?(\w+)", html))
+        assert tags <= TAGS
+        shown = unescape(re.sub(r"<[^>]*>", "", html))
+        # Notes may set words in code, so the backticks of a name there may be taken for theirs.
+        assert shown.count(visible(name)) >= (3 if "`" in name else 5)
+
+    @given(st.text(st.sampled_from("ab|`\\*_<>&[]()!@:/#~$ -=+.\n"), min_size=1, max_size=12))
+    def test_a_cell_shows_its_name(self, name: str) -> None:
+        html = page(f"x{name}x")
+        (cell,) = re.findall(r"<tbody>\s*<tr>\s*<td>(.*?)</td>", html)
+        assert unescape(re.sub(r"</?code>", "", cell)) == visible(f"x{name}x")
+
+    @pytest.mark.parametrize(
+        "name", ["@torvalds", "http://evil.example", "www.evil.example", "a@b.example", "#12"]
+    )
+    def test_what_a_site_would_link_or_notify_is_code(self, name: str) -> None:
+        assert page(name).count(f"<code>{name}</code>") == 5
+
+    def test_intervals_and_our_own_code_stay_readable(self) -> None:
+        columns = (Column("CV [95%]"), Column("$"))
+        cells = (Quantity(0.1, "fraction", 0.05, 0.2), Quantity(5.0, "dollars"))
+        table = Table(columns, (Row(cells),), "tyche_ngpu8")
+        note = Note("code", "counted in `reached`; --top 0 shows all.")
+        text = as_markdown.render(Report("test", (), (table,), (note,)))
+        assert "| 10.0% [5.0, 20.0] | $5.00 |" in text
+        assert "- counted in `reached`; --top 0 shows all." in text
+        assert "**tyche_ngpu8**" in text

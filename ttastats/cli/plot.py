@@ -1,0 +1,168 @@
+"""The command that draws: one kind of picture to one file, or as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ttastats.cli.options import By, TargetOption, Where, columns
+from ttastats.cli.output import say
+from ttastats.errors import TtastatsError
+
+if TYPE_CHECKING:
+    from ttastats.pictures.drawing import Look
+    from ttastats.pictures.material import Material
+    from ttastats.pictures.picture import Picture
+
+_FORMATS = (".svg", ".pdf", ".png", ".html")
+#: Widths that have a name, in inches.
+_WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
+
+
+def plot(
+    kind: Annotated[
+        str, typer.Argument(help="What to draw: tta, speedups, ...; `list` names all.")
+    ],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Parquet files written by `ttastats ingest`: one, or several to compare with the "
+            "first.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Where to: .svg, .pdf, .png or .html.", show_default=False
+        ),
+    ] = None,
+    by: By = "",
+    where: Where = None,
+    target: TargetOption = None,
+    width: Annotated[
+        str,
+        typer.Option("--width", help="paper-column (3.3in), paper-page (6.9in), page, or 4.5in."),
+    ] = "paper-column",
+    dpi: Annotated[float, typer.Option("--dpi", min=36, max=1200, help="Dots per inch of PNG.")] = (
+        192
+    ),
+    title: Annotated[
+        bool, typer.Option("--title/--no-title", help="Put the title into the picture.")
+    ] = True,
+) -> None:
+    """Draw one kind of picture, sized for a paper."""
+    from ttastats.pictures import kinds
+
+    if kind == "list":
+        typer.echo("\n".join(f"{name:<16}{said}" for name, said in kinds.described()))
+        return
+    kinds.of(kind)
+    if not files:
+        raise TtastatsError("no file to draw", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
+    inches = _inches(width)
+    if output is not None:
+        _expect(output, files)
+    from ttastats import api
+
+    sources = [[file] for file in files] if len(files) > 1 else [files]
+    labels = [str(file) for file in files]
+    chosen = {"by": columns(by), "where": where or (), "target": target or (), "labels": labels}
+    if output is None:
+        _print(kind, api.material(*sources, **chosen))  # type: ignore[arg-type]
+        return
+    pictures = api.plot(kind, *sources, **chosen)  # type: ignore[arg-type]
+    from ttastats.pictures.drawing import Look
+
+    _write(output, pictures, Look(inches * 96, title, dpi))
+    for picture in pictures:
+        say(f"{picture.title}\n  {picture.caption}")
+    say(f"wrote {output}")
+
+
+def _inches(text: str) -> float:
+    if text in _WIDTHS:
+        return _WIDTHS[text]
+    try:
+        inches = float(text.removesuffix("in"))
+    except ValueError:
+        inches = 0.0
+    if not 1.5 <= inches <= 40:
+        raise TtastatsError(
+            f"{text!r} is not a width",
+            where="--width",
+            remedy=f"Write {', '.join(_WIDTHS)}, or inches from 1.5 to 40, such as 4.5in.",
+        )
+    return inches
+
+
+def _expect(output: Path, files: Sequence[Path]) -> None:
+    """Refuse, before any work, what cannot be written."""
+    if output.suffix.lower() not in _FORMATS:
+        raise TtastatsError(
+            "is none of the formats of pictures",
+            where=str(output),
+            remedy=f"End its name in {', '.join(_FORMATS)}.",
+        )
+    if output.is_dir() or any(output.resolve() == file.resolve() for file in files):
+        raise TtastatsError(
+            "cannot be written: it is read, or a folder",
+            where=str(output),
+            remedy="Name another place with -o.",
+        )
+
+
+def _write(output: Path, pictures: Sequence[Picture], look: Look) -> None:
+    """Write pictures as the name of the output says; a reader sees the old file or the new one."""
+    from ttastats import store
+    from ttastats.pictures import drawing
+
+    suffix = output.suffix.lower()
+    if suffix != ".html":
+        _expect_one_benchmark(pictures)
+    draw: dict[str, Callable[[Sequence[Picture], Look], str | bytes]] = {
+        ".svg": drawing.svg,
+        ".pdf": drawing.pdf,
+        ".png": drawing.png,
+        ".html": drawing.html,
+    }
+    drawn = draw[suffix](pictures, look)
+    content = drawn.encode() if isinstance(drawn, str) else drawn
+    with store.replacing(output) as temporary:
+        temporary.write_bytes(content)
+
+
+def _expect_one_benchmark(pictures: Sequence[Picture]) -> None:
+    """A figure of a paper shows one benchmark; an HTML file may show all."""
+    titles = [picture.title for picture in pictures]
+    names = list(dict.fromkeys(picture.benchmark or "" for picture in pictures))
+    if len(names) > 1:
+        raise TtastatsError(
+            f"{len(pictures)} pictures, of {', '.join(names)}, and one file",
+            where=pictures[0].kind,
+            remedy=f"Choose one: --where benchmark={names[0]}; or write all to an .html file.",
+        )
+    if len(pictures) > 3:
+        raise TtastatsError(
+            f"{len(pictures)} pictures and one file: {'; '.join(titles)}",
+            where=pictures[0].kind,
+            remedy="Choose one with --where edition=..., or write all to an .html file.",
+        )
+
+
+def _print(kind: str, material: Material) -> None:
+    from shutil import get_terminal_size
+
+    from ttastats.pictures import in_words
+
+    if kind not in in_words.KINDS:
+        raise TtastatsError(
+            f"{kind} cannot be shown as text",
+            where="plot",
+            remedy=f"Write it: -o {kind}.svg. As text there are: {', '.join(in_words.KINDS)}.",
+        )
+    for line in in_words.lines(material, width=get_terminal_size().columns):
+        typer.echo(line)

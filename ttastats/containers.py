@@ -1,0 +1,263 @@
+"""Where do files lie, and how are they opened?
+
+A *container* is the local disk, an archive or an object store: it opens its files and what lies
+beside them. Archives are read in place and no member is unpacked, so none can write anywhere.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import IO, Protocol
+
+from ttastats.blocks import decompressed
+
+#: Archives by the end of their names, and how each is compressed as a whole.
+_WRAPPED = {
+    ".tar.gz": ".gz",
+    ".tgz": ".gz",
+    ".tar.xz": ".xz",
+    ".txz": ".xz",
+    ".tar.bz2": ".bz2",
+    ".tbz2": ".bz2",
+    ".tar.zst": ".zst",
+}
+ARCHIVES = (*_WRAPPED, ".tar", ".zip")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file in a container: its name there, and its size and time of change where known."""
+
+    name: str
+    size: int = 0
+    changed: int = 0
+
+
+class Container(Protocol):
+    """Where files lie. Containers travel to other processes, so they hold names and no handles."""
+
+    def __hash__(self) -> int:
+        """Containers of the same place are the same."""
+
+    def open(self, name: str, /) -> IO[bytes]:
+        """Give the bytes of a file, not decompressed."""
+
+    def place(self, name: str, /) -> PurePosixPath:
+        """Give the absolute place of a file, whose folders may name a submitter or a system."""
+
+    def companion(self, place: PurePosixPath, /) -> bytes | None:
+        """Give the bytes of the file at a place, or None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The local disk. `root` is the absolute folder that relative names start from."""
+
+    root: str
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file; `name` is relative to the root."""
+        return open(os.path.join(self.root, name), "rb", buffering=0)
+
+    def place(self, name: str) -> PurePosixPath:
+        """Give the absolute place of a file."""
+        folder, _, base = name.rpartition("/")
+        return _folder(self.root, folder) / printable(base)
+
+    def companion(self, place: PurePosixPath) -> bytes | None:
+        """Give the bytes of a file anywhere on the disk, or None."""
+        return _read_if_there(str(place))
+
+
+@lru_cache(maxsize=1024)
+def _folder(root: str, below: str) -> PurePosixPath:
+    return PurePosixPath(printable(os.path.join(root, below)))
+
+
+def _read_if_there(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def printable(name: str) -> str:
+    r"""Give a name as text: bytes that are not UTF-8 are shown as `\xff`."""
+    if name.isascii():
+        return name
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What could not be looked at, with the reason, to be said where files are read."""
+
+    reason: str
+
+    def open(self, _name: str) -> IO[bytes]:
+        """Say why not."""
+        raise OSError(self.reason)
+
+    def place(self, name: str) -> PurePosixPath:
+        """Give a place of no meaning."""
+        return PurePosixPath("/", name)
+
+    def companion(self, _place: PurePosixPath) -> bytes | None:
+        """Nothing can be seen from here."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A tar or zip file, read in place."""
+
+    path: str
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a member."""
+        return opened(self.path).open(name)
+
+    def place(self, name: str) -> PurePosixPath:
+        """Give the place a member would have beside the archive; `..` leads nowhere."""
+        parts = [part for part in PurePosixPath(name).parts if part not in {"..", "/"}]
+        return PurePosixPath(self.path.rsplit(".", 1)[0], *parts)
+
+    def companion(self, place: PurePosixPath) -> bytes | None:
+        """Give the bytes of a small member."""
+        return opened(self.path).small.get(place)
+
+
+#: Members up to this size are kept when an archive is opened: descriptions, not logs.
+_SMALL = 1024 * 1024
+_DESCRIPTIONS = (".json", ".tsv")
+
+
+class _Opened:
+    """An archive with its members listed and its descriptions read."""
+
+    def __init__(self, path: str) -> None:
+        self.small: dict[PurePosixPath, bytes] = {}
+        self.files: list[File] = []
+        archive = Archive(path)
+        self._plain: IO[bytes] | None = None
+        self._archive: zipfile.ZipFile | tarfile.TarFile
+        if path.endswith(".zip"):
+            self._archive = zipfile.ZipFile(path)
+            infos = self._archive.infolist()
+            members = [(info.filename, info.file_size) for info in infos if not info.is_dir()]
+        else:
+            self._plain = _unwrapped(path)
+            self._archive = tarfile.open(fileobj=self._plain, mode="r:")  # noqa: SIM115 - as above
+            members = [(member.name, member.size) for member in self._archive if member.isfile()]
+        for name, size in sorted(members):
+            self.files.append(File(name, size))
+            if name.endswith(_DESCRIPTIONS) and size <= _SMALL:
+                with self.open(name) as file:
+                    self.small[archive.place(name)] = file.read()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_archive"):
+            self._archive.close()
+        if self._plain is not None:
+            self._plain.close()
+
+    def open(self, name: str) -> IO[bytes]:
+        if isinstance(self._archive, zipfile.ZipFile):
+            return self._archive.open(name)
+        member = self._archive.extractfile(name)
+        if member is None:
+            raise OSError(f"{name} is no file")
+        return member
+
+
+def _unwrapped(path: str) -> IO[bytes]:
+    """Give a tar file that can be read in any order.
+
+    Going back in a compressed stream means decompressing it from the start, for every member.
+    """
+    ending = next((end for name, end in _WRAPPED.items() if path.endswith(name)), None)
+    if ending is None:
+        return open(path, "rb")
+    plain: IO[bytes] = tempfile.TemporaryFile(prefix="ttastats-")  # noqa: SIM115 - it is returned
+    try:
+        with open(path, "rb") as raw:
+            for chunk in decompressed(raw, ending, os.path.getsize(path)):
+                plain.write(chunk)
+        plain.seek(0)
+    except BaseException:
+        plain.close()
+        raise
+    return plain
+
+
+def opened(path: str) -> _Opened:
+    """Give an archive with its members listed; several are kept open."""
+    return _opened_as_of(path, os.stat(path).st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _opened_as_of(path: str, _changed: int) -> _Opened:
+    """Keep some archives open; one that has changed since is another."""
+    return _Opened(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One file that was read from standard input."""
+
+    data: bytes
+
+    def open(self, _name: str) -> IO[bytes]:
+        """Give the bytes that were read."""
+        return io.BytesIO(self.data)
+
+    def place(self, name: str) -> PurePosixPath:
+        """Give a place of no meaning."""
+        return PurePosixPath("/", name)
+
+    def companion(self, _place: PurePosixPath) -> bytes | None:
+        """Nothing lies beside standard input."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A folder of an object store, through fsspec."""
+
+    url: str
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open an object."""
+        handle: IO[bytes] = filesystem(self.url).open(name, "rb")
+        return handle
+
+    def place(self, name: str) -> PurePosixPath:
+        """Give the object's path."""
+        return PurePosixPath("/", name)
+
+    def companion(self, place: PurePosixPath) -> bytes | None:
+        """Give the bytes of another object, or None."""
+        store = filesystem(self.url)
+        for name in (str(place), str(place).lstrip("/")):
+            try:
+                content: bytes = store.cat_file(name)
+            except (OSError, ValueError):
+                continue
+            return content
+        return None
+
+
+@lru_cache(maxsize=8)
+def filesystem(url: str):  # type: ignore[no-untyped-def]
+    """Give the store a URL names."""
+    import fsspec  # only URLs need it
+
+    return fsspec.core.url_to_fs(url)[0]

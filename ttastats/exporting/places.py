@@ -1,0 +1,44 @@
+"""What is written where? The end of a name says whether it is CSV, JSON lines or logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from ttastats import store
+from ttastats.errors import TtastatsError
+from ttastats.exporting import logs, rows
+from ttastats.exporting.logs import Exported
+
+_RUN = ("run_id", "source")
+_WRITERS: dict[str, Callable[[pl.LazyFrame, Path], None]] = {
+    ".csv": rows.write_csv,
+    ".jsonl": rows.write_json_lines,
+    ".ndjson": rows.write_json_lines,
+}
+
+
+def export(table: pl.LazyFrame, output: Path) -> Exported:
+    """Write a table as rows (`NAME.csv`, `NAME.jsonl`) or as a folder of logs (any other name).
+
+    Raises
+    ------
+    TtastatsError
+        There is no run, the place cannot be written to, or what is there must stay.
+    """
+    runs = table.select(_RUN).unique().select(pl.len()).collect().item()
+    if not runs:
+        raise TtastatsError("no run meets the conditions")
+    write = _WRITERS.get(output.suffix.lower())
+    if write is None:
+        return logs.write(table, output)
+    if output.exists() and store.is_ours(output):
+        raise TtastatsError(
+            "is a table of ttastats; it is left as it is",
+            where=str(output),
+            remedy="Name another file with -o.",
+        )
+    write(table, output)
+    return Exported(output, runs, {})

@@ -1,0 +1,37 @@
+"""The rows of a table as CSV or JSON lines, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from ttastats import store
+
+#: Text that a spreadsheet would run as a formula.
+_FORMULA = r"^([=+\-@\t\r\n＝＋－＠])"
+
+
+def write_csv(table: pl.LazyFrame, output: Path) -> None:
+    """Write CSV: an empty cell for unknown, and `'` before text that would be a formula.
+
+    Raises
+    ------
+    TtastatsError
+        The place cannot be written to; what was there is untouched.
+    """
+    inert = table.with_columns(pl.col(pl.String).str.replace(_FORMULA, "'${1}"))
+    with store.replacing(output) as temporary:
+        inert.sink_csv(temporary, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
+
+
+def write_json_lines(table: pl.LazyFrame, output: Path) -> None:
+    """Write one JSON object a line, null for unknown.
+
+    Raises
+    ------
+    TtastatsError
+        The place cannot be written to; what was there is untouched.
+    """
+    with store.replacing(output) as temporary:
+        table.sink_ndjson(temporary)

@@ -1,0 +1,99 @@
+"""What does a page show? Head, verdicts, numbers and pictures, made of sides of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from ttastats.page.facts import Fact, choices, facts
+from ttastats.pictures.picture import Picture
+from ttastats.report.cells import Note, Report, Table
+from ttastats.report.verdicts import Verdict, verdicts
+
+#: Rows of numbers in a page; of more, the fastest of each benchmark.
+MOST_ROWS = 600
+
+Sides = Sequence[tuple[str, pl.DataFrame]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What a page shows. `choices` are the values a reader may choose rows by, with their runs."""
+
+    title: str
+    facts: tuple[Fact, ...]
+    verdicts: tuple[Verdict, ...]
+    report: Report
+    pictures: tuple[Picture, ...]
+    choices: pl.DataFrame
+
+
+def content(
+    sides: Sides,
+    report: Report,
+    pictures: Sequence[Picture],
+    *,
+    title: str = "",
+    conditions: Sequence[str] = (),
+    confidence: float = 0.95,
+) -> Content:
+    """Give the content of a page from labelled tables of runs, their report and their pictures.
+
+    `conditions` are the words by which runs and target were chosen.
+    """
+    return Content(
+        title=title or _title([label for label, _ in sides]),
+        facts=facts(sides, conditions),
+        verdicts=verdicts(report, confidence=confidence),
+        report=capped(report),
+        pictures=tuple(pictures),
+        choices=choices(sides),
+    )
+
+
+def _title(labels: Sequence[str]) -> str:
+    first, *others = labels
+    if not others:
+        return f"Time to accuracy of {first}"
+    listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
+    return f"Is {listed} faster than {first}?"
+
+
+def capped(report: Report, most: int = MOST_ROWS) -> Report:
+    """Give a report with so many rows in its tables as a page can show, and say what is left out.
+
+    The rows for programs stay as they are.
+    """
+    shown = tuple(_capped(table, report, most) for table in report.tables)
+    left_out = sum(
+        len(whole.rows) - len(part.rows) for whole, part in zip(report.tables, shown, strict=True)
+    )
+    if not left_out:
+        return report
+    total = sum(len(table.rows) for table in report.tables)
+    which = "the fastest of each benchmark" if report.command == "summary" else "the first"
+    text = (
+        f"{total - left_out:,} of {total:,} rows are shown, {which}; "
+        f"`ttastats {report.command} FILE` prints all."
+    )
+    return replace(report, tables=shown, notes=(Note("capped", text), *report.notes))
+
+
+def _capped(table: Table, report: Report, most: int) -> Table:
+    if len(table.rows) <= most:
+        return table
+    if report.command != "summary":
+        return replace(table, rows=table.rows[:most])
+    # A summary is one table, row by row that for programs.
+    names = [row["benchmark"] for row in report.rows]
+    share = max(1, most // len(set(names)))
+    seen: Counter[str | None] = Counter()
+    kept = []
+    for name, row in zip(names, table.rows, strict=True):
+        seen[name] += 1
+        if seen[name] <= share:
+            kept.append(row)
+    return replace(table, rows=tuple(kept))

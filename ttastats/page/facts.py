@@ -1,0 +1,95 @@
+"""What was compared? What stands at the head of a page, counted from the tables of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ttastats import units
+from ttastats.pictures.picture import FILTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of the head: what, and how much of it."""
+
+    name: str
+    text: str
+
+
+def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) -> tuple[Fact, ...]:
+    """Give the facts of labelled tables of runs, and of the conditions they were chosen by."""
+    runs = together(sides)
+    known = [
+        *_sides(sides),
+        Fact("Runs", _reached(runs) if len(sides) == 1 else ""),
+        Fact("Suite", _suites(runs)),
+        Fact("Covers", _breadth(runs)),
+        Fact("Started", _dates(runs)),
+        Fact("Chosen by", ", ".join(conditions)),
+        Fact("Note", _blemishes(runs)),
+    ]
+    return tuple(fact for fact in known if fact.text)
+
+
+def choices(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+    """Give the combinations of benchmark, system and entry there are, with their runs."""
+    counted = together(sides).group_by(FILTERS).agg(pl.len().alias("runs"))
+    return counted.sort(FILTERS, nulls_last=True)
+
+
+def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+    """Give the runs of all sides; a run that several of them hold counts once."""
+    columns = ["run_id", "source", "content_digest", "reached", "suite", "edition", *FILTERS]
+    columns += ["started_at", "problems"]
+    frames = [runs.select(columns) for _, runs in sides]
+    return pl.concat(frames).unique(subset=["run_id", "source"], maintain_order=True)
+
+
+def _sides(sides: Sequence[tuple[str, pl.DataFrame]]) -> list[Fact]:
+    if len(sides) == 1:
+        return []
+    names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
+    return [
+        Fact(name, f"{label}: {_reached(runs)}")
+        for name, (label, runs) in zip(names, sides, strict=True)
+    ]
+
+
+def _reached(runs: pl.DataFrame) -> str:
+    reached = int(runs.get_column("reached").sum())
+    text = f"{units.plural(runs.height, 'run')}, {reached:,} reached the target"
+    return f"{text}, {runs.height - reached:,} did not" if reached < runs.height else text
+
+
+def _suites(runs: pl.DataFrame) -> str:
+    found = runs.select("suite", "edition").unique().sort("suite", "edition", nulls_last=True)
+    return ", ".join(" ".join(filter(None, pair)) for pair in found.iter_rows() if any(pair))
+
+
+def _breadth(runs: pl.DataFrame) -> str:
+    forms = {"benchmark": "benchmarks", "system": "systems", "entry": "entries"}
+    counts = {name: runs.get_column(name).drop_nulls().n_unique() for name in FILTERS}
+    said = [units.plural(n, name, forms[name]) for name, n in counts.items() if n]
+    return ", ".join(said)
+
+
+def _dates(runs: pl.DataFrame) -> str:
+    days = runs.get_column("started_at").drop_nulls().dt.date().unique().sort()
+    if days.is_empty():
+        return ""
+    first, last = days[0], days[-1]
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _blemishes(runs: pl.DataFrame) -> str:
+    """Say how many runs carry problems, and how many are copies of others."""
+    said = []
+    if troubled := int(runs.get_column("problems").is_not_null().sum()):
+        said.append(f"{units.plural(troubled, 'run')} with something to resolve, see `problems`")
+    digests = runs.get_column("content_digest").drop_nulls()
+    if copies := len(digests) - digests.n_unique():
+        said.append(f"{units.plural(copies, 'run')} of the same content as another")
+    return "; ".join(said)

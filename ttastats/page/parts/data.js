@@ -1,0 +1,62 @@
+/* What does the page hold? Tables in columns, of which the chosen rows are made. */
+
+const held = JSON.parse(document.getElementById('data').textContent);
+
+const prefix = {1: '\\x', 2: '\\x', 3: '\\u', 4: '\\u', 5: '\\U', 6: '\\U'};
+const named = {'\n': '\\n', '\r': '\\r', '\t': '\\t'};
+const lengths = {'\\x': 2, '\\u': 4, '\\U': 8};
+
+/** Spell out what shows nothing, such as an override of the writing direction. */
+function visible(text) {
+  return String(text).replace(/[^\P{C} ]|[^\P{Z} ]/gu, (letter) => {
+    if (letter in named) return named[letter];
+    const digits = letter.codePointAt(0).toString(16);
+    const start = prefix[digits.length];
+    return start + digits.padStart(lengths[start], '0');
+  });
+}
+
+/** Give the words by which a value of a key is shown and chosen. */
+function label(value) {
+  return value === null || value === undefined ? 'unknown' : visible(value);
+}
+
+function unpacked(column) {
+  if (Array.isArray(column)) return column;
+  const {values, codes, lengths} = column;
+  return codes.flatMap((code, place) => Array(lengths[place]).fill(code === null ? null : values[code]));
+}
+
+/** Give the columns of a table as arrays, by name. */
+const columnsOf = remembered((table) =>
+  Object.entries(table.columns).map(([name, column]) => [name, unpacked(column)]));
+
+function remembered(make) {
+  const made = new Map();
+  return (key) => {
+    if (!made.has(key)) made.set(key, make(key));
+    return made.get(key);
+  };
+}
+
+/** Give the rows of a table that are kept. They are new each time: Vega writes into them. */
+function rowsOf(table, keeps) {
+  const columns = columnsOf(table);
+  const rows = [];
+  for (let place = 0; place < table.height; place += 1) {
+    const row = {};
+    for (const [name, values] of columns) row[name] = values[place];
+    if (keeps(row)) rows.push(row);
+  }
+  return rows;
+}
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function counted(number, one, more) {
+  return `${number.toLocaleString('en')} ${number === 1 ? one : more}`;
+}

@@ -1,0 +1,166 @@
+/* When and how is a picture drawn? When it comes near, in the width and the colours there are. */
+
+const SVG_UP_TO = 5000; // rows; beyond, a canvas is drawn faster and needs less memory
+const PRINTED_WIDTH = 680; // CSS pixels between the margins of A4 and of Letter
+const NARROW = 520;
+
+const figures = [...document.querySelectorAll('figure[data-picture]')];
+const drawn = new Map(); // what is drawn in a figure, or is about to be
+let keeps = () => true;
+
+/** Nothing is read from anywhere: what asks for it is refused. */
+const refused = () => Promise.reject(new Error('this page reads no other file'));
+const noLoader = {load: refused, sanitize: refused, http: refused, file: refused};
+
+function scheme() {
+  const asked = document.documentElement.dataset.scheme;
+  return asked || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+}
+
+/** Give the rows that are kept of the tables of a picture, by name. */
+function tablesOf(picture, keep = keeps) {
+  return Object.fromEntries(Object.entries(picture.tables).map(([name, place]) =>
+    [name, rowsOf(held.tables[place], keep)]));
+}
+
+/** Tell whether rows were chosen by columns that no table of a picture has. */
+function isWhole(picture) {
+  const places = Object.values(picture.tables);
+  return held.filters.some((name) => chosen.get(name).size
+    && !places.some((place) => name in held.tables[place].columns));
+}
+
+/** Tell whether all rows that could be chosen were left out. */
+function isEmpty(picture, tables) {
+  const filtered = Object.entries(picture.tables).filter(([, place]) =>
+    held.filters.some((column) => column in held.tables[place].columns));
+  return filtered.length > 0 && filtered.every(([name]) => tables[name].length === 0);
+}
+
+function configFor(look, width) {
+  const config = held.themes[look];
+  if (width >= NARROW) return config;
+  // A phone: names of series in a column, and shorter ones beside the axis.
+  return {...config, legend: {...config.legend, columns: 1, labelLimit: width - 120},
+    axis: {...config.axis, labelLimit: Math.round(width * 0.35), titleLimit: width - 60}};
+}
+
+/** Count the different values of the field behind a channel, in whichever layer has one. */
+function distinct(chart, channel, tables) {
+  const channels = [chart, ...(chart.layer ?? [])].map((view) => view.encoding?.[channel]);
+  const {field} = channels.find((one) => one?.field && one.type !== 'quantitative') ?? {};
+  const rows = Object.values(tables).flat().filter((row) => field in row);
+  return new Set(rows.map((row) => row[field])).size;
+}
+
+/** Give the height in pixels: a picture of rows, one below the other, shrinks with those chosen. */
+function heightOf(picture, tables) {
+  const {height} = picture.chart;
+  const count = distinct(picture.chart, 'y', tables);
+  if (height?.step) { // Vega-Lite would warn that it cannot fit it
+    const beside = distinct(picture.chart, 'yOffset', tables) || 1;
+    return height.step * (count || 1) * beside * (beside > 1 ? 1.25 : 1);
+  }
+  const all = isNarrowed() ? distinct(picture.chart, 'y', tablesOf(picture, () => true)) : count;
+  return count && count < all ? Math.max(40, (height * count) / all) : height;
+}
+
+function specification(picture, tables, look, width, caption) {
+  return {
+    autosize: {type: 'fit-x', contains: 'padding'},
+    description: caption,
+    ...picture.chart,
+    width,
+    height: heightOf(picture, tables),
+    datasets: tables,
+    config: configFor(look, width),
+  };
+}
+
+/** Draw a figure. What was there stays until the new is there, so that nothing jumps. */
+async function draw(figure, look = scheme(), width = null) {
+  const picture = held.pictures[figure.dataset.picture];
+  const box = figure.querySelector('.drawing');
+  const mine = {look, width: width ?? Math.floor(box.clientWidth), view: null};
+  const before = drawn.get(figure);
+  drawn.set(figure, mine);
+  const tables = tablesOf(picture);
+  const target = element('div');
+  if (isEmpty(picture, tables)) {
+    target.append(element('p', {className: 'empty', textContent: 'Nothing of this picture is chosen.'}));
+  } else {
+    const caption = figure.querySelector('figcaption').textContent;
+    const rows = Math.max(...Object.values(tables).map((table) => table.length));
+    const made = await vegaEmbed(target, specification(picture, tables, look, mine.width, caption), {
+      mode: 'vega-lite', ast: true, actions: false, defaultStyle: false, tooltip: tell,
+      // A choice may leave a layer without rows, of which Vega would warn.
+      loader: noLoader, logLevel: 1, renderer: rows > SVG_UP_TO ? 'canvas' : 'svg',
+    });
+    mine.view = made;
+  }
+  if (drawn.get(figure) !== mine) { // asked for anew meanwhile
+    mine.view?.finalize();
+    return;
+  }
+  before?.view?.finalize();
+  box.replaceChildren(target);
+  if (mine.view && isWhole(picture)) {
+    box.append(element('p', {className: 'whole', textContent: 'This picture is of all, whatever is chosen.'}));
+  }
+  figure.dataset.drawn = look;
+}
+
+function forget(figure) {
+  const before = drawn.get(figure);
+  drawn.delete(figure);
+  before?.view?.finalize();
+  delete figure.dataset.drawn;
+}
+
+function isNear(figure) {
+  const {top, bottom, height} = figure.getBoundingClientRect();
+  return height > 0 && bottom > -400 && top < innerHeight + 400;
+}
+
+/** Draw what is near again; the rest is drawn when it comes near. */
+function redraw() {
+  for (const figure of figures) {
+    if (isNear(figure)) draw(figure);
+    else forget(figure);
+  }
+}
+
+function watch() {
+  const nearing = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting && !drawn.has(entry.target)) draw(entry.target);
+    }
+  }, {rootMargin: '400px'});
+  for (const figure of figures) nearing.observe(figure);
+  const sizing = new ResizeObserver(() => {
+    for (const [figure, {width}] of drawn) {
+      const now = Math.floor(figure.querySelector('.drawing').clientWidth);
+      if (now > 0 && now !== width && !printing) (isNear(figure) ? draw : forget)(figure);
+    }
+  });
+  sizing.observe(document.querySelector('main'));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+}
+
+/* Printing waits for no promise that needs the event loop; Vega's are kept before it goes on. */
+let printing = false;
+let closed = [];
+
+addEventListener('beforeprint', () => {
+  printing = true;
+  closed = [...document.querySelectorAll('details.section:not([open])')];
+  for (const section of closed) section.open = true;
+  for (const figure of figures) draw(figure, 'light', PRINTED_WIDTH);
+});
+
+addEventListener('afterprint', () => {
+  printing = false;
+  for (const section of closed) section.open = false;
+  for (const figure of figures) forget(figure);
+  redraw();
+});

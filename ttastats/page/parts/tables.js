@@ -1,0 +1,52 @@
+/* How are the tables of numbers sorted and narrowed? Each row is a tbody, with its details. */
+
+const tables = [...document.querySelectorAll('table.report')].map((table) => ({
+  table,
+  titles: [...table.tHead.rows[0].cells].map((cell) => cell.textContent),
+  bodies: [...table.tBodies],
+}));
+
+/** Hide the rows that were not chosen. */
+function narrowTables(keep) {
+  for (const {titles, bodies} of tables) {
+    const keys = held.filters.filter((name) => titles.includes(name));
+    for (const body of bodies) {
+      const cells = body.rows[0].cells;
+      const row = Object.fromEntries(keys.map((name) => [name, cells[titles.indexOf(name)].textContent]));
+      body.hidden = !keep(row);
+    }
+  }
+}
+
+function sortable({table, bodies}) {
+  if (bodies.length < 2) return;
+  [...table.tHead.rows[0].cells].forEach((cell, column) => {
+    const button = element('button', {type: 'button', textContent: cell.textContent});
+    cell.replaceChildren(button);
+    button.addEventListener('click', () => {
+      const next = {none: 'ascending', ascending: 'descending', descending: 'none'};
+      const order = next[cell.ariaSort ?? 'none'];
+      for (const other of table.tHead.rows[0].cells) other.ariaSort = null;
+      if (order !== 'none') cell.ariaSort = order;
+      table.append(...ordered(bodies, column, order));
+    });
+  });
+}
+
+/** Give rows in order; what is unknown comes last either way, and equal rows stay as they were. */
+function ordered(bodies, column, order) {
+  if (order === 'none') return bodies;
+  const sign = order === 'ascending' ? 1 : -1;
+  return [...bodies].sort((one, other) => {
+    const [a, b] = [one, other].map((body) => sortKey(body.rows[0].cells[column]));
+    if (a === null || b === null) return (a === null) - (b === null);
+    return sign * (typeof a === 'number' && typeof b === 'number'
+      ? a - b : String(a).localeCompare(String(b), 'en', {numeric: true}));
+  });
+}
+
+function sortKey(cell) {
+  const {value} = cell.dataset;
+  if (value === undefined) return cell.textContent || null;
+  return value === '' ? null : Number(value.replace('inf', 'Infinity'));
+}

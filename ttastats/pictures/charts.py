@@ -1,0 +1,126 @@
+"""What the charts of all kinds share: tables of runs, scales of series, tooltips, layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ttastats.pictures import axes, names, theme
+from ttastats.pictures.material import OTHERS, Panel
+from ttastats.pictures.picture import Picture
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+def table_of_runs(panel: Panel) -> pl.DataFrame:
+    """Give what charts and tooltips need of each run."""
+    return panel.runs.select(
+        "run", "benchmark", "system", "entry", "series", "colour", "order", "seed", "reached",
+        "tta_seconds", "observed_seconds", "epochs", pl.col("value_final").round_sig_figs(6),
+        pl.col("source").map_elements(names.file_of, pl.String),
+    )  # fmt: skip
+
+
+def runs_name(panel: Panel) -> str:
+    """Give the name under which pictures share a panel's runs."""
+    return f"runs: {panel.name}"
+
+
+def colour_scale(labels: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
+    """Give the scales of colour and shape of some series; the others are grey and small."""
+    import altair as alt  # costs start-up time
+
+    some = [label for label in labels if label != OTHERS]
+    colours = [theme.COLOURS[n % theme.HIGHLIGHTS] for n in range(len(some))]
+    shapes = [theme.SHAPES[n % theme.HIGHLIGHTS] for n in range(len(some))]
+    if OTHERS in labels:
+        colours.append(theme.GREY)
+        shapes.append("stroke")
+    domain = list(labels)
+    return alt.Scale(domain=domain, range=colours), alt.Scale(domain=domain, range=shapes)
+
+
+def spare_colours(labels: Sequence[str]) -> list[str]:
+    """Give colours that the fastest do not have, for what stands out in another picture."""
+    used = len([label for label in labels if label != OTHERS])
+    return [*theme.COLOURS[used:], theme.GREY, "#6B6B6B", "#B0B0B0"]
+
+
+def legend(labels: Sequence[str]) -> Any:
+    """Give the legend of some series, none for one; long names stand in few columns."""
+    import altair as alt  # costs start-up time
+
+    if len(labels) < 2:
+        return None
+    longest = max(len(label) for label in labels)
+    columns = 1 if longest > 40 else 2 if longest > 14 else 4
+    return alt.Legend(title=None, columns=min(columns, len(labels)), symbolOpacity=1)
+
+
+def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:
+    """Give the horizontal encoding of a field already counted as the axis counts."""
+    import altair as alt  # costs start-up time
+
+    return alt.X(
+        f"{field}:Q",
+        title=axis.title,
+        scale=alt.Scale(**axis.scale),
+        axis=alt.Axis(grid=False, **axis.axis),
+    )
+
+
+def run_tooltip() -> list[alt.Tooltip]:
+    """Say which run a mark stands for; see `said` for the fields."""
+    import altair as alt  # costs start-up time
+
+    return [
+        alt.Tooltip("entry:N"),
+        alt.Tooltip("source:N", title="log"),
+        alt.Tooltip("seed:N"),
+        alt.Tooltip("outcome:N", title="target"),
+        alt.Tooltip("epochs:Q", format=".4~g"),
+        alt.Tooltip("value_final:Q", title="quality", format=".5~g"),
+    ]
+
+
+#: What became of a run, for people.
+OUTCOME = (
+    f"(datum.reached ? 'reached after ' : 'not reached in ') + "
+    f"({axes.duration('datum.observed_seconds')})"
+)
+
+
+def finished(
+    chart: alt.LayerChart | alt.Chart,
+    *,
+    height: float,
+    description: str,
+    width: float = theme.PAGE,
+) -> dict[str, Any]:
+    """Give the chart as a Vega-Lite specification without configuration.
+
+    `width` is that of the whole picture: labels take what they need, the plot has the rest.
+    """
+    specification: dict[str, Any] = chart.properties(width=width).to_dict(validate=False)
+    specification.pop("config", None)
+    return specification | {
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "description": description,
+    }
+
+
+def picture(
+    kind: str,
+    panel: Panel,
+    title: str,
+    caption: Sequence[str],
+    chart: Mapping[str, Any],
+    data: Mapping[str, pl.DataFrame],
+) -> Picture:
+    """Give a picture of one panel; the caption's sentences are those that are not empty."""
+    text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
+    return Picture(kind, title, text, chart, data, panel.benchmark)

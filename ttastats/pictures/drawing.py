@@ -1,0 +1,174 @@
+"""How a picture becomes a file: SVG and PDF with their fonts, PNG, and HTML that needs no net."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from textwrap import wrap
+from typing import Any
+
+from ttastats.pictures import fonts, theme
+from ttastats.pictures.picture import Picture
+
+#: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
+_PIXELS, _POINTS = 96.0, 72.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a picture is to look: its whole width in CSS pixels, with or without its title."""
+
+    width: float = theme.PAGE
+    title: bool = True
+    dpi: float = 2 * _PIXELS
+
+
+def svg(pictures: Sequence[Picture], look: Look | None = None) -> str:
+    """Give SVG of the true size with the letters it needs in it; several stand below each other."""
+    stacked = _stacked(pictures, look or Look())
+    return fonts.embedded(_sized(stacked, 1 / _PIXELS, "in"))
+
+
+def png(pictures: Sequence[Picture], look: Look | None = None) -> bytes:
+    """Give PNG on white, since a bitmap cannot know where it will stand."""
+    import vl_convert  # costs start-up time
+
+    look = look or Look()
+    stacked = _stacked(pictures, look)
+    head = stacked.index(">") + 1
+    on_white = f'{stacked[:head]}<rect width="100%" height="100%" fill="white"/>{stacked[head:]}'
+    # ppi is written into the file; the number of dots is the product of both over 72.
+    drawn: bytes = vl_convert.svg_to_png(on_white, scale=_POINTS / _PIXELS, ppi=look.dpi)
+    return drawn
+
+
+def pdf(pictures: Sequence[Picture], look: Look | None = None) -> bytes:
+    """Give PDF of the true size, its fonts embedded."""
+    import vl_convert  # costs start-up time
+
+    # The converter takes a pixel for a point, so the size is said in points.
+    stacked = _sized(_stacked(pictures, look or Look()), _POINTS / _PIXELS, "")
+    drawn: bytes = vl_convert.svg_to_pdf(stacked)
+    return drawn
+
+
+def _stacked(pictures: Sequence[Picture], look: Look) -> str:
+    """Give one SVG of pictures below each other, sizes in pixels."""
+    import vl_convert  # costs start-up time
+
+    fonts.register()
+    drawn = [
+        _own_names(vl_convert.vegalite_to_svg(specification(picture, look)), number)
+        for number, picture in enumerate(pictures)
+    ]
+    if len(drawn) == 1:
+        return _described(drawn[0], pictures[0])
+    placed, top, widest = [], 0.0, 0.0
+    for one, picture in zip(drawn, pictures, strict=True):
+        width, height = (float(size) for size in _SIZE.findall(one)[0])
+        described = _described(one, picture)
+        placed.append(described.replace("<svg ", f'<svg y="{top:g}" ', 1))
+        top, widest = top + height + _GAP, max(widest, width)
+    size = f'width="{widest:g}" height="{top:g}" viewBox="0 0 {widest:g} {top:g}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>'
+
+
+_SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
+_GAP = 10.0
+
+
+def _own_names(drawn: str, number: int) -> str:
+    """Give every clip and gradient a name that no other picture of the file has."""
+    return re.sub(r'(id="|url\(#|href="#)(?=clip|gradient)', rf"\g<1>p{number}-", drawn)
+
+
+def html(pictures: Sequence[Picture], look: Look | None = None) -> str:
+    """Give a page with some pictures that needs no network: programs and data are in it."""
+    look = look or Look()
+    specifications = [specification(picture, look) for picture in pictures]
+    figures = "".join(
+        f'<figure><div id="picture-{n}"></div>'
+        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
+        for n, picture in enumerate(pictures)
+    )
+    title = escape("; ".join(picture.title for picture in pictures))
+    return _PAGE.format(
+        title=title,
+        figures=figures,
+        data=_script_safe(specifications),
+        program=_program(),
+    )
+
+
+@cache
+def _program() -> str:
+    """Give the program that draws, which stands in the page; it takes seconds to put together."""
+    import vl_convert  # costs start-up time
+
+    program: str = vl_convert.javascript_bundle(_PROGRAM)
+    return program.replace("</script", "<\\/script")
+
+
+_PROGRAM = """
+const pictures = JSON.parse(document.getElementById("pictures").textContent);
+pictures.forEach((picture, n) =>
+  vegaEmbed(`#picture-${n}`, picture, {mode: "vega-lite", renderer: "svg", actions: false})
+);
+"""
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em; }}
+figure {{ margin: 0 0 2.5em; }}
+figcaption {{ color: #555; font-size: .85em; }}
+</style>
+{figures}
+<script type="application/json" id="pictures">{data}</script>
+<script type="module">{program}</script>
+</html>
+"""
+
+
+def _script_safe(value: object) -> str:
+    """Give JSON that cannot end the element it stands in."""
+    return json.dumps(value, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
+
+
+def specification(picture: Picture, look: Look) -> dict[str, Any]:
+    """Give the specification for one width; a narrow picture has smaller letters."""
+    narrow = look.width < 1.5 * theme.COLUMN
+    found = picture.specification(font_size=9.5 if narrow else 11.0)
+    found["width"] = look.width
+    if look.title:
+        found["title"] = {"text": _wrapped(picture.title, look.width)}
+    return found
+
+
+def _wrapped(title: str, width: float) -> list[str]:
+    """Break a title where the picture ends; a letter is about half as wide as it is high."""
+    return wrap(title, max(20, int(width / 6.2))) or [""]
+
+
+def _sized(drawn: str, factor: float, unit: str) -> str:
+    """Say the size in a unit of length, so that a paper gets it as wide as asked for."""
+
+    def said(match: re.Match[str]) -> str:
+        return f'{match[1]}="{float(match[2]) * factor:.4f}{unit}"'
+
+    head, rest = drawn[: drawn.index(">") + 1], drawn[drawn.index(">") + 1 :]
+    return re.sub(r'\b(width|height)="([\d.]+)"', said, head) + rest
+
+
+def _described(drawn: str, picture: Picture) -> str:
+    """Give an SVG what programs that read aloud look for."""
+    head = drawn.index(">")
+    texts = f"<title>{escape(picture.title)}</title><desc>{escape(picture.caption)}</desc>"
+    return f'{drawn[:head]} role="img">{texts}{drawn[head + 1 :]}'

@@ -1,0 +1,82 @@
+"""Which kinds of pictures are there, and which of them suit some runs?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+
+from ttastats.errors import TtastatsError
+from ttastats.pictures import (
+    leaderboard,
+    profile,
+    quality,
+    scaling,
+    solved,
+    speedups,
+    spread,
+    targets,
+    tta,
+    variance,
+)
+from ttastats.pictures.material import Material
+from ttastats.pictures.picture import NothingToDrawError, Picture
+
+Draw = Callable[[Material], tuple[Picture, ...]]
+
+#: Each gives its pictures, or raises `NothingToDrawError` and says why there are none. Those of
+#: one benchmark stand first, and stand together on a page.
+KINDS: Mapping[str, Draw] = {
+    quality.TIME: quality.over_time,
+    quality.EPOCHS: quality.over_epochs,
+    spread.KIND: spread.pictures,
+    tta.KIND: tta.pictures,
+    solved.KIND: solved.pictures,
+    leaderboard.KIND: leaderboard.boards,
+    leaderboard.RECORD: leaderboard.records,
+    targets.KIND: targets.pictures,
+    scaling.KIND: scaling.pictures,
+    variance.KIND: variance.pictures,
+    speedups.KIND: speedups.pictures,
+    profile.KIND: profile.pictures,
+}
+
+#: Kinds whose statistics take long, with the runs up to which a page waits for them.
+_SLOW = {variance.KIND: 30_000}
+
+
+def all_pictures(material: Material) -> tuple[Picture, ...]:
+    """Give every picture there is: by benchmark first, then those of several benchmarks."""
+    runs = sum(side.runs.height for side in material.sides)
+    kinds = [kind for kind in KINDS if runs <= _SLOW.get(kind, runs)]
+    found = [picture for kind in kinds for picture in _possible(kind, material)]
+    names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
+    last = len(names)
+    return tuple(sorted(found, key=lambda picture: names.get(picture.benchmark, last)))
+
+
+def _possible(kind: str, material: Material) -> Iterator[Picture]:
+    try:
+        yield from KINDS[kind](material)
+    except NothingToDrawError:
+        return
+
+
+def of(kind: str) -> Draw:
+    """Give the function of a kind.
+
+    Raises
+    ------
+    TtastatsError
+        There is no such kind.
+    """
+    if kind not in KINDS:
+        raise TtastatsError(
+            f"no picture is called {kind!r}", remedy=f"There are: {', '.join(KINDS)}."
+        )
+    return KINDS[kind]
+
+
+def described() -> list[tuple[str, str]]:
+    """Give each kind with the question it answers."""
+    return [(kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
+            for kind, draw in KINDS.items()]  # fmt: skip

@@ -1,0 +1,73 @@
+"""Short names that still tell things apart: entries are paths, and axes are narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+#: Folders every entry has, which tell nothing.
+_NOISE = frozenset({"results", "submission", "training", "train"})
+_LONGEST = 34
+
+
+def label(values: Sequence[Any]) -> str:
+    """Give one line for the values of some keys; unknown is said."""
+    parts = ["unknown" if value is None else " ".join(str(value).split()) for value in values]
+    return " · ".join(parts) or "all runs"
+
+
+def short(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
+    """Give each name without what all share, cut in the middle; different names stay different."""
+    kept = [_without_noise(name) for name in names]
+    shared = _shared_folders(kept)
+    bare = ["/".join(parts[shared:]) for parts in kept]
+    for length in (longest, longest + 8, longest + 16):
+        cut = [_shortened(text, length) for text in bare]
+        if len(set(cut)) == len(set(names)):
+            break
+    return _distinct(dict(zip(names, cut, strict=True)))
+
+
+def _without_noise(name: str) -> list[str]:
+    parts = name.split("/")
+    return [part for part in parts if part not in _NOISE] or parts
+
+
+def _shared_folders(names: Sequence[list[str]]) -> int:
+    """Count the leading folders that all names have; the last part always stays."""
+    if len(names) < 2:
+        return 0
+    most = min(len(parts) for parts in names) - 1
+    first = names[0]
+    return next(
+        (depth for depth in range(most) if any(parts[depth] != first[depth] for parts in names)),
+        most,
+    )
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    head = (longest - 1) // 2
+    return f"{text[:head]}…{text[-(longest - 1 - head) :]}"
+
+
+def _distinct(cut: dict[str, str]) -> dict[str, str]:
+    """Number those that became equal."""
+    seen: dict[str, int] = {}
+    distinct = {}
+    for name, text in cut.items():
+        seen[text] = seen.get(text, 0) + 1
+        distinct[name] = text if seen[text] == 1 else f"{text} ({seen[text]})"
+    return distinct
+
+
+def file_of(source: str) -> str:
+    """Give the last folders and the name of a log: enough to find it."""
+    return "/".join(source.split("/")[-3:])
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Give `a, b and 3 more`."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,324 @@
+"""How does quality grow with time, and with epochs? Every run a line, its end marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats.pictures import axes, charts, curves, theme
+from ttastats.pictures.curves import Metric
+from ttastats.pictures.material import Material, Panel
+from ttastats.pictures.picture import NothingToDrawError, Picture
+
+TIME, EPOCHS = "quality-time", "quality-epochs"
+_HEIGHT = 250.0
+#: Shares of the best quality below this are where training starts, not where runs differ.
+_START = 0.05
+
+
+def over_time(material: Material) -> tuple[Picture, ...]:
+    """Give one picture per benchmark and metric, over time.
+
+    Raises
+    ------
+    NothingToDrawError
+        No run was evaluated.
+    """
+    return _pictures(material, TIME, "seconds")
+
+
+def over_epochs(material: Material) -> tuple[Picture, ...]:
+    """Give one picture per benchmark and metric, over epochs.
+
+    Raises
+    ------
+    NothingToDrawError
+        No log tells the epochs of its evaluations.
+    """
+    return _pictures(material, EPOCHS, "epoch")
+
+
+def _pictures(material: Material, kind: str, over: str) -> tuple[Picture, ...]:
+    found = []
+    for panel in material.panels:
+        rows = curves.evaluations(panel)
+        for metric in curves.metrics(panel, rows):
+            one = _together if curves.too_many(panel) else _one_by_one
+            picture = one(kind, panel, rows, metric, over)
+            if picture is not None:
+                found.append(picture)
+    if not found:
+        what = "no run was evaluated" if over == "seconds" else "no log tells its epochs"
+        raise NothingToDrawError(what, remedy="`ttastats runs FILE` shows what there is.")
+    return tuple(found)
+
+
+def _one_by_one(
+    kind: str, panel: Panel, rows: pl.LazyFrame, metric: Metric, over: str
+) -> Picture | None:
+    lines, said = curves.table(rows, metric)
+    drawn = lines.filter(pl.col(over) > 0) if over == "seconds" else lines.drop_nulls(over)
+    if drawn.is_empty() or drawn.get_column(over).n_unique() < 2:
+        return None
+    lines = _with_filters(lines, panel)
+    names = (f"quality: {panel.name} {metric.name}", charts.runs_name(panel))
+    axis = _axis(drawn, over)
+    title = f"{words(metric)} over {'time' if over == 'seconds' else 'epochs'}: {panel.title}"
+    evaluated = drawn.get_column("run").n_unique()
+    unseen = panel.runs.height - evaluated
+    caption = (
+        panel.counted,
+        said,
+        panel.highlighted,
+        f"{unseen} runs without evaluations are not shown." if unseen else "",
+        "A line is a run; the mark is where it reached the target."
+        if over == "epoch"
+        else "A line is a run; the mark is its time to accuracy, which may end at `run_stop`.",
+        "Dashed, ending in a cross: a run that failed." if _failed(panel) else "",
+        target_words(metric),
+    )
+    chart = charts.finished(
+        _line_chart(panel, metric, names, axis, over, drawn),
+        height=_HEIGHT,
+        description=f"{title}. {panel.counted}",
+    )
+    data = {
+        names[0]: lines,
+        names[1]: charts.table_of_runs(panel),
+        **target_table(panel, metric),
+    }
+    return charts.picture(kind, panel, title, caption, chart, data)
+
+
+def _with_filters(lines: pl.DataFrame, panel: Panel) -> pl.DataFrame:
+    """Add the columns a reader chooses rows by; they are few different words."""
+    filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
+    return lines.join(filters, on="run", how="left", maintain_order="left")
+
+
+def _failed(panel: Panel) -> bool:
+    return not panel.runs.get_column("reached").all()
+
+
+def words(metric: Metric) -> str:
+    """Give the name of a metric for people."""
+    return metric.name.replace("_", " ").capitalize()
+
+
+def target_words(metric: Metric) -> str:
+    """Say what the dotted line is."""
+    if metric.target is None:
+        return ""
+    better = "" if metric.higher_is_better else "; lower is better"
+    return f"The dotted line is the target, {metric.target:g}{better}."
+
+
+def _axis(drawn: pl.DataFrame, over: str) -> axes.TimeAxis:
+    if over == "seconds":
+        ends = drawn.group_by("run").agg(pl.col(over).max()).get_column(over)
+        low, high = float(ends.min() or 1.0), float(ends.max() or 1.0)  # type: ignore[arg-type]
+        if high / low <= axes.LOG_FROM:
+            return axes.time_axis([high], "time", from_zero=True)
+        # The first evaluations of the fastest runs would stretch the axis for little.
+        return axes.time_axis([low / 6, high], "time")
+    return axes.TimeAxis("epochs", 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
+
+
+def value_scale(metric: Metric, drawn: pl.DataFrame) -> dict[str, Any]:
+    """Leave out of sight the far start of training: the target is where runs differ."""
+    value = drawn.get_column("value")
+    low, high = (float(x) for x in (value.quantile(_START), value.quantile(1 - _START)))  # type: ignore[arg-type]
+    top, bottom = float(value.max()), float(value.min())  # type: ignore[arg-type]
+    low, high = (low, top) if metric.higher_is_better else (bottom, high)
+    if metric.target is not None:
+        low, high = min(low, metric.target), max(high, metric.target)
+    room = 0.07 * (high - low) or 0.02 * abs(high) or 0.01
+    return {"domain": [low - room, high + room], "nice": False, "zero": False, "clamp": False}
+
+
+def _in_sight(field: str, axis: axes.TimeAxis, limits: dict[str, Any]) -> str:
+    """Give the expression of points inside the axes: cheaper to draw than to clip each line."""
+    low, high = limits["domain"]
+    inside = f"datum['{field}'] >= {low} && datum['{field}'] <= {high}"
+    start, _ = axis.scale.get("domain", (None, None))
+    return inside if start is None else f"{inside} && datum.at >= {start}"
+
+
+def _line_chart(
+    panel: Panel,
+    metric: Metric,
+    names: Sequence[str],
+    axis: axes.TimeAxis,
+    over: str,
+    drawn: pl.DataFrame,
+) -> Any:
+    import altair as alt  # costs start-up time
+
+    colours, shapes = charts.colour_scale(panel.colours)
+    key = charts.legend(panel.colours)
+    limits = value_scale(metric, drawn)
+    scale = alt.Scale(**limits)
+    x = charts.x(axis)
+    y = alt.Y("value:Q", title=words(metric).lower(), scale=scale, axis=alt.Axis(tickCount=5))
+    fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
+    fields += ["observed_seconds", "epochs", "value_final"]
+    lookup = alt.LookupData(data=alt.NamedData(name=names[1]), key="run", fields=fields)
+    color = alt.Color("colour:N", scale=colours, legend=key)
+    many = panel.runs.height > 60
+    lines = (
+        alt.Chart(alt.NamedData(name=names[0]))
+        .transform_filter(f"datum['{over}'] != null && datum['{over}'] > 0")
+        .transform_lookup(lookup="run", from_=lookup)
+        .transform_calculate(at=axis.shown(over), outcome=charts.OUTCOME)
+        .transform_filter(_in_sight("value", axis, limits))
+        .mark_line(strokeWidth=0.8 if many else 1.2, strokeOpacity=0.45 if many else 0.7)
+        .encode(
+            x=x,
+            y=y,
+            color=color,
+            detail="run:N",
+            strokeDash=alt.StrokeDash(
+                "reached:N",
+                scale=alt.Scale(domain=[True, False], range=[[1, 0], theme.FAILED_DASH]),
+                legend=None,
+            ),
+            order="at:Q",
+            tooltip=charts.run_tooltip(),
+        )
+    )
+    field = "observed_seconds" if over == "seconds" else "epochs"
+    ends = (
+        alt.Chart(alt.NamedData(name=names[1]))
+        .transform_filter(f"datum['{field}'] != null && datum.value_final != null")
+        .transform_calculate(at=axis.shown(field), outcome=charts.OUTCOME)
+        .transform_filter(_in_sight("value_final", axis, limits))
+        .encode(x=x, y=y.copy(), color=color, tooltip=charts.run_tooltip())
+    )
+    value = alt.Y("value_final:Q", title=words(metric).lower(), scale=scale)
+    reached = (
+        ends.transform_filter("datum.reached")
+        .mark_point(filled=True, size=22 if many else 34, opacity=1, fillOpacity=0.8)
+        .encode(y=value, shape=alt.Shape("colour:N", scale=shapes, legend=key))
+    )
+    failed = (
+        ends.transform_filter("!datum.reached")
+        .mark_point(shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
+        .encode(y=value)
+    )
+    layers = [lines, reached, failed]
+    if panel.runs.get_column("target_metric").drop_nulls().unique().to_list() != [metric.name]:
+        layers = [lines]  # the value at the end is that of the other metric
+    return alt.layer(*layers, *target_layers(panel, metric, scale))
+
+
+def target_table(panel: Panel, metric: Metric) -> dict[str, pl.DataFrame]:
+    """Give the table of the target, by its name; none where no target is known."""
+    if metric.target is None:
+        return {}
+    row = {"benchmark": panel.benchmark, "metric": metric.name, "target": metric.target}
+    return {_target_name(panel, metric): pl.DataFrame([row])}
+
+
+def _target_name(panel: Panel, metric: Metric) -> str:
+    return f"target: {panel.name} {metric.name}"
+
+
+def target_layers(panel: Panel, metric: Metric, scale: Any) -> list[Any]:
+    """Give the line of the target and its label; nothing where no target is known."""
+    import altair as alt  # costs start-up time
+
+    if metric.target is None:
+        return []
+    title = words(metric).lower()
+    base = alt.Chart(alt.NamedData(name=_target_name(panel, metric))).encode(
+        y=alt.Y("target:Q", scale=scale, title=title)
+    )
+    rule = base.mark_rule(style="target")
+    # Where lower is better the curves lie above the line, and the words below it.
+    above = -6 if metric.higher_is_better else 8
+    label = base.mark_text(style="target-label", align="left", dx=3, dy=above).encode(
+        x=alt.value(0), text=alt.value(f"target {metric.target:g}")
+    )
+    return [rule, label]
+
+
+def _together(
+    kind: str, panel: Panel, rows: pl.LazyFrame, metric: Metric, over: str
+) -> Picture | None:
+    """Draw the runs of each series together; only series with a colour are drawn."""
+    coloured = rows.filter(pl.col("order") < theme.HIGHLIGHTS)
+    log = over == "seconds" and _differ_widely(panel.runs.get_column("observed_seconds"))
+    bands = curves.spans(coloured, metric, over, log=log)
+    if bands.get_column("at").n_unique() < 2:
+        return None
+    bands = bands.with_columns(benchmark=pl.lit(panel.benchmark))
+    name = f"{kind}: {panel.name} {metric.name}"
+    shown = panel.colours[: theme.HIGHLIGHTS]
+    rest = len(panel.series) - len(shown)
+    title = f"{words(metric)} over {'time' if over == 'seconds' else 'epochs'}: {panel.title}"
+    caption = (
+        panel.counted,
+        f"Too many to draw one by one: of the {len(shown)} fastest, a line is the median of the "
+        f"evaluations in each of up to {curves.SPANS} spans, the bands hold 50% and 90% of them."
+        if rest
+        else "Too many to draw one by one: a line is the median of the evaluations in each of up "
+        f"to {curves.SPANS} spans, the bands hold 50% and 90% of them.",
+        f"{rest} more are not drawn." if rest else "",
+        target_words(metric),
+    )
+    axis = _axis(bands.select(pl.col("series").alias("run"), pl.col("at").alias(over)), over)
+    chart = charts.finished(
+        _band_chart(panel, metric, name, axis, bands),
+        height=_HEIGHT,
+        description=f"{title}. {panel.counted}",
+    )
+    return charts.picture(
+        kind, panel, title, caption, chart, {name: bands, **target_table(panel, metric)}
+    )
+
+
+def _differ_widely(times: pl.Series) -> bool:
+    known = times.filter(times > 0).sort()
+    return len(known) > 0 and float(known[-1]) / float(known[0]) > axes.LOG_FROM
+
+
+def _band_chart(
+    panel: Panel, metric: Metric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
+) -> Any:
+    import altair as alt  # costs start-up time
+
+    labels = panel.colours[: theme.HIGHLIGHTS]
+    colours, _ = charts.colour_scale(labels)
+    values = pl.concat([bands.select(value="low"), bands.select(value="high")])
+    scale = alt.Scale(**value_scale(metric, values))
+    color = alt.Color("colour:N", scale=colours, legend=charts.legend(labels))
+    tooltip = [
+        alt.Tooltip("series:N", title="runs of"),
+        alt.Tooltip("median:Q", format=".5~g"),
+        alt.Tooltip("low:Q", title="5%", format=".5~g"),
+        alt.Tooltip("high:Q", title="95%", format=".5~g"),
+        alt.Tooltip("n:Q", title="evaluations"),
+    ]
+    base = (
+        alt.Chart(alt.NamedData(name=name))
+        .transform_calculate(at_=axis.shown("at"))
+        .encode(
+            x=charts.x(axis, "at_"),
+            color=color,
+            tooltip=tooltip,
+        )
+    )  # fmt: skip
+    title = words(metric).lower()
+    outer = base.mark_area(opacity=0.15, clip=True).encode(
+        y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q"
+    )
+    inner = base.mark_area(opacity=0.25, clip=True).encode(
+        y=alt.Y("lower:Q", title=title, scale=scale), y2="upper:Q"
+    )
+    line = base.mark_line(strokeWidth=1.6, clip=True).encode(
+        y=alt.Y("median:Q", title=title, scale=scale),
+        strokeDash=alt.StrokeDash("colour:N", legend=None, scale=alt.Scale(domain=list(labels))),
+    )
+    return alt.layer(outer, inner, line, *target_layers(panel, metric, scale))

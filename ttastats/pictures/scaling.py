@@ -1,0 +1,179 @@
+"""What do more accelerators buy? Speedup against the ideal (Coleman et al. 2019, Figures 3, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats import units
+from ttastats.errors import TtastatsError
+from ttastats.pictures import axes, charts, names, theme
+from ttastats.pictures.material import OTHERS, Material
+from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.report import scaling as scaling_report
+
+KIND = "scaling"
+_HEIGHT = 260.0
+#: With more curves, only those of time to accuracy are drawn.
+_BOTH_UP_TO = 2
+
+
+def pictures(material: Material) -> tuple[Picture, ...]:
+    """Give one picture per benchmark that was run on several numbers of accelerators.
+
+    Raises
+    ------
+    NothingToDrawError
+        No submitter used two numbers of accelerators.
+    """
+    if material.compares:
+        raise NothingToDrawError("scaling is of one file", remedy="Give one file.")
+    try:
+        report = scaling_report.report(material.sides[0].runs)
+    except TtastatsError as error:
+        raise NothingToDrawError(error.what, remedy=error.remedy) from error
+    every = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
+    keys = ("suite", "edition", "benchmark")
+    parts = every.partition_by(keys, maintain_order=True)
+    several = every.select("suite", "edition").unique().height > 1
+    return tuple(_picture(part, several) for part in parts)
+
+
+def table(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give a row per entry and measure: the numbers of the report, and the growth they belong to.
+
+    `best` marks the points a curve goes through: the fastest at each number of accelerators.
+    """
+    curve = names.short(
+        [names.label([name]) for name in rows.get_column("submitter").unique(maintain_order=True)]
+    )
+    common = rows.with_columns(
+        curve=pl.col("submitter").fill_null("unknown").replace(curve),
+        growth=pl.col("accelerators") / pl.col("base_accelerators"),
+    )
+    kept = ("benchmark", "entry", "curve", "accelerators", "base_entry", "growth", "n", "reached")
+    parts = [
+        common.select(
+            *kept,
+            pl.lit(measure).alias("measure"),
+            pl.col(name).cast(pl.Float64).alias("speedup"),
+            pl.col(f"{name}_low").cast(pl.Float64).alias("low"),
+            pl.col(f"{name}_high").cast(pl.Float64).alias("high"),
+        )
+        for measure, name in (
+            ("time to accuracy", "speedup"), ("throughput", "throughput_speedup"),
+        )
+    ]  # fmt: skip
+    long = pl.concat(parts).drop_nulls("speedup")
+    best = pl.col("speedup") == pl.col("speedup").max().over("curve", "measure", "growth")
+    return long.with_columns(best=best).sort("curve", "measure", "growth", "entry")
+
+
+def _picture(rows: pl.DataFrame, several: bool) -> Picture:
+    found = table(rows)
+    first = rows.row(0, named=True)
+    ranked = found.group_by("curve").agg(pl.len(), pl.col("growth").max())
+    ranked = ranked.sort(["growth", "len", "curve"], descending=[True, True, False])
+    labels = ranked.get_column("curve").to_list()
+    if len(labels) > _BOTH_UP_TO:
+        found = found.filter(pl.col("measure") == "time to accuracy")
+    shown = labels[: theme.HIGHLIGHTS]
+    colour = pl.when(pl.col("curve").is_in(shown)).then("curve").otherwise(pl.lit(OTHERS))
+    found = found.with_columns(colour=colour)
+    ends = [1.0, float(found.get_column("growth").max() or 1.0)]  # type: ignore[arg-type]
+    key = " ".join(str(first[name]) for name in ("suite", "edition", "benchmark") if first[name])
+    names_ = (f"scaling: {key}", f"ideal: {key}")
+    ideal = pl.DataFrame({"benchmark": [first["benchmark"]] * 2, "growth": ends, "speedup": ends})
+    title = f"Speedup over accelerators: {first['benchmark']}"
+    title += f" ({first['suite']} {first['edition']})" if several else ""
+    n, reached = int(rows.get_column("n").sum()), int(rows.get_column("reached").sum())
+    bases = (
+        rows.select("submitter", "base_accelerators").unique().sort("submitter", nulls_last=True)
+    )
+    said = [f"{name or 'unknown'} {base}" for name, base in bases.iter_rows()]
+    caption = (
+        f"{units.plural(n, 'run')} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} "
+        "reached the target. Speedup over the entry of the same submitter with the fewest "
+        f"accelerators ({names.listed(said)}); lines go through the fastest entry of each size, "
+        "the dashed grey line is the ideal. Vertical lines are 95% intervals."
+    )
+    caption += (
+        "" if len(labels) > _BOTH_UP_TO else " Throughput (hollow, dotted) is of time per epoch."
+    )
+    chart = charts.finished(
+        _chart(names_, found, shown, len(labels) > len(shown)),
+        height=_HEIGHT,
+        description=f"{title}. {units.plural(n, 'run')}.",
+    )
+    data = {names_[0]: found, names_[1]: ideal}
+    return Picture(KIND, title, caption, chart, data, first["benchmark"])
+
+
+def _chart(names_: Sequence[str], found: pl.DataFrame, shown: Sequence[str], others: bool) -> Any:
+    import altair as alt  # costs start-up time
+
+    labels = [*shown, OTHERS] if others else list(shown)
+    colours, shapes = charts.colour_scale(labels)
+    if others:
+        shapes.range[-1] = "circle"
+    growth = axes.ratio_axis(found.get_column("growth"))
+    # Accelerators come in powers of two.
+    growth["axis"]["values"] = [2**n for n in range(20)]
+    top = [*found.get_column("speedup"), *found.get_column("growth")]
+    ratios = axes.ratio_axis(top, [*found.get_column("low").drop_nulls()])
+    x = alt.X(
+        "growth:Q", title="accelerators, as a multiple of the fewest",
+        scale=alt.Scale(**growth["scale"]), axis=alt.Axis(grid=False, **growth["axis"]),
+    )  # fmt: skip
+    y = alt.Y(
+        "speedup:Q", title="speedup", scale=alt.Scale(**ratios["scale"]),
+        axis=alt.Axis(**ratios["axis"]),
+    )  # fmt: skip
+    key = charts.legend(labels)
+    both = found.get_column("measure").n_unique() > 1
+    measures = ["time to accuracy", "throughput"]
+    dash = alt.StrokeDash(
+        "measure:N",
+        scale=alt.Scale(domain=measures, range=[[1, 0], [2, 3]]),
+        legend=alt.Legend(title=None) if both else None,
+    )
+    ideal = alt.Chart(alt.NamedData(name=names_[1])).mark_line(style="ideal").encode(x=x, y=y)
+    tooltip = [
+        alt.Tooltip("entry:N"),
+        alt.Tooltip("accelerators:Q"),
+        alt.Tooltip("measure:N"),
+        alt.Tooltip("speedup:Q", format=".3~r"),
+        alt.Tooltip("low:Q", title="95% from", format=".3~r"),
+        alt.Tooltip("high:Q", title="to", format=".3~r"),
+        alt.Tooltip("base_entry:N", title="over"),
+        alt.Tooltip("reached:Q"),
+        alt.Tooltip("n:Q", title="of"),
+    ]
+    color = alt.Color("colour:N", scale=colours, legend=key)
+    base = alt.Chart(alt.NamedData(name=names_[0]))
+    lines = (
+        base.transform_filter("datum.best")
+        .mark_line(strokeWidth=1.5)
+        .encode(x=x, y=y, color=color, strokeDash=dash, detail="curve:N")
+    )
+    whisker = (
+        base.transform_filter("datum.low != null && datum.high != null && datum.growth > 1")
+        .mark_rule(clip=True, strokeOpacity=0.7, strokeWidth=1)
+        .encode(x=x, y=alt.Y("low:Q", title="speedup"), y2="high:Q", color=color)
+    )
+    marks = base.encode(
+        x=x,
+        y=y,
+        color=color,
+        shape=alt.Shape("colour:N", scale=shapes, legend=key),
+        tooltip=tooltip,
+    )
+    hollow = marks.transform_filter("datum.measure == 'throughput'").mark_point(
+        filled=False, size=32, opacity=1
+    )
+    points = marks.transform_filter("datum.measure != 'throughput'").mark_point(
+        filled=True, size=40, opacity=1, fillOpacity=0.85
+    )
+    return alt.layer(ideal, lines, whisker, hollow, points)

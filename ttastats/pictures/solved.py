@@ -1,0 +1,139 @@
+"""How many of the runs are done by when? The share that reached the target, over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttastats.pictures import axes, charts, theme
+from ttastats.pictures.material import OTHERS, Material, Panel
+from ttastats.pictures.picture import NothingToDrawError, Picture
+
+KIND = "solved"
+#: Fewer runs make no distribution.
+FEWEST = 3
+_STEPS = 200
+_HEIGHT = 190.0
+
+
+def pictures(material: Material) -> tuple[Picture, ...]:
+    """Give one picture per benchmark.
+
+    Raises
+    ------
+    NothingToDrawError
+        No series has three runs of which one reached its target.
+    """
+    found = tuple(
+        _picture(panel)
+        for panel in material.panels
+        if any(one.n >= FEWEST and one.reached for one in panel.series)
+    )
+    if not found:
+        raise NothingToDrawError(
+            f"a distribution needs {FEWEST} runs of one set-up",
+            remedy="`ttastats runs FILE` shows what there is.",
+        )
+    return found
+
+
+def table(panel: Panel) -> pl.DataFrame:
+    """Give the steps of each series: `share` of all its runs, done within `seconds`.
+
+    A series ends where its longest run does, so that a flat end shows how long it was watched.
+    Runs that failed count among all and never reach, so they keep the share below 1.
+    """
+    parts = [
+        _steps(runs)
+        for runs in panel.runs.partition_by("order", maintain_order=True)
+        if runs.height >= FEWEST
+    ]
+    return pl.concat(parts)
+
+
+def _steps(runs: pl.DataFrame) -> pl.DataFrame:
+    times = np.sort(runs.filter("reached").get_column("tta_seconds").to_numpy())
+    places = np.arange(1, times.size + 1)
+    if times.size > _STEPS:
+        kept = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
+        times, places = times[kept], places[kept]
+    longest = runs.get_column("observed_seconds").max()
+    end = float(longest) if isinstance(longest, float) else float(times[-1]) if times.size else 0.0
+    seconds = np.concatenate([times[:1], times, [end]])
+    done = np.concatenate([[0], places, places[-1:] if places.size else [0]])
+    if not times.size:
+        seconds, done = np.array([end / 100, end]), np.array([0, 0])
+    first = runs.row(0, named=True)
+    filters = {
+        name: first[name] if runs.get_column(name).n_unique() == 1 else None
+        for name in ("benchmark", "system", "entry")
+    }
+    columns = {"seconds": seconds, "done": done, "share": done / runs.height}
+    return pl.DataFrame(columns).with_columns(
+        *(pl.lit(value, pl.String).alias(name) for name, value in filters.items()),
+        pl.lit(first["series"]).alias("series"),
+        pl.lit(first["colour"]).alias("colour"),
+        n=pl.lit(runs.height),
+    )
+
+
+def _picture(panel: Panel) -> Picture:
+    steps = table(panel)
+    name = f"solved: {panel.name}"
+    title = f"Runs done within a time: {panel.title}"
+    thin = panel.runs.height / len(panel.series) > _STEPS
+    few = sum(one.n < FEWEST for one in panel.series)
+    caption = (
+        panel.counted,
+        panel.highlighted,
+        "A line rises by one run where that run reached the target; runs that failed are counted "
+        "and never reach it, so the line stays below 100%.",
+        f"{few} with fewer than {FEWEST} runs are not drawn." if few else "",
+        f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
+    )
+    axis = axes.time_axis(steps.get_column("seconds"), "time")
+    chart = charts.finished(
+        _chart(panel, axis, name), height=_HEIGHT, description=f"{title}. {panel.counted}"
+    )
+    return charts.picture(KIND, panel, title, caption, chart, {name: steps})
+
+
+def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
+    import altair as alt  # costs start-up time
+
+    colours, _ = charts.colour_scale(panel.colours)
+    labels = list(panel.colours)
+    dashes = [theme.DASHES[n % len(theme.DASHES)] for n in range(len(labels))]
+    if OTHERS in labels:
+        dashes[-1] = [1, 0]
+    key = charts.legend(labels)
+    return (
+        alt.Chart(alt.NamedData(name=name))
+        .transform_calculate(
+            at=axis.shown("seconds"),
+            time=axes.duration("datum.seconds"),
+            runs="datum.done + ' of ' + datum.n",
+        )
+        .mark_line(interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
+        .encode(
+            x=charts.x(axis),
+            y=alt.Y(
+                "share:Q",
+                title="runs that reached the target",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format=".0%", tickCount=5),
+            ),
+            color=alt.Color("colour:N", scale=colours, legend=key),
+            strokeDash=alt.StrokeDash(
+                "colour:N", scale=alt.Scale(domain=labels, range=dashes), legend=key
+            ),
+            detail="series:N",
+            tooltip=[
+                alt.Tooltip("series:N", title="runs of"),
+                alt.Tooltip("time:N", title="within"),
+                alt.Tooltip("runs:N", title="reached"),
+            ],
+        )
+    )

@@ -1,0 +1,215 @@
+"""Does the answer depend on the quality target? Speedup, or expected time, against the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats.errors import TtastatsError
+from ttastats.pictures import axes, charts, theme
+from ttastats.pictures.material import MOST_RUNS, Material, Panel, side_labels
+from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.report import targets as targets_report
+
+KIND = "targets"
+_HEIGHT = 190.0
+_WORDS = {"faster": "B faster", "slower": "B slower", "same": "as fast"}
+
+
+def pictures(material: Material) -> tuple[Picture, ...]:
+    """Give one picture per benchmark: of two sides the speedup, of one set-up the expected time.
+
+    Raises
+    ------
+    NothingToDrawError
+        There are more than two sides, no benchmark has a single set-up, or no evaluations.
+    """
+    if len(material.sides) > 2:
+        raise NothingToDrawError(
+            "targets are of one or two files", remedy="Give the two that matter."
+        )
+    suited = {panel.benchmark: panel for panel in material.panels if _suits(panel, material)}
+    if not suited:
+        raise NothingToDrawError(
+            "expected times to a target mean nothing over different set-ups",
+            remedy="Choose one: --where entry=...; or give two files.",
+        )
+    chosen = pl.col("benchmark").is_in([name for name in suited if name is not None])
+    sides = [(side.label, side.evaluations.filter(chosen)) for side in material.sides]
+    try:
+        report = targets_report.report(sides)
+    except TtastatsError as error:
+        raise NothingToDrawError(error.what, remedy=error.remedy) from error
+    rows = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
+    parts = rows.partition_by("suite", "edition", "benchmark", maintain_order=True)
+    wide = [part for part in parts if part.get_column("target").n_unique() > 1]
+    if not wide:
+        raise NothingToDrawError("no benchmark has two targets to ask about")
+    panels = [suited[part.get_column("benchmark")[0]] for part in wide]
+    if not material.compares:
+        return tuple(map(_times, wide, panels))
+    labels = side_labels(material.sides)
+    return tuple(_speedups(part, panel, labels) for part, panel in zip(wide, panels, strict=True))
+
+
+def _suits(panel: Panel, material: Material) -> bool:
+    few = panel.runs.height <= MOST_RUNS
+    if material.compares:
+        return few and len(panel.series) == len(material.sides)
+    return few and len(panel.series) == 1
+
+
+def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Picture:
+    name = f"targets: {panel.name}"
+    metric = rows.get_column("metric")[0]
+    words = pl.col("verdict").replace(_WORDS)
+    reached = pl.format("A {}/{}, B {}/{}", "reached_a", "n_a", "reached_b", "n_b")
+    shown = rows.select(
+        "benchmark", "target", "official", "speedup", "speedup_low", "speedup_high", "p_value",
+        reached=reached, verdict=words,
+    )  # fmt: skip
+    title = f"Speedup at other quality targets: {panel.title}"
+    caption = (
+        panel.counted,
+        f"{labels[0]}, {labels[1]}. Speedup A/B in expected time to each target, with its 95% "
+        "interval, taken alone; above 1 means that B is faster. TTA here is the first evaluation "
+        "that meets the target.",
+        _official_words(rows),
+    )
+    limits = axes.ratio_axis(
+        shown.get_column("speedup").drop_nulls(),
+        [
+            *shown.get_column("speedup_low").drop_nulls(),
+            *shown.get_column("speedup_high").drop_nulls(),
+        ],
+    )
+    chart = charts.finished(
+        _speedup_chart(name, metric, limits, shown),
+        height=_HEIGHT,
+        description=f"{title}. {panel.counted}",
+    )
+    return charts.picture(KIND, panel, title, caption, chart, {name: shown})
+
+
+def _official_words(rows: pl.DataFrame) -> str:
+    official = rows.filter("official").get_column("target").to_list()
+    return f"The dotted line is the official target, {official[0]:g}." if official else ""
+
+
+def _speedup_chart(name: str, metric: str, limits: dict[str, Any], shown: pl.DataFrame) -> Any:
+    import altair as alt  # costs start-up time
+
+    x = alt.X(
+        "target:Q", title=f"quality target ({metric.replace('_', ' ')})",
+        scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(grid=False, tickCount=8),
+    )  # fmt: skip
+    scale, axis = alt.Scale(**limits["scale"]), alt.Axis(**limits["axis"])
+    y = alt.Y("speedup:Q", title="speedup A/B", scale=scale, axis=axis)
+    verdicts = ["B faster", "B slower", "as fast", "undecided"]
+    present = [word for word in verdicts if word in set(shown.get_column("verdict"))]
+    style = {
+        "B faster": (theme.COLOURS[2], "triangle-up"),
+        "B slower": (theme.COLOURS[1], "triangle-down"),
+        "as fast": (theme.COLOURS[0], "square"),
+        "undecided": (theme.GREY, "circle"),
+    }
+    color = alt.Color(
+        "verdict:N",
+        scale=alt.Scale(domain=present, range=[style[word][0] for word in present]),
+        legend=alt.Legend(title=None),
+    )
+    shape = alt.Shape(
+        "verdict:N",
+        scale=alt.Scale(domain=present, range=[style[word][1] for word in present]),
+        legend=alt.Legend(title=None),
+    )
+    tooltip = [
+        alt.Tooltip("target:Q", format=".5~g"),
+        alt.Tooltip("speedup:Q", format=".4~r"),
+        alt.Tooltip("speedup_low:Q", title="95% from", format=".4~r"),
+        alt.Tooltip("speedup_high:Q", title="to", format=".4~r"),
+        alt.Tooltip("p_value:Q", title="p", format=".2~g"),
+        alt.Tooltip("verdict:N"),
+        alt.Tooltip("reached:N"),
+    ]
+    data = alt.Chart(alt.NamedData(name=name)).transform_filter("datum.speedup != null")
+    one = (
+        data.transform_calculate(unity="1")
+        .mark_rule(style="one")
+        .encode(y=alt.Y("unity:Q", title="speedup A/B"))
+    )
+    official = data.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
+    base = data.encode(x=x, tooltip=tooltip)
+    line = data.mark_line(strokeWidth=1, strokeOpacity=0.8).encode(
+        x=x, y=y, color=alt.value(theme.GREY)
+    )
+    whisker = (
+        base.transform_filter("datum.speedup_low != null && datum.speedup_high != null")
+        .mark_rule(clip=True, strokeWidth=1.5)
+        .encode(y=alt.Y("speedup_low:Q", title="speedup A/B"), y2="speedup_high:Q", color=color)
+    )
+    point = base.mark_point(filled=True, size=55, opacity=1).encode(y=y, color=color, shape=shape)
+    return alt.layer(one, official, line, whisker, point)
+
+
+def _times(rows: pl.DataFrame, panel: Panel) -> Picture:
+    name = f"targets: {panel.name}"
+    metric = rows.get_column("metric")[0]
+    shown = rows.select(
+        "benchmark",
+        "target",
+        "official",
+        ert_seconds="ert_a_seconds",
+        n="n_a",
+        reached="reached_a",
+        fraction=pl.format("{}/{}", "reached_a", "n_a"),
+    )
+    title = f"Expected time to other quality targets: {panel.title}"
+    caption = (
+        panel.counted,
+        "Expected time to a success (ERT): a run that misses the target counts with all its time. "
+        "Numbers are runs that reached it, where not all did. TTA here is the first evaluation "
+        "that meets the target.",
+        _official_words(rows),
+    )
+    times = shown.get_column("ert_seconds").drop_nulls()
+    finite = times.filter(times.is_finite())
+    axis = axes.time_axis(finite, "expected time")
+    chart = charts.finished(
+        _time_chart(name, metric, axis), height=_HEIGHT, description=f"{title}. {panel.counted}"
+    )
+    return charts.picture(KIND, panel, title, caption, chart, {name: shown})
+
+
+def _time_chart(name: str, metric: str, axis: axes.TimeAxis) -> Any:
+    import altair as alt  # costs start-up time
+
+    base = (
+        alt.Chart(alt.NamedData(name=name))
+        .transform_filter("datum.ert_seconds != null")
+        .transform_calculate(at=axis.shown("ert_seconds"), said=axes.duration("datum.ert_seconds"))
+    )
+    x = alt.X(
+        "target:Q", title=f"quality target ({metric.replace('_', ' ')})",
+        scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(grid=False, tickCount=8),
+    )  # fmt: skip
+    y = alt.Y("at:Q", title=axis.title, scale=alt.Scale(**axis.scale), axis=alt.Axis(**axis.axis))
+    tooltip = [
+        alt.Tooltip("target:Q", format=".5~g"),
+        alt.Tooltip("said:N", title="expected time"),
+        alt.Tooltip("fraction:N", title="reached"),
+    ]
+    blue = alt.value(theme.COLOURS[0])
+    line = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=blue)
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(
+        x=x, y=y, color=blue, tooltip=tooltip
+    )
+    text = (
+        base.transform_filter("datum.reached < datum.n")
+        .mark_text(dy=-10)
+        .encode(x=x, y=y, text="fraction:N")
+    )
+    official = base.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
+    return alt.layer(official, line, points, text)

@@ -1,0 +1,207 @@
+"""How long did each run take to its target? Every run a dot, the mean with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttastats.pictures import axes, charts, theme
+from ttastats.pictures.material import MOST_RUNS, Material, Panel
+from ttastats.pictures.picture import NothingToDrawError, Picture
+
+KIND = "tta"
+#: Dots of one row are spread over this share of it, so that equal times can be counted.
+_SPREAD = 0.62
+_STEP = 19.0
+
+
+def pictures(material: Material) -> tuple[Picture, ...]:
+    """Give one picture per benchmark.
+
+    Raises
+    ------
+    NothingToDrawError
+        No run has a time.
+    """
+    found = tuple(_picture(panel) for panel in material.panels if _timed(panel).height)
+    if not found:
+        raise NothingToDrawError("no run tells how long it took")
+    return found
+
+
+def _timed(panel: Panel) -> pl.DataFrame:
+    return charts.table_of_runs(panel).filter(pl.col("observed_seconds") > 0)
+
+
+def _picture(panel: Panel) -> Picture:
+    timed = _timed(panel)
+    dots, said = _thinned(timed)
+    dots = dots.with_columns(offset=_offsets(dots))
+    means = mean_table(panel)
+    times = [*timed.get_column("observed_seconds"), *means.get_column("high").drop_nulls()]
+    axis = axes.time_axis(times, "time to accuracy")
+    names = (charts.runs_name(panel), f"mean TTA: {panel.name}")
+    title = f"Time to accuracy: {panel.title}"
+    untimed = panel.runs.height - timed.height
+    caption = (
+        panel.counted,
+        f"{untimed} runs without a time are not shown." if untimed else "",
+        said,
+        "Each dot is a run; vertical place only keeps dots apart.",
+        _failures(timed),
+        "The bar is the mean of the runs that reached the target, the line its 95% t interval."
+        if any(one.reached > 1 for one in panel.series)
+        else "",
+    )
+    chart = charts.finished(
+        _chart(panel, axis, names, dots, means),
+        height=max(3, len(panel.series)) * _STEP,
+        description=f"{title}. {panel.counted}",
+    )
+    return charts.picture(KIND, panel, title, caption, chart, {names[0]: dots, names[1]: means})
+
+
+def _failures(timed: pl.DataFrame) -> str:
+    if timed.get_column("reached").all():
+        return ""
+    return "A triangle is a run that failed: it was stopped there, its time is longer."
+
+
+def mean_table(panel: Panel) -> pl.DataFrame:
+    """Give mean and interval of each series in which a run reached; exact, in seconds."""
+    filters = {
+        name: panel.runs.group_by("order").agg(pl.col(name).unique()).sort("order")[name].to_list()
+        for name in ("system", "entry")
+    }
+    rows = [
+        {
+            "benchmark": panel.benchmark,
+            **{name: values[n][0] if len(values[n]) == 1 else None
+               for name, values in filters.items()},
+            "series": one.label,
+            "order": n,
+            "mean": one.tta_mean_seconds,
+            "low": one.tta_low,
+            "high": one.tta_high,
+            "n": one.n,
+            "reached_runs": one.reached,
+        }
+        for n, one in enumerate(panel.series)
+        if one.tta_mean_seconds is not None
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=_MEANS)
+
+
+_MEANS = pl.Schema(
+    {
+        "benchmark": pl.String(), "system": pl.String(), "entry": pl.String(),
+        "series": pl.String(), "order": pl.Int32(), "mean": pl.Float64(), "low": pl.Float64(),
+        "high": pl.Float64(), "n": pl.Int64(), "reached_runs": pl.Int64(),
+    }
+)  # fmt: skip
+
+
+def _thinned(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Keep evenly spaced runs of each series, by time, where there are too many to see."""
+    if timed.height <= MOST_RUNS:
+        return timed, ""
+    each = max(5, MOST_RUNS // timed.get_column("order").n_unique())
+    place = pl.int_range(pl.len()).over("order", "reached")
+    count = pl.len().over("order", "reached")
+    step = ((count - 1) / (each - 1)).clip(1.0)
+    new = (place / step).floor() != ((place - 1) / step).floor()
+    kept = timed.sort("order", "reached", "observed_seconds").filter(new | (place == count - 1))
+    return kept, f"{kept.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
+
+
+def _offsets(dots: pl.DataFrame) -> pl.Series:
+    """Give the place of each dot across its row, -0.5 to 0.5: near times stand apart."""
+    offsets = np.zeros(dots.height)
+    times = dots.get_column("observed_seconds").log().to_numpy()
+    span = float(np.ptp(times)) or 1.0
+    order = dots.get_column("order").to_numpy()
+    for row in np.unique(order):
+        here = np.flatnonzero(order == row)
+        offsets[here] = _swarm(times[here] / span)
+    return pl.Series(offsets).round(3)
+
+
+def _swarm(places: Any, near: float = 0.012, levels: int = 4) -> Any:
+    """Stack dots nearer than `near` to each other: 0, +1, -1, +2, ... steps from the middle."""
+    offsets = np.zeros(places.size)
+    last: list[float] = []
+    step = _SPREAD / (2 * levels)
+    for index in np.argsort(places, kind="stable"):
+        level = next((n for n, at in enumerate(last) if places[index] - at > near), len(last))
+        if level == len(last):
+            last.append(0.0)
+        last[level] = places[index]
+        side = 1 if level % 2 else -1
+        offsets[index] = side * ((level + 1) // 2 % (levels + 1)) * step
+    return offsets
+
+
+def _chart(
+    panel: Panel,
+    axis: axes.TimeAxis,
+    names: Sequence[str],
+    dots: pl.DataFrame,
+    means: pl.DataFrame,
+) -> Any:
+    import altair as alt  # costs start-up time
+
+    y = alt.Y(
+        "series:N", title=None, sort=None, axis=alt.Axis(grid=True, ticks=False, domain=False)
+    )
+    x = charts.x(axis)
+    outcome = alt.Scale(domain=[True, False], range=["circle", theme.CENSORED_SHAPE])
+    colours, _ = charts.colour_scale(panel.colours)
+    mixed = dots.get_column("reached").n_unique() > 1
+    key = (
+        alt.Legend(title=None, labelExpr="datum.value ? 'reached' : 'failed: stopped there'")
+        if mixed
+        else None
+    )
+    base = alt.Chart(alt.NamedData(name=names[0])).transform_calculate(
+        at=axis.shown("observed_seconds"), outcome=charts.OUTCOME
+    )
+    runs = base.mark_point(filled=True, size=26, opacity=1, fillOpacity=0.65).encode(
+        x=x,
+        y=y,
+        yOffset=alt.YOffset("offset:Q", scale=alt.Scale(domain=[-0.5, 0.5])),
+        shape=alt.Shape("reached:N", scale=outcome, legend=key),
+        color=alt.Color("colour:N", scale=colours, legend=None),
+        tooltip=charts.run_tooltip(),
+    )
+    if means.is_empty():
+        return alt.layer(runs)
+    # The mean of one run is that run.
+    averaged = alt.Chart(alt.NamedData(name=names[1])).transform_filter("datum.reached_runs > 1")
+    mean = averaged.transform_calculate(
+        at=axis.shown("mean"),
+        from_=axis.shown("low"),
+        to=axis.shown("high"),
+        said=axes.duration("datum.mean"),
+        interval=f"datum.low == null ? 'needs 2 runs' : ({axes.duration('datum.low')}) + ' to ' + "
+        f"({axes.duration('datum.high')})",
+    )
+    tooltip = [
+        alt.Tooltip("series:N", title="runs of"),
+        alt.Tooltip("said:N", title="mean TTA"),
+        alt.Tooltip("interval:N", title="95% interval"),
+        alt.Tooltip("reached_runs:Q", title="reached"),
+        alt.Tooltip("n:Q", title="of"),
+    ]
+    interval = (
+        mean.transform_filter("datum.low != null")
+        .mark_rule(style="mean")
+        .encode(x=alt.X("from_:Q", title=axis.title), x2="to:Q", y=y, tooltip=tooltip)
+    )
+    bar = mean.mark_point(style="mean", shape=theme.MEAN_SHAPE, size=90, filled=False).encode(
+        x=x, y=y, tooltip=tooltip
+    )
+    # The first layer has every row, so it settles their order.
+    return alt.layer(runs, interval, bar)

@@ -1,0 +1,155 @@
+"""Why do runs of one set-up differ: epochs to the target, or time per epoch? (Table 4)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats import units
+from ttastats.pictures import charts, names, theme
+from ttastats.pictures.material import Material
+from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.report import variance as variance_report
+from ttastats.report.grouping import BENCHMARK, ENTRY, shown_keys
+
+KIND = "variance"
+_STEP = 19.0
+#: Rows one picture can hold; with more, each benchmark has its own.
+_MOST = 30
+#: More groups would take long: the report makes a bootstrap interval for each.
+_MOST_GROUPS = 2_000
+
+
+def pictures(material: Material) -> tuple[Picture, ...]:
+    """Give one picture of all entries, or one per benchmark where they are many.
+
+    Raises
+    ------
+    NothingToDrawError
+        No entry has runs whose epochs vary.
+    """
+    tables = _tables(material)
+    if not tables:
+        raise NothingToDrawError(
+            "no group has two runs that reached the target after different numbers of epochs",
+            remedy="`ttastats variance FILE` says what is known.",
+        )
+    return tuple(_picture(benchmark, table) for benchmark, table in tables)
+
+
+def _tables(material: Material) -> list[tuple[str | None, pl.DataFrame]]:
+    found = [_rows(material, number) for number in range(len(material.sides))]
+    known = [row for rows in found for row in rows]
+    if not known:
+        return []
+    every = pl.DataFrame(known, infer_schema_length=None)
+    if every.get_column("benchmark").n_unique() == 1:
+        return [(every.get_column("benchmark")[0], every)]
+    if every.height <= _MOST:
+        return [(None, every)]
+    return [(part.get_column("benchmark")[0], part)
+            for part in every.partition_by("benchmark", maintain_order=True)]  # fmt: skip
+
+
+def _rows(material: Material, number: int) -> list[dict[str, Any]]:
+    """Give the rows of the report that have shares, with the names of their groups."""
+    side = material.sides[number]
+    by = ENTRY if material.compares and material.by == BENCHMARK else material.by
+    if side.runs.select(by).unique().height > _MOST_GROUPS:
+        return []
+    report = variance_report.report(side.runs, by)
+    rows = [row for row in report.rows if row["share_epochs"] is not None]
+    letter = chr(ord("A") + number) if material.compares else ""
+    return [_row(row, label, letter) for row, label in zip(rows, _labels(rows, by), strict=True)]
+
+
+def _labels(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[str]:
+    """Give the groups' names; where there are several benchmarks, with theirs."""
+    keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "edition"}]
+    full = [names.label([row[key] for key in keys]) if keys else "all runs" for row in rows]
+    short = names.short(list(dict.fromkeys(full)))
+    return [short[name] for name in full]
+
+
+def _row(row: Mapping[str, Any], label: str, letter: str) -> dict[str, Any]:
+    return {
+        "benchmark": row["benchmark"],
+        "entry": row["entry"],
+        "group": f"{letter}: {label}" if letter else label,
+        "n": row["n"],
+        "with_epochs": row["with_epochs"],
+        "share_epochs": row["share_epochs"],
+        "share_epochs_low": row["share_epochs_low"],
+        "share_epochs_high": row["share_epochs_high"],
+        "share_epoch_time": row["share_epoch_time"],
+        "cv_ratio": row["cv_ratio"],
+    }
+
+
+def _picture(benchmark: str | None, table: pl.DataFrame) -> Picture:
+    kept = table.sort("benchmark", "with_epochs", "share_epochs", descending=[False, True, True])
+    kept = kept.head(_MOST).sort("benchmark", "share_epochs", descending=[False, True])
+    labels = [
+        row["group"] if benchmark is not None else f"{row['benchmark']}: {row['group']}"
+        for row in kept.iter_rows(named=True)
+    ]
+    kept = kept.with_columns(row=pl.Series(labels))
+    name = f"variance: {benchmark}"
+    title = "Share of epochs in the variance of time to accuracy"
+    title += f": {benchmark}" if benchmark is not None else ""
+    runs = int(kept.get_column("with_epochs").sum())
+    left = table.height - kept.height
+    caption = (
+        f"{units.plural(runs, 'run')} of {units.plural(kept.height, 'group')} whose epochs vary; "
+        + (f"{left:,} more groups, with fewer runs, are not shown; " if left else "")
+        + "only runs that reached the target. The rest of the variance of log TTA is time per "
+        "epoch. Shares can pass 0% and 100% where the two are correlated. Lines are 95% bootstrap "
+        "intervals, given from 10 runs on."
+    )
+    chart = charts.finished(
+        _chart(name, kept),
+        height=max(3, kept.height) * _STEP,
+        description=f"{title}. {units.plural(kept.height, 'group')}.",
+    )
+    return Picture(KIND, title, caption, chart, {name: kept}, benchmark)
+
+
+def _chart(name: str, table: pl.DataFrame) -> Any:
+    import altair as alt  # costs start-up time
+
+    shares = table.get_column("share_epochs").to_list()
+    low = max(-0.5, min(0.0, *table.get_column("share_epochs_low").drop_nulls(), *shares))
+    high = min(1.5, max(1.0, *table.get_column("share_epochs_high").drop_nulls(), *shares))
+    # Every share is in sight; an interval may go on beyond the frame.
+    low, high = min(low, *shares), max(high, *shares)
+    title = "share of the variance that is epochs; the rest is time per epoch"
+    scale = alt.Scale(domain=[low - 0.03, high + 0.03], nice=False)
+    step = 0.25 if high - low < 2 else 1.0
+    values = [step * n for n in range(-4, 41) if low <= step * n <= high]
+    axis = alt.Axis(format=".0%", values=values)
+    x = alt.X("share_epochs:Q", title=title, scale=scale, axis=axis)
+    y = alt.Y("row:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
+    tooltip = [
+        alt.Tooltip("benchmark:N"),
+        alt.Tooltip("entry:N"),
+        alt.Tooltip("share_epochs:Q", title="epochs", format=".1%"),
+        alt.Tooltip("share_epoch_time:Q", title="time per epoch", format=".1%"),
+        alt.Tooltip("cv_ratio:Q", title="CV ratio", format=".3~g"),
+        alt.Tooltip("with_epochs:Q", title="runs"),
+    ]
+    base = alt.Chart(alt.NamedData(name=name)).encode(y=y, tooltip=tooltip)
+    whisker = (
+        base.transform_filter("datum.share_epochs_low != null")
+        .mark_rule(clip=True, strokeWidth=1.6, strokeOpacity=1)
+        .encode(
+            x=alt.X("share_epochs_low:Q", title=title),
+            x2="share_epochs_high:Q",
+            color=alt.value(theme.COLOURS[0]),
+        )
+    )
+    point = base.mark_point(filled=True, opacity=1, size=50, clip=True).encode(
+        x=x, color=alt.value(theme.COLOURS[0])
+    )
+    return alt.layer(whisker, point)

@@ -1,0 +1,55 @@
+"""How are names shortened so that each still says which it is?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import product
+
+from rich.cells import cell_len
+
+ELLIPSIS = "…"
+
+
+def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
+    """Give each name in at most `width` columns of a screen, without a part from its middle.
+
+    Which part is chosen for each name so that no other name can be meant: of `tyche_ngpu512_ngc`
+    and `tyche_ngpu64_ngc` the numbers stay, and stay whole where that is possible. None if the
+    width is not enough to tell all names apart.
+    """
+    distinct = dict.fromkeys(names)
+    short = {name: name for name in distinct if cell_len(name) <= width}
+    long = [name for name in distinct if name not in short]
+    heads = sorted(range(1, width - 1), key=lambda head: abs(head - width // 2))
+    for whole_numbers, head in product((True, False), heads):
+        if len(short) == len(distinct):
+            break
+        parts = {name: _parts(name, head, width) for name in long}
+        owners = Counter(parts.values())
+        short |= {
+            name: ELLIPSIS.join(ends)
+            for name, ends in parts.items()
+            if name not in short
+            and owners[ends] == 1
+            and not (whole_numbers and _breaks_a_number(name, *ends))
+        }
+    return short if len(short) == len(distinct) else None
+
+
+def _parts(name: str, head: int, width: int) -> tuple[str, str]:
+    """Give the beginning and the end of a name that stay."""
+    return _taken(name, head), _taken(name[::-1], width - head - 1)[::-1]
+
+
+def _breaks_a_number(name: str, head: str, tail: str) -> bool:
+    cuts = (len(head), len(name) - len(tail))
+    return any(name[cut - 1].isdigit() and name[cut : cut + 1].isdigit() for cut in cuts)
+
+
+def _taken(text: str, width: int) -> str:
+    """Give as much of the beginning as fits; a wide letter takes two columns."""
+    text = text[:width]
+    while cell_len(text) > width:
+        text = text[:-1]
+    return text

@@ -1,0 +1,110 @@
+"""In which order do the rows of a report stand, and how many of each benchmark?"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ttastats import units
+from ttastats.errors import TtastatsError
+from ttastats.report.cells import Note, Report, Row
+from ttastats.report.grouping import BENCHMARK
+
+#: What a person leaves out of a name: `tta` is `tta_mean_seconds`.
+_UNSPOKEN = re.compile(r"(_mean)?((?<!epoch)(?<!run)_seconds|_minutes)?$")
+
+_Pair = tuple[Mapping[str, Any], Row]
+
+
+def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
+    """Give a report with the rows of each benchmark sorted, and only the first of them.
+
+    Parameters
+    ----------
+    report
+        One table whose rows stand in the order of `report.rows`.
+    sort
+        A key of the rows, or what is left of it without `_mean` and the unit; `-` before it
+        sorts from high to low. Unknown comes last either way. Empty: the report's own order.
+    top
+        Rows to keep of each benchmark, 0 for all; a note counts what is left out.
+
+    Raises
+    ------
+    TtastatsError
+        `sort` names no column.
+    """
+    (table,) = report.tables
+    pairs = list(zip(report.rows, table.rows, strict=True))
+    if sort:
+        pairs = _sorted(pairs, sort)
+    kept = _first(pairs, top) if top else pairs
+    return replace(
+        report,
+        rows=tuple(row for row, _ in kept),
+        tables=(replace(table, rows=tuple(cells for _, cells in kept)),),
+        notes=(*report.notes, *_left_out(pairs, kept, top)),
+    )
+
+
+def _sorted(pairs: Sequence[_Pair], sort: str) -> list[_Pair]:
+    """Sort inside each benchmark: times of different benchmarks have nothing in common."""
+    key = _key(sort.removeprefix("-"), pairs[0][0] if pairs else {})
+    known = [pair for pair in pairs if pair[0][key] is not None]
+    unknown = [pair for pair in pairs if pair[0][key] is None]
+    known.sort(key=lambda pair: pair[0][key], reverse=sort.startswith("-"))
+    return sorted([*known, *unknown], key=lambda pair: _place(pair[0]))
+
+
+def _key(name: str, row: Mapping[str, Any]) -> str:
+    spoken = {_UNSPOKEN.sub("", key): key for key in row}
+    if name in row or name in spoken:
+        return name if name in row else spoken[name]
+    raise TtastatsError(
+        f"no column is called {name!r}",
+        where="--sort",
+        remedy=f"Columns are: {', '.join(spoken)}.",
+    )
+
+
+def _place(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:
+    return tuple((row.get(name) is None, str(row.get(name) or "")) for name in BENCHMARK)
+
+
+def _first(pairs: Sequence[_Pair], top: int) -> list[_Pair]:
+    seen: Counter[Any] = Counter()
+    kept = []
+    for pair in pairs:
+        place = _place(pair[0])
+        seen[place] += 1
+        if seen[place] <= top:
+            kept.append(pair)
+    return kept
+
+
+def _left_out(pairs: Sequence[_Pair], kept: Sequence[_Pair], top: int) -> list[Note]:
+    more = Counter(_place(row) for row, _ in pairs)
+    more.subtract(_place(row) for row, _ in kept)
+    counts = {place: number for place, number in more.items() if number}
+    if not counts:
+        return []
+    names = _names(list(counts))
+    each = ", ".join(
+        f"{name} {number}" for name, number in zip(names, counts.values(), strict=True)
+    )
+    text = (
+        f"--top {top}: {units.plural(sum(counts.values()), 'more row')} not shown ({each}); "
+        "--top 0 shows all."
+    )
+    return [Note("top", text)]
+
+
+def _names(places: Sequence[Sequence[tuple[bool, str]]]) -> list[str]:
+    """Name benchmarks; suite and edition are said only where the benchmark alone is not enough."""
+    short = [place[-1][1] or "unknown benchmark" for place in places]
+    if len(set(short)) == len(short):
+        return short
+    return [" ".join(text for unknown, text in place if not unknown) for place in places]

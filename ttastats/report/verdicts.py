@@ -1,0 +1,234 @@
+"""What does each benchmark of a report come to, in a sentence a person would say?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from ttastats import units
+from ttastats.report.cells import Report, Tone
+from ttastats.report.grouping import BENCHMARK, shown_keys
+
+Numbers = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One benchmark (and side) in a word, in a sentence, and what is behind that.
+
+    `about` names the benchmark, and the side where several are compared. `tone` asks for colour,
+    which never carries meaning alone.
+    """
+
+    about: str
+    word: str
+    sentence: str
+    more: str = ""
+    benchmark: str | None = None
+    tone: Tone = "plain"
+
+
+def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Verdict, ...]:
+    """Give the verdicts of a comparison or a summary, in the order of its rows.
+
+    `confidence` is that of the intervals the report was made with.
+    """
+    if report.command == "compare":
+        return _comparisons(report.rows, confidence)
+    return _summaries(report.rows)
+
+
+# ------------------------------------------------------------------------------------- comparisons
+
+_WORDS: dict[str, tuple[str, Tone]] = {
+    "faster": ("faster", "good"),
+    "slower": ("slower", "bad"),
+    "same": ("same", "plain"),
+    "undecided": ("undecided", "dim"),
+    "unavailable": ("no verdict", "dim"),
+}
+
+
+def _comparisons(rows: Sequence[Numbers], confidence: float) -> tuple[Verdict, ...]:
+    names = _names(rows, _keys(rows, "a"))
+    several = len({row["b"] for row in rows}) > 1
+    said = []
+    for name, row in zip(names, rows, strict=True):
+        word, tone = _WORDS[row["verdict"]]
+        about = f"{name}: {row['b']}" if several else name
+        sentence = _judged(row, f"{confidence:.0%} CI")
+        more = " ".join(part for part in (_plan(row), _why(row), _failures(row)) if part)
+        said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
+    return tuple(said)
+
+
+def _judged(row: Numbers, interval: str) -> str:
+    """Say which side is faster, by how much, and how sure that is."""
+    a, b = row["a"], row["b"]
+    word, speedup = row["verdict"], row["speedup"]
+    if word == "unavailable":
+        return f"{_capital(row['claim'] or 'no verdict')}."
+    if speedup is None or row["speedup_low"] is None:
+        return f"{b} against {a}: {row['claim']}{_p(row, ' ({})')}."
+    if word == "same":
+        return f"{b} is as fast as {a} ({row['claim']}; speedup {_span(row, interval)})."
+    if word == "undecided":
+        span = _span(row, interval)
+        return f"Whether {b} is faster than {a} is undecided: speedup {span}."
+    condition = " if epochs to target really are constant" if row["dagger"] else ""
+    factor, limits = _factor(row, word)
+    return f"{b} is {factor} {word} than {a} ({interval} {limits}{_p(row, '; {}')}){condition}."
+
+
+def _factor(row: Numbers, word: str) -> tuple[str, str]:
+    """Give a speedup and its interval as said of the faster or the slower: 1.74×, 2.3%."""
+    ratio, low, high = row["speedup"], row["speedup_low"], row["speedup_high"]
+    if word == "slower":
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    if ratio >= 1.1:
+        return f"{ratio:.2f}×", f"{low:.2f} to {high:.2f}×"
+    return f"{(ratio - 1) * 100:.1f}%", f"{(low - 1) * 100:.1f} to {(high - 1) * 100:.1f}%"
+
+
+def _span(row: Numbers, interval: str) -> str:
+    ratio, low, high = row["speedup"], row["speedup_low"], row["speedup_high"]
+    return f"{ratio:.2f}× ({interval} {low:.2f} to {high:.2f}×{_p(row, '; {}')})"
+
+
+def _p(row: Numbers, pattern: str) -> str:
+    p = row["p_adjusted"]
+    if p is None:
+        return ""
+    return pattern.format("p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1))
+
+
+def _plan(row: Numbers) -> str:
+    if row["verdict"] != "undecided" or row["runs_needed"] is None:
+        return ""
+    return f"To show a difference of this size would take {row['runs_needed']:,} runs a side."
+
+
+def _why(row: Numbers) -> str:
+    """Say how a speedup comes of throughput and of epochs to the target."""
+    throughput, ratio = row["throughput_speedup"], row["epochs_ratio"]
+    if not throughput or not ratio:
+        return ""
+    unit = row["progress_unit"] or "epochs"
+    limits = _limits(row["throughput_low"], row["throughput_high"])
+    first = f"Its throughput is {throughput:.2f}×{limits} that of {row['a']}"
+    if abs(ratio - 1) < 0.005:
+        return f"{first}; both need as many {unit} to the target."
+    low, high = (1 / end if end else None for end in (row["epochs_high"], row["epochs_low"]))
+    return f"{first}, and it needs {1 / ratio:.2f}×{_limits(low, high)} as many {unit}."
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+
+
+def _failures(row: Numbers) -> str:
+    """Say how many runs reached the target, where not all did."""
+    if row["reached_a"] == row["n_a"] and row["reached_b"] == row["n_b"]:
+        return ""
+    said = [f"{row[f'reached_{side}']} of {row[f'n_{side}']} runs of {row[side]}" for side in "ab"]
+    counted = " (the time of the failed ones is counted)" if row["estimand"] == "ert" else ""
+    return f"The target was reached by {said[1]} and {said[0]}{counted}."
+
+
+# --------------------------------------------------------------------------------------- summaries
+
+
+def _summaries(rows: Sequence[Numbers]) -> tuple[Verdict, ...]:
+    """Give a verdict per benchmark; the rows of one stand together, fastest first."""
+    keys = _keys(rows, "n")
+    names = _names(rows, BENCHMARK)
+    labels = _names(rows, tuple(name for name in keys if name not in BENCHMARK))
+    labelled = list(zip(names, labels, rows, strict=True))
+    return tuple(
+        _summarised(name, [(label, row) for _, label, row in group])
+        for name, group in _by_benchmark(labelled)
+    )
+
+
+def _by_benchmark(
+    labelled: Sequence[tuple[str, str, Numbers]],
+) -> list[tuple[str, list[tuple[str, str, Numbers]]]]:
+    # Rows of several editions of one benchmark are mixed: they are sorted by their times.
+    ordered = sorted(labelled, key=itemgetter(0))
+    return [(name, list(group)) for name, group in groupby(ordered, key=itemgetter(0))]
+
+
+def _summarised(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
+    timed = [(label, row) for label, row in entries if row["tta_mean_seconds"] is not None]
+    benchmark = entries[0][1]["benchmark"]
+    count = units.plural(len(entries), "entry", "entries")
+    if not timed:
+        runs = sum(row["n"] for _, row in entries)
+        text = f"None of {units.plural(runs, 'run')} reached the target."
+        return Verdict(about, count, text, "", benchmark, "dim")
+    (label, best), *others = timed
+    if len(entries) == 1:
+        return Verdict(about, count, f"{label}: {_time(best)}.", "", benchmark)
+    text = f"{label} has the shortest mean time to accuracy: {_time(best)}."
+    return Verdict(about, count, text, _next(best, *others[0]) if others else "", benchmark)
+
+
+def _next(best: Numbers, label: str, second: Numbers) -> str:
+    ratio = second["tta_mean_seconds"] / best["tta_mean_seconds"]
+    factor = f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.0f}×"
+    text = f"The next, {label}, takes {factor} as long: {_time(second)}."
+    return text + _caution(best, second)
+
+
+def _caution(best: Numbers, second: Numbers) -> str:
+    """Say what a summary, which tests nothing, cannot know of an order."""
+    if best["reached"] == second["reached"] == 1:
+        return " With one run each, how much of that is chance is unknown."
+    if _overlapping(best, second):
+        return " That is less than runs of one entry differ, so the order may be chance."
+    return ""
+
+
+def _overlapping(best: Numbers, second: Numbers) -> bool:
+    """Tell whether two means are closer than the spread of single runs: no test, a caution."""
+    spreads = [row["tta_std_seconds"] for row in (best, second)]
+    known = [spread for spread in spreads if spread is not None]
+    gap = second["tta_mean_seconds"] - best["tta_mean_seconds"]
+    return bool(known) and bool(gap < max(known))
+
+
+def _time(row: Numbers) -> str:
+    """Give a mean with its spread, and how many runs it speaks for."""
+    parts = [units.seconds(row["tta_mean_seconds"])]
+    if row["cv"] is not None:
+        parts.append(f"CV {units.percent(row['cv'])}")
+    single = row["reached"] == row["n"] == 1
+    count = f"{row['reached']} of {units.plural(row['n'], 'run')} reached"
+    parts.append("one run" if single else count)
+    text = f"{parts[0]} ({', '.join(parts[1:])})"
+    if row["reached"] < row["n"] and row["ert_seconds"] is not None:
+        text += f", {units.seconds(row['ert_seconds'])} counting failed runs"
+    return text
+
+
+# ------------------------------------------------------------------------------------------- names
+
+
+def _keys(rows: Sequence[Numbers], first_number: str) -> tuple[str, ...]:
+    """Give the columns that rows were grouped by: those that stand before their numbers."""
+    names = list(rows[0]) if rows else [first_number]
+    return tuple(names[: names.index(first_number)])
+
+
+def _names(rows: Sequence[Numbers], keys: Sequence[str]) -> list[str]:
+    """Give each row's name: its known keys, without a suite and edition that all rows share."""
+    shown = shown_keys(rows, keys)
+    known = [[str(row[name]) for name in shown if row[name] is not None] for row in rows]
+    return [" ".join(words) or "unknown" for words in known]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
