@@ -7,6 +7,7 @@ A *source* is a Parquet file, several of them, or a table already in memory; the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from ttastats import crossing, notebook, schema, select, store
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import Account, ingest
 from ttastats.report import runs as runs_report
-from ttastats.report.cells import Report
+from ttastats.report.cells import Note, Report
 
 if TYPE_CHECKING:
     from ttastats.comparison import Options
@@ -34,12 +35,12 @@ __all__ = [
     "Source",
     "compare",
     "export",
+    "html_report",
     "ingest",
     "pictures",
     "plot",
     "power",
     "read",
-    "report",
     "runs",
     "scaling",
     "score",
@@ -287,7 +288,7 @@ def plot(
     )
 
 
-def report(
+def html_report(
     *sources: Source,
     output: str | Path | None = None,
     title: str = "",
@@ -331,7 +332,7 @@ def report(
     page = document.page(
         content.content(
             list(zip(names, runs, strict=True)),
-            answer,
+            _with_left_out(answer, kinds.left_out(made)),
             kinds.all_pictures(made),
             title=title,
             conditions=[*where, *(f"target {text}" for text in target)],
@@ -341,6 +342,11 @@ def report(
     if output is not None:
         place.write(Path(output), page.html)
     return page
+
+
+def _with_left_out(answer: Report, sentences: Sequence[str]) -> Report:
+    notes = tuple(Note("not_drawn", sentence) for sentence in sentences)
+    return replace(answer, notes=(*answer.notes, *notes))
 
 
 def material(

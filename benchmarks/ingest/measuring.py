@@ -33,7 +33,7 @@ class FailedError(Exception):
     """A command that did not end well, with what it said."""
 
 
-def measured(command: Sequence[str]) -> Cost:
+def measured(command: Sequence[str], cwd: Path | None = None) -> Cost:
     """Run a command to its end, reading all it writes.
 
     Raises
@@ -45,7 +45,7 @@ def measured(command: Sequence[str]) -> Cost:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONPATH": path}
     start = time.perf_counter()
     process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     allowed = {0, 1} if "ttastats" in command else {0}
     assert process.stdout is not None

@@ -48,8 +48,9 @@ def compared(folder: Path, scratch: Path, turns: int, with_summarizer: bool) -> 
     for _ in range(turns):
         for name, cost in _turn(folder, table, ruleset if has_peer else None).items():
             costs.setdefault(name, []).append(cost)
-    if has_peer and with_summarizer:
-        costs[SUMMARIZER] = [measured(_summarizer(folder, str(ruleset)))]
+    if has_peer and with_summarizer and folder.name == GOAL_ROUND:
+        # It writes its tables where it stands.
+        costs[SUMMARIZER] = [measured(_summarizer(folder, str(ruleset)), cwd=scratch)]
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     said = (
         []
@@ -83,7 +84,7 @@ def _turn(folder: Path, table: Path, ruleset: str | None) -> dict[str, Cost]:
 
 def _summarizer(folder: Path, ruleset: str) -> list[str]:
     submitters = ",".join(sorted(path.name for path in folder.iterdir() if path.is_dir()))
-    places = f"{folder}/{{{submitters}}}"
+    places = f"{folder.resolve()}/{{{submitters}}}"
     module = "mlperf_logging.result_summarizer"
     return [sys.executable, "-m", module, places, "training", ruleset]
 

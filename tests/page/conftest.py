@@ -91,5 +91,5 @@ def hostile(folder: Path) -> Path:
 
 
 def _page(path: Path, *sources: api.Source, **more: object) -> Path:
-    api.report(*sources, output=path, **more)  # type: ignore[arg-type]
+    api.html_report(*sources, output=path, **more)  # type: ignore[arg-type]
     return path

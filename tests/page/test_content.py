@@ -19,7 +19,7 @@ from ttastats.report.cells import Column, Quantity, Reached, Report, Row, Table,
 
 
 def test_the_same_runs_give_the_same_bytes(sides: list[Path], compared: Path) -> None:
-    assert api.report(*sides).html == compared.read_text("utf-8")
+    assert api.html_report(*sides).html == compared.read_text("utf-8")
 
 
 def test_a_page_asks_nothing_of_any_other_place(compared: Path) -> None:
@@ -122,7 +122,7 @@ def test_cells_are_html_and_say_their_number() -> None:
 def test_an_input_is_not_written_over(sides: list[Path]) -> None:
     before = sides[0].read_bytes()
     with pytest.raises(TtastatsError, match="is read and cannot be written"):
-        api.report(*sides, output=sides[0])
+        api.html_report(*sides, output=sides[0])
     assert sides[0].read_bytes() == before
 
 
@@ -130,11 +130,11 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path, sides: list[Path]) -> N
     notes = tmp_path / "notes.html"
     notes.write_text("mine")
     with pytest.raises(TtastatsError, match="no report of ttastats"):
-        api.report(sides[0], output=notes)
+        api.html_report(sides[0], output=notes)
     assert notes.read_text() == "mine"
     page = tmp_path / "page.html"
-    api.report(sides[0], output=page, title="first")
-    api.report(sides[0], output=page, title="second")
+    api.html_report(sides[0], output=page, title="first")
+    api.html_report(sides[0], output=page, title="second")
     assert "<h1>second</h1>" in page.read_text("utf-8")
     assert [each.name for each in tmp_path.iterdir() if each != notes] == ["page.html"]
 

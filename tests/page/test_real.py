@@ -26,7 +26,7 @@ def test_every_picture_of_the_public_logs_is_drawn(
 ) -> None:
     table, out = tmp_path / "runs.parquet", tmp_path / "page.html"
     api.ingest([real_logs / folder for folder in folders], table)
-    made = api.report(table, output=out)
+    made = api.html_report(table, output=out)
     assert made.size < MOST_BYTES
     with opened(browser, out, width=1280) as page:
         draw_all(page)

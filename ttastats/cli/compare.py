@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,17 +18,19 @@ from ttastats.cli.options import (
     columns,
 )
 from ttastats.cli.output import say, show
+from ttastats.cli.sides import (
+    EpochsFixed,
+    Estimand,
+    EstimandOption,
+    Fdr,
+    Margin,
+    SameConvergence,
+    SideA,
+    SideB,
+    options,
+    sides,
+)
 from ttastats.errors import TtastatsError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-
-class Estimand(StrEnum):
-    """Which mean of times a speedup compares."""
-
-    mean = "mean"
-    geomean = "geomean"
 
 
 def compare(
@@ -42,33 +42,16 @@ def compare(
             show_default=False,
         ),
     ],
-    a: Annotated[
-        list[str] | None,
-        typer.Option("--a", help="Condition that chooses side A of one file; repeat."),
-    ] = None,
-    b: Annotated[
-        list[str] | None,
-        typer.Option("--b", help="Condition that chooses side B of one file; repeat."),
-    ] = None,
+    a: SideA = None,
+    b: SideB = None,
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
-    margin: Annotated[
-        str, typer.Option("--margin", help="Difference that does not matter, such as 1%.")
-    ] = "",
-    estimand: Annotated[
-        Estimand, typer.Option("--estimand", help="Which mean of times is compared.")
-    ] = Estimand.mean,
-    same_convergence: Annotated[
-        bool,
-        typer.Option("--same-convergence", help="Both sides need the same epochs: compare these."),
-    ] = False,
-    epochs_fixed: Annotated[
-        bool, typer.Option("--epochs-fixed", help="Epochs to the target cannot vary, by design.")
-    ] = False,
-    fdr: Annotated[
-        bool, typer.Option("--fdr", help="Adjust p by Benjamini-Hochberg in place of Holm.")
-    ] = False,
+    margin: Margin = "",
+    estimand: EstimandOption = Estimand.mean,
+    same_convergence: SameConvergence = False,
+    epochs_fixed: EpochsFixed = False,
+    fdr: Fdr = False,
     ddof: Ddof = 1,
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Annotated[
@@ -86,14 +69,13 @@ def compare(
 ) -> None:
     """Is B faster than A, by how much, why, and how sure?"""
     from ttastats import api, gate
-    from ttastats.comparison import Options
     from ttastats.report.compare import View
 
     limit = gate.parse(fail_on) if fail_on else None
-    options = Options(
+    how = options(
         ddof=ddof,
-        margin=gate.fraction(margin, "--margin") if margin else 0.01,
-        estimand="geomean" if estimand is Estimand.geomean else "mean",
+        margin=margin,
+        estimand=estimand,
         same_convergence=same_convergence,
         epochs_fixed=epochs_fixed,
         fdr=fdr,
@@ -104,7 +86,7 @@ def compare(
         by=columns(by),
         target=target or (),
         labels=labels,
-        options=options,
+        options=how,
         view=View(wide, verbose, margin_claims=bool(margin)),
     )
     show(report, output_format, paged=not no_pager)
@@ -119,8 +101,8 @@ def targets(
     files: Annotated[
         list[Path], typer.Argument(help="One Parquet file, or two to compare.", show_default=False)
     ],
-    a: Annotated[list[str] | None, typer.Option("--a", help="Chooses side A of one file.")] = None,
-    b: Annotated[list[str] | None, typer.Option("--b", help="Chooses side B of one file.")] = None,
+    a: SideA = None,
+    b: SideB = None,
     where: Where = None,
     points: Annotated[int, typer.Option("--points", min=2, help="Targets to ask about.")] = 9,
     metric: Annotated[
@@ -139,26 +121,3 @@ def targets(
         raise TtastatsError("more than two files", remedy="Compare two at a time.")
     report = api.targets(*sources, points=points, metric=metric, labels=labels)
     show(report, output_format)
-
-
-def sides(
-    files: list[Path], a: Sequence[str], b: Sequence[str], where: Sequence[str]
-) -> tuple[list[pl.LazyFrame], list[str]]:
-    """Give the tables to compare and their labels: several files, or two parts of one."""
-    from ttastats import api
-
-    if a or b:
-        if len(files) != 1 or not (a and b):
-            raise TtastatsError(
-                "--a and --b choose two parts of one file",
-                remedy="Give one file with both, or two files with neither.",
-            )
-        parts = [api.read(files[0], where=[*where, *part]) for part in (a, b)]
-        return parts, [", ".join(part) for part in (a, b)]
-    if len(files) < 2:
-        raise TtastatsError(
-            "one file has nothing to be compared with",
-            where=str(files[0]),
-            remedy="Give a second file, or choose two parts: --a 'system=...' --b 'system=...'",
-        )
-    return [api.read(file, where=where) for file in files], [str(file) for file in files]

@@ -10,6 +10,7 @@ import typer
 
 from ttastats.cli.options import By, TargetOption, Where, columns
 from ttastats.cli.output import say
+from ttastats.cli.sides import Labels, SideA, SideB, labels, one_or_more
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def plot(
             "--output", "-o", help="Where to: .svg, .pdf, .png or .html.", show_default=False
         ),
     ] = None,
+    a: SideA = None,
+    b: SideB = None,
+    label: Labels = None,
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
@@ -68,9 +72,13 @@ def plot(
         _expect(output, files)
     from ttastats import api
 
-    sources = [[file] for file in files] if len(files) > 1 else [files]
-    labels = [str(file) for file in files]
-    chosen = {"by": columns(by), "where": where or (), "target": target or (), "labels": labels}
+    sources, names = one_or_more(files, a or (), b or (), where or ())
+    chosen = {
+        "by": columns(by),
+        "where": where or (),
+        "target": target or (),
+        "labels": labels(label or (), names or [str(file) for file in files], len(sources)),
+    }
     if output is None:
         _print(kind, api.material(*sources, **chosen))  # type: ignore[arg-type]
         return

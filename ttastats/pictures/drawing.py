@@ -29,20 +29,18 @@ class Look:
 
 def svg(pictures: Sequence[Picture], look: Look | None = None) -> str:
     """Give SVG of the true size with the letters it needs in it; several stand below each other."""
-    stacked = _stacked(pictures, look or Look())
+    stacked = _on_white(_stacked(pictures, look or Look()))
     return fonts.embedded(_sized(stacked, 1 / _PIXELS, "in"))
 
 
 def png(pictures: Sequence[Picture], look: Look | None = None) -> bytes:
-    """Give PNG on white, since a bitmap cannot know where it will stand."""
+    """Give PNG."""
     import vl_convert  # costs start-up time
 
     look = look or Look()
-    stacked = _stacked(pictures, look)
-    head = stacked.index(">") + 1
-    on_white = f'{stacked[:head]}<rect width="100%" height="100%" fill="white"/>{stacked[head:]}'
+    stacked = _on_white(_stacked(pictures, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
-    drawn: bytes = vl_convert.svg_to_png(on_white, scale=_POINTS / _PIXELS, ppi=look.dpi)
+    drawn: bytes = vl_convert.svg_to_png(stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
     return drawn
 
 
@@ -54,6 +52,12 @@ def pdf(pictures: Sequence[Picture], look: Look | None = None) -> bytes:
     stacked = _sized(_stacked(pictures, look or Look()), _POINTS / _PIXELS, "")
     drawn: bytes = vl_convert.svg_to_pdf(stacked)
     return drawn
+
+
+def _on_white(drawn: str) -> str:
+    """Put white behind a picture: a file cannot know on which colour it will stand."""
+    head = drawn.index(">") + 1
+    return f'{drawn[:head]}<rect width="100%" height="100%" fill="white"/>{drawn[head:]}'
 
 
 def _stacked(pictures: Sequence[Picture], look: Look) -> str:

@@ -46,12 +46,25 @@ _SLOW = {variance.KIND: 30_000}
 
 def all_pictures(material: Material) -> tuple[Picture, ...]:
     """Give every picture there is: by benchmark first, then those of several benchmarks."""
-    runs = sum(side.runs.height for side in material.sides)
-    kinds = [kind for kind in KINDS if runs <= _SLOW.get(kind, runs)]
+    kinds = [kind for kind in KINDS if kind not in _too_slow(material)]
     found = [picture for kind in kinds for picture in _possible(kind, material)]
     names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
     last = len(names)
     return tuple(sorted(found, key=lambda picture: names.get(picture.benchmark, last)))
+
+
+def left_out(material: Material) -> tuple[str, ...]:
+    """Say which kinds `all_pictures` does not try, and what to do for them."""
+    return tuple(
+        f"the picture `{kind}` is not drawn for more than {_SLOW[kind]:,} runs, since its "
+        f"intervals take long: `ttastats plot {kind} FILE -o {kind}.html` draws it."
+        for kind in _too_slow(material)
+    )
+
+
+def _too_slow(material: Material) -> tuple[str, ...]:
+    runs = sum(side.runs.height for side in material.sides)
+    return tuple(kind for kind, most in _SLOW.items() if runs > most)
 
 
 def _possible(kind: str, material: Material) -> Iterator[Picture]:

@@ -91,6 +91,18 @@ class Panel:
         return (*labels[: theme.HIGHLIGHTS], OTHERS)
 
     @property
+    def owners(self) -> pl.DataFrame:
+        """Give the `system` and `entry` of each series by its `order`, null where it has several.
+
+        What is drawn of a whole series can be filtered by these.
+        """
+        only = [
+            pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
+            for name in ("system", "entry")
+        ]
+        return self.runs.group_by("order", maintain_order=True).agg(*only).sort("order")
+
+    @property
     def counted(self) -> str:
         """Give n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
         n, reached = self.runs.height, int(self.runs.get_column("reached").sum())
@@ -172,9 +184,9 @@ def _titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
     varying = [key for key in (keys[0] if keys else ()) if len({one[key] for one in keys}) > 1]
 
     def title(own: Mapping[str, Any]) -> str:
-        name = str(own["benchmark"] or "unknown benchmark")
+        name = names.label([own["benchmark"] or "unknown benchmark"])
         others = [own[key] for key in varying if key != "benchmark" and own[key] is not None]
-        return f"{name} ({' '.join(map(str, others))})" if others else name
+        return f"{name} ({' '.join(names.label([value]) for value in others)})" if others else name
 
     return [title(own) for own in keys]
 
@@ -256,8 +268,9 @@ def _labels(shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Sid
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
     """Give `A: one_gpu.parquet` and so on."""
-    short = names.short([side.label for side in sides])
-    return [f"{chr(ord('A') + n)}: {short[side.label]}" for n, side in enumerate(sides)]
+    shown = [names.label([side.label]) for side in sides]
+    short = names.short(shown)
+    return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
 
 
 def _series(runs: pl.DataFrame, series_keys: Sequence[str]) -> Series:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ttastats.render.harmless import visible
+
 #: Folders every entry has, which tell nothing.
 _NOISE = frozenset({"results", "submission", "training", "train"})
 _LONGEST = 34
@@ -12,7 +14,9 @@ _LONGEST = 34
 
 def label(values: Sequence[Any]) -> str:
     """Give one line for the values of some keys; unknown is said."""
-    parts = ["unknown" if value is None else " ".join(str(value).split()) for value in values]
+    parts = [
+        "unknown" if value is None else visible(" ".join(str(value).split())) for value in values
+    ]
     return " · ".join(parts) or "all runs"
 
 

@@ -53,7 +53,7 @@ def table(rows: pl.LazyFrame, metric: Metric) -> pl.DataFrame:
         rows.filter(pl.col("metric") == metric.name, pl.col("epoch").is_not_null())
         .with_columns(epoch=pl.col("epoch").round(3))
         .group_by("order", "series", "colour", "epoch", "run")
-        .agg(value.last())
+        .agg(value.sort_by("eval_index").last())
         .group_by("order", "series", "colour", "epoch")
         .agg(
             n=pl.len(),
@@ -62,7 +62,8 @@ def table(rows: pl.LazyFrame, metric: Metric) -> pl.DataFrame:
             median=value.median(),
             upper=value.quantile(0.75, "linear"),
             high=value.max(),
-            std=value.std(),
+            # The last digits depend on how the rows were spread over threads.
+            std=value.std().round_sig_figs(6),
         )
         .filter(pl.col("n") >= FEWEST)
         .filter(pl.len().over("order") >= 2)
@@ -78,6 +79,7 @@ def table(rows: pl.LazyFrame, metric: Metric) -> pl.DataFrame:
 
 
 def _picture(panel: Panel, metric: Metric, bands: pl.DataFrame) -> Picture:
+    bands = bands.join(panel.owners, on="order", how="left", maintain_order="left")
     bands = bands.with_columns(benchmark=pl.lit(panel.benchmark))
     name = f"spread: {panel.name} {metric.name}"
     shown = bands.get_column("series").unique(maintain_order=True).to_list()

@@ -72,15 +72,12 @@ def _failures(timed: pl.DataFrame) -> str:
 
 def mean_table(panel: Panel) -> pl.DataFrame:
     """Give mean and interval of each series in which a run reached; exact, in seconds."""
-    filters = {
-        name: panel.runs.group_by("order").agg(pl.col(name).unique()).sort("order")[name].to_list()
-        for name in ("system", "entry")
-    }
+    owners = panel.owners.rows_by_key("order", named=True, unique=True)
     rows = [
         {
             "benchmark": panel.benchmark,
-            **{name: values[n][0] if len(values[n]) == 1 else None
-               for name, values in filters.items()},
+            "system": owners[n]["system"],
+            "entry": owners[n]["entry"],
             "series": one.label,
             "order": n,
             "mean": one.tta_mean_seconds,
@@ -91,7 +88,7 @@ def mean_table(panel: Panel) -> pl.DataFrame:
         }
         for n, one in enumerate(panel.series)
         if one.tta_mean_seconds is not None
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(rows, schema=_MEANS)
 
 
@@ -153,9 +150,9 @@ def _chart(
 ) -> Any:
     import altair as alt  # costs start-up time
 
-    y = alt.Y(
-        "series:N", title=None, sort=None, axis=alt.Axis(grid=True, ticks=False, domain=False)
-    )
+    fastest_first = alt.EncodingSortField("order", op="min")
+    rows = alt.Axis(grid=True, ticks=False, domain=False)
+    y = alt.Y("series:N", title=None, sort=fastest_first, axis=rows)
     x = charts.x(axis)
     outcome = alt.Scale(domain=[True, False], range=["circle", theme.CENSORED_SHAPE])
     colours, _ = charts.colour_scale(panel.colours)
@@ -203,5 +200,5 @@ def _chart(
     bar = mean.mark_point(style="mean", shape=theme.MEAN_SHAPE, size=90, filled=False).encode(
         x=x, y=y, tooltip=tooltip
     )
-    # The first layer has every row, so it settles their order.
-    return alt.layer(runs, interval, bar)
+    # The dots lie on top: each must answer when it is pointed at.
+    return alt.layer(interval, bar, runs)

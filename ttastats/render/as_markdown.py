@@ -12,9 +12,7 @@ from ttastats.report.cells import Report, Table
 #: Words that a renderer would make a link, or that would call a person or an issue.
 _LINK = re.compile(r"\S*(?:@|://|www\.|#\d)\S*", re.IGNORECASE)
 #: Markup inside a line: not an underscore between letters, brackets without a link, one dollar.
-_MARKUP = re.compile(
-    r"[\\`*~]|\](?=[(\[:])|\[(?=\^)|\$(?=[^$]*\$)|(?<![^\W_])_|_(?![^\W_])"
-)
+_MARKUP = re.compile(r"[\\`*~]|\](?=[(\[:])|\[(?=\^)|\$(?=[^$]*\$)|(?<![^\W_])_|_(?![^\W_])")
 #: Markup at the beginning of a line.
 _BLOCK = re.compile(r"^(?=(?:#{1,6}|[+-])\s|>|[=-]+$)")
 #: What notes set in code: options, columns, commands.

@@ -1,0 +1,120 @@
+"""The sides of a comparison and how it is made, for all commands that compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ttastats.errors import TtastatsError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ttastats.api import Source
+    from ttastats.comparison import Options
+
+
+class Estimand(StrEnum):
+    """Which mean of times a speedup compares."""
+
+    mean = "mean"
+    geomean = "geomean"
+
+
+SideA = Annotated[
+    list[str] | None,
+    typer.Option("--a", help="Condition that chooses side A of one file; repeat."),
+]
+SideB = Annotated[
+    list[str] | None,
+    typer.Option("--b", help="Condition that chooses side B of one file; repeat."),
+]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option("--label", help="Name of a side, in the order of the files; repeat."),
+]
+Margin = Annotated[
+    str, typer.Option("--margin", help="Difference that does not matter, such as 1%.")
+]
+EstimandOption = Annotated[
+    Estimand, typer.Option("--estimand", help="Which mean of times is compared.")
+]
+SameConvergence = Annotated[
+    bool,
+    typer.Option("--same-convergence", help="Both sides need the same epochs: compare these."),
+]
+EpochsFixed = Annotated[
+    bool, typer.Option("--epochs-fixed", help="Epochs to the target cannot vary, by design.")
+]
+Fdr = Annotated[bool, typer.Option("--fdr", help="Adjust p by Benjamini-Hochberg, not by Holm.")]
+
+
+def options(
+    *,
+    ddof: int,
+    margin: str,
+    estimand: Estimand,
+    same_convergence: bool,
+    epochs_fixed: bool,
+    fdr: bool,
+) -> Options:
+    """Give how a comparison is made from what the options say."""
+    from ttastats import gate
+    from ttastats.comparison import Options
+
+    return Options(
+        ddof=ddof,
+        margin=gate.fraction(margin, "--margin") if margin else 0.01,
+        estimand="geomean" if estimand is Estimand.geomean else "mean",
+        same_convergence=same_convergence,
+        epochs_fixed=epochs_fixed,
+        fdr=fdr,
+    )
+
+
+def sides(
+    files: Sequence[Path], a: Sequence[str], b: Sequence[str], where: Sequence[str]
+) -> tuple[list[pl.LazyFrame], list[str]]:
+    """Give the tables to compare and their labels: several files, or two parts of one."""
+    from ttastats import api
+
+    if a or b:
+        if len(files) != 1 or not (a and b):
+            raise TtastatsError(
+                "--a and --b choose two parts of one file",
+                remedy="Give one file with both, or two files with neither.",
+            )
+        parts = [api.read(files[0], where=[*where, *part]) for part in (a, b)]
+        return parts, [", ".join(part) for part in (a, b)]
+    if len(files) < 2:
+        raise TtastatsError(
+            "one file has nothing to be compared with",
+            where=str(files[0]),
+            remedy="Give a second file, or choose two parts: --a 'system=...' --b 'system=...'",
+        )
+    return [api.read(file, where=where) for file in files], [str(file) for file in files]
+
+
+def one_or_more(
+    files: Sequence[Path], a: Sequence[str], b: Sequence[str], where: Sequence[str]
+) -> tuple[list[Source], list[str]]:
+    """Give sides as `sides` does, or the one there is; names where the files do not name them."""
+    if a or b:
+        parts, names = sides(files, a, b, where)
+        return [*parts], names
+    return [*files], []
+
+
+def labels(given: Sequence[str], names: Sequence[str], count: int) -> list[str]:
+    """Give the names of some sides: those of the user, if they are as many."""
+    if given and len(given) != count:
+        raise TtastatsError(
+            f"{len(given)} labels for {count} sides",
+            where="--label",
+            remedy="Repeat --label once per side, in their order.",
+        )
+    return list(given or names)
