@@ -94,7 +94,7 @@ def _content_digest(run: Run) -> str | None:
     if run.run_seconds is None or run.started_at is None:
         return None
     measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations]
-    return xxhash.xxh3_64_hexdigest(repr((run.started_at, run.run_seconds, measured)).encode())
+    return xxhash.xxh3_64_hexdigest(_encode((run.started_at, run.run_seconds, measured)))
 
 
 def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:

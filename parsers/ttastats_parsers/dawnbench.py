@@ -40,7 +40,8 @@ def recognises(head: bytes) -> bool:
     start = head[:3].replace(b"\xef\xbb\xbf", b"") + head[3:4096]
     if start.lstrip().startswith(b"{"):
         return all(field in start for field in _FIELDS)
-    return _columns(start.decode("utf-8", "replace")) is not None
+    header = start.split(b"\n", 1)[0]
+    return b"\t" in header and _columns(header.decode("utf-8", "replace")) is not None
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:

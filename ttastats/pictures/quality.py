@@ -14,6 +14,8 @@ from ttastats.pictures.picture import NothingToDrawError, Picture
 
 TIME, EPOCHS = "quality-time", "quality-epochs"
 _HEIGHT = 250.0
+#: What the columns of the horizontal axis are called in titles.
+_OVER = {"seconds": "time", "epoch": "epochs"}
 #: Shares of the best quality below this are where training starts, not where runs differ.
 _START = 0.05
 
@@ -65,7 +67,7 @@ def _one_by_one(
     lines = _with_filters(lines, panel)
     names = (f"quality: {panel.name} {metric.name}", charts.runs_name(panel))
     axis = _axis(drawn, over)
-    title = f"{words(metric)} over {'time' if over == 'seconds' else 'epochs'}: {panel.title}"
+    title = f"{_opening(words(metric))} over {_OVER[over]}: {panel.title}"
     evaluated = drawn.get_column("run").n_unique()
     unseen = panel.runs.height - evaluated
     caption = (
@@ -102,9 +104,22 @@ def _failed(panel: Panel) -> bool:
     return not panel.runs.get_column("reached").all()
 
 
+#: Words of metrics that are not written as they are spelled.
+_WRITTEN = {
+    "auc": "AUC", "bleu": "BLEU", "ca": "Cα", "clip": "CLIP", "f1": "F1", "fid": "FID",
+    "iou": "IoU", "lddt": "lDDT", "lm": "LM", "map": "mAP", "top1": "top-1", "top5": "top-5",
+}  # fmt: skip
+
+
 def words(metric: Metric) -> str:
-    """Give the name of a metric for people."""
-    return metric.name.replace("_", " ").capitalize()
+    """Give the name of a metric for people, inside a sentence."""
+    return " ".join(_WRITTEN.get(word, word) for word in metric.name.split("_"))
+
+
+def _opening(text: str) -> str:
+    """Give a text as the start of a title; words such as `mAP` stay as they are written."""
+    first = text.split(" ")[0]
+    return text if first != first.lower() else text[:1].upper() + text[1:]
 
 
 def target_words(metric: Metric) -> str:
@@ -161,7 +176,7 @@ def _line_chart(
     limits = value_scale(metric, drawn)
     scale = alt.Scale(**limits)
     x = charts.x(axis)
-    y = alt.Y("value:Q", title=words(metric).lower(), scale=scale, axis=alt.Axis(tickCount=5))
+    y = alt.Y("value:Q", title=words(metric), scale=scale, axis=alt.Axis(tickCount=5))
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
     lookup = alt.LookupData(data=alt.NamedData(name=names[1]), key="run", fields=fields)
@@ -196,7 +211,7 @@ def _line_chart(
         .transform_filter(_in_sight("value_final", axis, limits))
         .encode(x=x, y=y.copy(), color=color, tooltip=charts.run_tooltip())
     )
-    value = alt.Y("value_final:Q", title=words(metric).lower(), scale=scale)
+    value = alt.Y("value_final:Q", title=words(metric), scale=scale)
     reached = (
         ends.transform_filter("datum.reached")
         .mark_point(filled=True, size=22 if many else 34, opacity=1, fillOpacity=0.8)
@@ -231,7 +246,7 @@ def target_layers(panel: Panel, metric: Metric, scale: Any) -> list[Any]:
 
     if metric.target is None:
         return []
-    title = words(metric).lower()
+    title = words(metric)
     base = alt.Chart(alt.NamedData(name=_target_name(panel, metric))).encode(
         y=alt.Y("target:Q", scale=scale, title=title)
     )
@@ -257,7 +272,7 @@ def _together(
     name = f"{kind}: {panel.name} {metric.name}"
     shown = panel.colours[: theme.HIGHLIGHTS]
     rest = len(panel.series) - len(shown)
-    title = f"{words(metric)} over {'time' if over == 'seconds' else 'epochs'}: {panel.title}"
+    title = f"{_opening(words(metric))} over {_OVER[over]}: {panel.title}"
     caption = (
         panel.counted,
         f"Too many to draw one by one: of the {len(shown)} fastest, a line is the median of the "
@@ -310,7 +325,7 @@ def _band_chart(
             tooltip=tooltip,
         )
     )  # fmt: skip
-    title = words(metric).lower()
+    title = words(metric)
     outer = base.mark_area(opacity=0.15, clip=True).encode(
         y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q"
     )

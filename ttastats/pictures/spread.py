@@ -84,7 +84,7 @@ def _picture(panel: Panel, metric: Metric, bands: pl.DataFrame) -> Picture:
     name = f"spread: {panel.name} {metric.name}"
     shown = bands.get_column("series").unique(maintain_order=True).to_list()
     left_out = len(panel.series) - len(shown)
-    title = f"Spread of {quality.words(metric).lower()} over runs: {panel.title}"
+    title = f"Spread of {quality.words(metric)} over runs: {panel.title}"
     counts = bands.get_column("n").sort()
     least, most = int(counts[0]), int(counts[-1])
     of = f"{least} to {most}" if least != most else f"{most}"
@@ -121,7 +121,7 @@ def _chart(panel: Panel, metric: Metric, name: str, shown: list[str], bands: pl.
     color = alt.Color("series:N", scale=alt.Scale(domain=shown, range=own), legend=key)
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
     scale = alt.Scale(**quality.value_scale(metric, values))
-    title = quality.words(metric).lower()
+    title = quality.words(metric)
     axis = axes.TimeAxis("epochs", 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
     tooltip = [
         alt.Tooltip("series:N", title="runs of"),
