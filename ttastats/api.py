@@ -111,13 +111,17 @@ def summary(
     where: Sequence[str] = (),
     target: Sequence[str] = (),
     ddof: int = 1,
+    dots: bool = False,
 ) -> Report:
-    """Report each group: how many reached, mean time-to-accuracy, coefficient of variation."""
+    """Report each group: how many reached, mean time-to-accuracy, coefficient of variation.
+
+    With `dots` the table for people shows every run as one.
+    """
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     table = run_table(source, where=where, target=target)
-    return summary_report.report(table, _by(by, ENTRY, table), ddof=ddof)
+    return summary_report.report(table, _by(by, ENTRY, table), ddof=ddof, dots=dots)
 
 
 def variance(

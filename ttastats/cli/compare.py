@@ -14,6 +14,7 @@ from ttastats.cli.options import (
     FormatOption,
     NoPager,
     TargetOption,
+    Verbose,
     Where,
     columns,
 )
@@ -54,9 +55,7 @@ def compare(
     fdr: Fdr = False,
     ddof: Ddof = 1,
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show every run as a dot.")
-    ] = False,
+    verbose: Verbose = False,
     fail_on: Annotated[
         str,
         typer.Option(

@@ -56,6 +56,7 @@ NoPager = Annotated[
     bool,
     typer.Option("--no-pager", help="Print even what is taller than the screen without $PAGER."),
 ]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show every run as a dot.")]
 Ddof = Annotated[
     int, typer.Option("--ddof", min=0, max=1, help="1: sample deviations; 0: the paper's.")
 ]

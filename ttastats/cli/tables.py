@@ -17,6 +17,7 @@ from ttastats.cli.options import (
     Sort,
     TargetOption,
     Top,
+    Verbose,
     Where,
     columns,
 )
@@ -48,6 +49,7 @@ def summary(
     ddof: Ddof = 1,
     sort: Sort = "",
     top: Top = 0,
+    verbose: Verbose = False,
     output_format: FormatOption = Format.table,
     no_pager: NoPager = False,
 ) -> None:
@@ -55,7 +57,14 @@ def summary(
     from ttastats import api
     from ttastats.report.ordering import arranged
 
-    report = api.summary(files, by=columns(by), where=where or (), target=target or (), ddof=ddof)
+    report = api.summary(
+        files,
+        by=columns(by),
+        where=where or (),
+        target=target or (),
+        ddof=ddof,
+        dots=verbose,
+    )
     show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
 
 

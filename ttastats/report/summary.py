@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table
+from ttastats import units
+from ttastats.report import strips
+from ttastats.report.cells import Cell, Column, Note, Quantity, Reached, Report, Row, Table
 from ttastats.report.grouping import (
     BENCHMARK,
     ENTRY,
@@ -25,6 +28,9 @@ from ttastats.stats.failures import expected_time
 from ttastats.stats.sample import summarise
 from ttastats.stats.variation import cv_interval
 
+#: Groups whose times lie further apart than this share a logarithmic axis.
+_FAR = 10.0
+
 
 def report(
     runs: pl.DataFrame,
@@ -32,16 +38,20 @@ def report(
     *,
     ddof: int = 1,
     confidence: float = 0.95,
+    dots: bool = False,
 ) -> Report:
     """Give the report of a table of runs, fastest group of a benchmark first.
 
     `ddof` is 1 for the sample standard deviation, 0 for the population's (Coleman et al. 2019).
+    With `dots` every run is shown as one, below its row.
     """
-    rows = [
-        key_row(keys) | numbers(group, ddof=ddof, confidence=confidence)
+    found = [
+        (key_row(keys) | numbers(group, ddof=ddof, confidence=confidence), group)
         for keys, group in groups(runs, by)
     ]
-    rows.sort(key=lambda row: [_known(row[name]) for name in (*BENCHMARK, "tta_mean_seconds")])
+    found.sort(key=lambda one: [_known(one[0][name]) for name in (*BENCHMARK, "tta_mean_seconds")])
+    rows = [row for row, _ in found]
+    details = _strips(found) if dots else [()] * len(rows)
     keys = shown_keys(rows, by)
     failed = any(row["reached"] < row["n"] for row in rows)
     columns = (
@@ -53,7 +63,8 @@ def report(
         Column("per epoch", "right", rank=2),
         *((Column("ERT", "right"),) if failed else ()),
     )
-    table = Table(columns, tuple(_row(row, keys, failed) for row in rows), common_title(rows, by))
+    body = [Row(_cells(row, keys, failed), lines) for row, lines in zip(rows, details, strict=True)]
+    table = Table(columns, tuple(body), common_title(rows, by))
     notes = [*group_notes(runs, by), *failed_notes(runs), *_cv_notes(rows, ddof)]
     return Report("summary", tuple(rows), (table,), tuple(notes))
 
@@ -100,8 +111,8 @@ def _known(value: Any) -> tuple[bool, Any]:
     return value is None, value if value is not None else 0
 
 
-def _row(row: Mapping[str, Any], keys: Sequence[str], failed: bool) -> Row:
-    cells = (
+def _cells(row: Mapping[str, Any], keys: Sequence[str], failed: bool) -> tuple[Cell, ...]:
+    return (
         *key_cells(row, keys),
         Reached(row["reached"], row["n"]),
         Quantity(row["tta_mean_seconds"], "seconds"),
@@ -110,7 +121,39 @@ def _row(row: Mapping[str, Any], keys: Sequence[str], failed: bool) -> Row:
         Quantity(row["epoch_seconds_mean"], "seconds"),
         *((Quantity(row["ert_seconds"], "seconds"),) if failed else ()),
     )
-    return Row(cells)
+
+
+def _strips(found: Sequence[tuple[Mapping[str, Any], pl.DataFrame]]) -> list[tuple[str, ...]]:
+    """Give the runs of each group as dots, on one axis for all groups of a benchmark."""
+    spans: dict[tuple[Any, ...], list[float]] = {}
+    for row, group in found:
+        spans.setdefault(_benchmark(row), []).extend(_positive(group, "observed_seconds"))
+    return [tuple(_strip(group, spans[_benchmark(row)])) for row, group in found]
+
+
+def _strip(group: pl.DataFrame, span: Sequence[float]) -> Iterator[str]:
+    if not span:
+        return
+    low, high = min(span), max(span)
+    far = high > _FAR * low
+    place = math.log if far else float
+    solved, failed = group.filter("reached"), group.filter(~pl.col("reached"))
+    marks = strips.strip(
+        [place(time) for time in _positive(solved, "tta_seconds")],
+        [place(time) for time in _positive(failed, "observed_seconds")],
+        place(low),
+        place(high),
+    )
+    yield f"     {units.seconds(low)} |{marks}| {units.seconds(high)}{' (log)' if far else ''}"
+
+
+def _positive(group: pl.DataFrame, name: str) -> list[float]:
+    times = group.get_column(name).drop_nulls()
+    return times.filter(times > 0).to_list()
+
+
+def _benchmark(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in BENCHMARK)
 
 
 def _cv_notes(rows: Sequence[Mapping[str, Any]], ddof: int) -> list[Note]:
