@@ -51,9 +51,14 @@ def demo(_: list[str]) -> int:
     return 0
 
 
+#: Every core takes files of tests; those of one file share what they prepare.
+_PARALLEL = ["-n", "auto", "--dist", "loadfile"]
+
+
 def test(arguments: list[str]) -> int:
-    """Run the tests."""
-    return _run(_environment(".[dev,train]") / "python", "-m", "pytest", *arguments)
+    """Run the tests, on every core unless arguments say what to run."""
+    python = _environment(".[dev,train]") / "python"
+    return _run(python, "-m", "pytest", *(arguments or _PARALLEL))
 
 
 def lint(_: list[str]) -> int:
@@ -93,7 +98,7 @@ def dist(arguments: list[str]) -> int:
         wheel = next(built.glob("*.whl"))
         code = _run(scripts / "python", "-m", "pip", "install", "-q", f"{wheel}[dev,train]")
         # The settings of the checkout name its folders; here the installed wheel must serve.
-        options = ["-o", "pythonpath=.", *arguments]
+        options = ["-o", "pythonpath=.", *_PARALLEL, *arguments]
         return code or _run(scripts / "python", "-m", "pytest", *options, cwd=away)
 
 

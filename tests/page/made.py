@@ -111,6 +111,7 @@ def opened(
         viewport={"width": width, "height": 900}, color_scheme=scheme, **more
     )
     try:
+        context.set_default_timeout(120_000)  # of a machine that does other work as well
         page = context.new_page()
         told.listen(page)
         page.goto(path.as_uri())
