@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import venv
 from collections.abc import Callable
@@ -93,10 +94,13 @@ def dist(arguments: list[str]) -> int:
         for name in ("tests", "fixtures", "examples", "docs", "README.md", "pyproject.toml"):
             _copy(unpacked / name, away / name)
         bare = Path(folder, "venv")
-        venv.create(bare, with_pip=True, symlinks=True)
-        scripts = _scripts(bare)
-        wheel = next(built.glob("*.whl"))
-        code = _run(scripts / "python", "-m", "pip", "install", "-q", f"{wheel}[dev,train]")
+        venv.create(bare, symlinks=True)
+        # What the wheel needs is installed already; of a folder named in a .pth file Python reads
+        # no further .pth, so the checkout, which stands in one, stays out of sight.
+        Path(_packages(bare), "needed.pth").write_text(f"{_packages(VENV)}\n", "utf-8")
+        scripts, wheel = _scripts(bare), next(built.glob("*.whl"))
+        pip = [python, "-m", "pip", "--python", scripts / "python", "install", "-q"]
+        code = _run(*pip, "--no-deps", "--ignore-installed", wheel)
         # The settings of the checkout name its folders; here the installed wheel must serve.
         options = ["-o", "pythonpath=.", *_PARALLEL, *arguments]
         return code or _run(scripts / "python", "-m", "pytest", *options, cwd=away)
@@ -127,6 +131,12 @@ def _environment(requirement: str) -> Path:
         sys.exit(1)
     stamp.write_text(current, "utf-8")
     return scripts
+
+
+def _packages(environment: Path) -> str:
+    """Give the folder in which a virtual environment keeps its packages."""
+    bases = {"base": str(environment), "platbase": str(environment)}
+    return sysconfig.get_path("purelib", "venv", bases)
 
 
 def _scripts(environment: Path) -> Path:
