@@ -164,6 +164,11 @@ class TestAnswers:
         assert joined["speedup"] == split["speedup"]
         assert (joined["a"], joined["b"]) == ("system=one*", "system=eight*")
 
+    def test_sides_can_be_named(self, one: Path, eight: Path) -> None:
+        (row,) = rows("compare", one, eight, "--label", "1 GPU", "--label", "8 GPUs")
+        assert (row["a"], row["b"]) == ("1 GPU", "8 GPUs")
+        assert "1 label for 2 sides" in failed(run("compare", one, eight, "--label", "x"))
+
     def test_the_gate_fails_a_job_and_says_why(self, one: Path, eight: Path) -> None:
         passed = run("compare", one, eight, "--fail-on", "slower:2%")
         assert (passed.returncode, passed.stderr) == (0, "")

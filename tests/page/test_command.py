@@ -61,7 +61,7 @@ def test_mistakes_cost_no_work_and_no_file(sides: list[Path], tmp_path: Path) ->
     assert "no such folder" in failed(run("report", *sides, "-o", tmp_path / "no" / "page.html"))
     assert "is a folder" in failed(run("report", *sides, "-o", tmp_path))
     lonely = run("report", *sides, "--label", "one", "-o", tmp_path / "page.html")
-    assert "1 labels for 2 sides" in failed(lonely)
+    assert "1 label for 2 sides" in failed(lonely)
     assert "no such file" in failed(run("report", tmp_path / "none.parquet", "-o", "-"))
     assert list(tmp_path.iterdir()) == []
 

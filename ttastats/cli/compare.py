@@ -24,10 +24,12 @@ from ttastats.cli.sides import (
     Estimand,
     EstimandOption,
     Fdr,
+    Labels,
     Margin,
     SameConvergence,
     SideA,
     SideB,
+    labels,
     options,
     sides,
 )
@@ -45,6 +47,7 @@ def compare(
     ],
     a: SideA = None,
     b: SideB = None,
+    label: Labels = None,
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
@@ -79,12 +82,12 @@ def compare(
         epochs_fixed=epochs_fixed,
         fdr=fdr,
     )
-    sources, labels = sides(files, a or (), b or (), where or ())
+    sources, names = sides(files, a or (), b or (), where or ())
     report = api.compare(
         *sources,
         by=columns(by),
         target=target or (),
-        labels=labels,
+        labels=labels(label or (), names, len(sources)),
         options=how,
         view=View(wide, verbose, margin_claims=bool(margin)),
     )
@@ -113,10 +116,10 @@ def targets(
     from ttastats import api
 
     if len(files) == 1 and not (a or b):
-        sources, labels = [api.read(files[0], where=where or ())], [str(files[0])]
+        sources, names = [api.read(files[0], where=where or ())], [str(files[0])]
     else:
-        sources, labels = sides(files, a or (), b or (), where or ())
+        sources, names = sides(files, a or (), b or (), where or ())
     if len(sources) > 2:
         raise TtastatsError("more than two files", remedy="Compare two at a time.")
-    report = api.targets(*sources, points=points, metric=metric, labels=labels)
+    report = api.targets(*sources, points=points, metric=metric, labels=names)
     show(report, output_format)

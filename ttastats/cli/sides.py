@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ttastats import units
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def labels(given: Sequence[str], names: Sequence[str], count: int) -> list[str]:
     """Give the names of some sides: those of the user, if they are as many."""
     if given and len(given) != count:
         raise TtastatsError(
-            f"{len(given)} labels for {count} sides",
+            f"{units.plural(len(given), 'label')} for {units.plural(count, 'side')}",
             where="--label",
             remedy="Repeat --label once per side, in their order.",
         )
