@@ -124,10 +124,10 @@ def opened(
 
 
 def draw_all(page: Page) -> None:
-    """Scroll to each picture and wait until it is drawn."""
+    """Scroll to each picture until it is drawn; those above it grow and push it away."""
+    reached = "one => one.dataset.drawn || (one.scrollIntoView(), false)"
     for figure in page.locator("figure[data-picture]").all():
-        figure.evaluate("one => one.scrollIntoView()")
-        page.wait_for_function("one => one.dataset.drawn", arg=figure.element_handle())
+        page.wait_for_function(reached, arg=figure.element_handle(), polling=100)
 
 
 def marks(figure: Any) -> int:
