@@ -82,10 +82,10 @@ def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
 def _with_init(blocks: Iterator[bytes], trace: Trace) -> Iterator[bytes]:
     """Hand the blocks on, taking the first `init_start` of the skipped ones, one per rank."""
     for block in blocks:
-        if "init_start" not in trace.events:
-            place = block.find(b'"init_start"')  # which is faster than a pattern
-            token = block.rfind(b":::MLLOG", 0, max(place, 0))
-            found = _EVENT.match(block, max(token, 0))
+        place = -1 if "init_start" in trace.events else block.find(b'"init_start"')
+        if place >= 0:  # which is faster to find than a pattern
+            token = block.rfind(b":::MLLOG", 0, place)
+            found = _EVENT.match(block, token) if token >= 0 else None
             event = _event(found.group(1)) if found else None
             if event is not None and event.key == "init_start":
                 trace.add(event)

@@ -46,7 +46,8 @@ _SLOW = {variance.KIND: 30_000}
 
 def all_pictures(material: Material) -> tuple[Picture, ...]:
     """Give every picture there is: by benchmark first, then those of several benchmarks."""
-    kinds = [kind for kind in KINDS if kind not in _too_slow(material)]
+    slow = _too_slow(material)
+    kinds = [kind for kind in KINDS if kind not in slow]
     found = [picture for kind in kinds for picture in _possible(kind, material)]
     names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
     last = len(names)

@@ -12,7 +12,7 @@ from ttastats import units
 from ttastats.comparison import Options
 from ttastats.crossing import UserTarget
 from ttastats.pictures import names, theme
-from ttastats.report.grouping import BENCHMARK, ENTRY
+from ttastats.report.grouping import BENCHMARK, ENTRY, without_copies
 from ttastats.stats.sample import summarise
 
 #: The series of what is not shown by a colour of its own.
@@ -197,7 +197,7 @@ def _panel(
     series_keys: Sequence[str],
     sides: Sequence[Side],
 ) -> Panel:
-    runs = _without_copies(group, series_keys)
+    runs = without_copies(group, series_keys)
     ranked = _ranked(runs, series_keys)
     shown = ranked.head(MOST_SERIES)
     labels = pl.Series(_labels(shown, series_keys, sides), dtype=pl.String)
@@ -239,12 +239,6 @@ def _colour(count: int) -> pl.Expr:
         return pl.col("series")
     stands_out = pl.col("order") < theme.HIGHLIGHTS
     return pl.when(stands_out).then("series").otherwise(pl.lit(OTHERS))
-
-
-def _without_copies(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Leave out copies inside a series, as the reports do."""
-    first = pl.struct("content_digest", *by).is_first_distinct()
-    return runs.filter(pl.col("content_digest").is_null() | first)
 
 
 def _ranked(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -28,10 +28,10 @@ def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, An
         yield dict(zip(by, keys, strict=True)), without_copies(group)
 
 
-def without_copies(runs: pl.DataFrame) -> pl.DataFrame:
-    """Keep the first of several copies of a run; what has no content digest is no copy."""
-    digest = pl.col("content_digest")
-    return runs.filter(digest.is_null() | digest.is_first_distinct())
+def without_copies(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Keep the first of several copies of a run in each group; without a digest none is a copy."""
+    first = pl.struct("content_digest", *by).is_first_distinct()
+    return runs.filter(pl.col("content_digest").is_null() | first)
 
 
 def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
