@@ -156,6 +156,13 @@ class TestPlaces:
         assert {row["entry"] for row in rows} == {"'=cmd()"}
         assert [float(row["value"]) for row in rows] == table["value"].to_list()
 
+    def test_a_formula_behind_a_semicolon_is_none_either(
+        self, one_run: Path, tmp_path: Path
+    ) -> None:
+        api.export(with_names(one_run, entry="a;=cmd()"), tmp_path / "runs.csv")
+        with (tmp_path / "runs.csv").open(encoding="utf-8", newline="") as stream:
+            assert {row["entry"] for row in csv.DictReader(stream)} == {"a;'=cmd()"}
+
     def test_json_lines_hold_every_row(self, one_run: Path, tmp_path: Path) -> None:
         api.export(one_run, tmp_path / "runs.jsonl")
         lines = (tmp_path / "runs.jsonl").read_text("utf-8").splitlines()

@@ -7,9 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from ttastats import store
-
-#: Text that a spreadsheet would run as a formula.
-_FORMULA = r"^([=+\-@\t\r\n＝＋－＠])"
+from ttastats.render.as_csv import FORMULA
 
 
 def write_csv(table: pl.LazyFrame, output: Path) -> None:
@@ -20,7 +18,7 @@ def write_csv(table: pl.LazyFrame, output: Path) -> None:
     TtastatsError
         The place cannot be written to; what was there is untouched.
     """
-    inert = table.with_columns(pl.col(pl.String).str.replace(_FORMULA, "'${1}"))
+    inert = table.with_columns(pl.col(pl.String).str.replace_all(FORMULA, "${1}'${2}"))
     with store.replacing(output) as temporary:
         inert.sink_csv(temporary, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
 

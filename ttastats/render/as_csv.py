@@ -12,7 +12,7 @@ from ttastats.report.cells import Report
 
 #: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
 #: that ends a cell where the comma is for decimals. Some also take the full-width signs.
-_FORMULA = re.compile(r"(^|;)(?=[=+\-@\t\r\n＝＋－＠])")
+FORMULA = r"(^|;)([=+\-@\t\r\n＝＋－＠])"
 
 
 def render(report: Report) -> str:
@@ -41,4 +41,4 @@ def _cell(value: Any) -> Any:
 
 
 def _inert(text: str) -> str:
-    return visible(_FORMULA.sub(r"\1'", text))
+    return visible(re.sub(FORMULA, r"\1'\2", text))
