@@ -115,11 +115,18 @@ def _described(name: str) -> str:
     return f"{name}: {(RECIPES[name].__doc__ or '').splitlines()[0]}"
 
 
+_DECIDES_WHAT_IS_INSTALLED = (
+    "pyproject.toml",
+    "hatch_build.py",
+    "parsers/ttastats_parsers/_scan.c",
+)
+
+
 def _environment(requirement: str) -> Path:
     """Give the scripts folder of the virtual environment, installing what is missing."""
     scripts = _scripts(VENV)
     stamp = VENV / f"installed-{requirement.strip('.[]').replace(',', '-') or 'bare'}"
-    current = (HERE / "pyproject.toml").read_text("utf-8")
+    current = "".join((HERE / name).read_text("utf-8") for name in _DECIDES_WHAT_IS_INSTALLED)
     if stamp.exists() and stamp.read_text("utf-8") == current:
         return scripts
     if not (scripts / "python").exists():

@@ -459,7 +459,7 @@ class TestProcesses:
         def source(size: int) -> sources.Source:
             return sources.Source(containers.Memory(b""), containers.File("x", size), "x", "e")
 
-        packed = list(ingestion.units([source(6_000_000) for _ in range(10)]))
+        packed = list(ingestion.units([source(12_000_000) for _ in range(10)]))
         assert [len(unit) for unit in packed] == [2, 2, 2, 2, 2]
         assert [len(unit) for unit in ingestion.units([source(10)] * 2_500)] == [1_000, 1_000, 500]
         assert [len(unit) for unit in ingestion.units([source(10**9)] * 2)] == [1, 1]

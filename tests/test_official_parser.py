@@ -60,7 +60,7 @@ def official_seconds(path: Path, ruleset: str, unit: float) -> float | None:
 
 def our_seconds(path: Path, content: bytes) -> float | None:
     dialect = registry.recognise(content)
-    log = Log(PurePosixPath(path), partial(iter, (content,)))
+    log = Log(PurePosixPath(path.parent), path.name, partial(iter, (content,)))
     runs: list[Any] = [r for r in (dialect.parse(log) if dialect else ()) if isinstance(r, Run)]
     return runs[0].run_seconds if runs and runs[0].run_status != "truncated" else None
 

@@ -38,7 +38,7 @@ def read(path: Path) -> Pair | None:
     if b"run_start" not in content or b":::ML" not in content:
         return None
     dialect = registry.recognise(content)
-    log = Log(PurePosixPath(path), partial(iter, (content,)))
+    log = Log(PurePosixPath(path.parent), path.name, partial(iter, (content,)))
     found = list(dialect.parse(log)) if dialect else []
     return Pair(path, found, slow_reader.read(content))
 

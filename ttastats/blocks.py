@@ -108,8 +108,13 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 
 
 def _chunks(stream: Any, size: int) -> Iterator[bytes]:
-    """Read a stream to its end, in one piece where it is known to be small."""
+    """Read a stream to its end, in one piece where it is known to be small.
+
+    One byte more is asked for than there should be: where it does not come, that was the end.
+    """
     at_once = min(BLOCK, size + 1) if size else BLOCK
     while chunk := stream.read(at_once):
         yield chunk
+        if len(chunk) == size < at_once:
+            return
         at_once = BLOCK

@@ -16,6 +16,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import IO, Protocol
 
+import msgspec
+
 from ttastats.blocks import decompressed
 
 #: Archives by the end of their names, and how each is compressed as a whole.
@@ -31,8 +33,7 @@ _WRAPPED = {
 ARCHIVES = (*_WRAPPED, ".tar", ".zip")
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(msgspec.Struct, frozen=True):
     """A file in a container: its name there, and its size and time of change where known."""
 
     name: str
@@ -49,8 +50,8 @@ class Container(Protocol):
     def open(self, name: str, /) -> IO[bytes]:
         """Give the bytes of a file, not decompressed."""
 
-    def place(self, name: str, /) -> PurePosixPath:
-        """Give the absolute place of a file, whose folders may name a submitter or a system."""
+    def folder(self, name: str, /) -> PurePosixPath:
+        """Give the absolute folder of a file: its parts may name a submitter or a system."""
 
     def companion(self, place: PurePosixPath, /) -> bytes | None:
         """Give the bytes of the file at a place, or None where there is none."""
@@ -64,12 +65,11 @@ class Disk:
 
     def open(self, name: str) -> IO[bytes]:
         """Open a file; `name` is relative to the root."""
-        return open(os.path.join(self.root, name), "rb", buffering=0)
+        return open(f"{self.root}/{name}", "rb", buffering=0)
 
-    def place(self, name: str) -> PurePosixPath:
-        """Give the absolute place of a file."""
-        folder, _, base = name.rpartition("/")
-        return _folder(self.root, folder) / printable(base)
+    def folder(self, name: str) -> PurePosixPath:
+        """Give the absolute folder of a file, the same object for all files in it."""
+        return _folder(self.root, name.rpartition("/")[0])
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Give the bytes of a file anywhere on the disk, or None."""
@@ -106,9 +106,9 @@ class Refused:
         """Say why not."""
         raise OSError(self.reason)
 
-    def place(self, name: str) -> PurePosixPath:
-        """Give a place of no meaning."""
-        return PurePosixPath("/", name)
+    def folder(self, name: str) -> PurePosixPath:
+        """Give a folder of no meaning."""
+        return PurePosixPath("/", name).parent
 
     def companion(self, _place: PurePosixPath) -> bytes | None:
         """Nothing can be seen from here."""
@@ -124,6 +124,10 @@ class Archive:
     def open(self, name: str) -> IO[bytes]:
         """Open a member."""
         return opened(self.path).open(name)
+
+    def folder(self, name: str) -> PurePosixPath:
+        """Give the folder a member would have beside the archive."""
+        return self.place(name).parent
 
     def place(self, name: str) -> PurePosixPath:
         """Give the place a member would have beside the archive; `..` leads nowhere."""
@@ -219,9 +223,9 @@ class Memory:
         """Give the bytes that were read."""
         return io.BytesIO(self.data)
 
-    def place(self, name: str) -> PurePosixPath:
-        """Give a place of no meaning."""
-        return PurePosixPath("/", name)
+    def folder(self, name: str) -> PurePosixPath:
+        """Give a folder of no meaning."""
+        return PurePosixPath("/", name).parent
 
     def companion(self, _place: PurePosixPath) -> bytes | None:
         """Nothing lies beside standard input."""
@@ -239,9 +243,9 @@ class Remote:
         handle: IO[bytes] = filesystem(self.url).open(name, "rb")
         return handle
 
-    def place(self, name: str) -> PurePosixPath:
-        """Give the object's path."""
-        return PurePosixPath("/", name)
+    def folder(self, name: str) -> PurePosixPath:
+        """Give the folder that the object's name tells."""
+        return PurePosixPath("/", name).parent
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Give the bytes of another object, or None."""

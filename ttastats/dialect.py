@@ -7,21 +7,23 @@ A dialect is a module (or any object) with a `name`, a test `recognises(head)` a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
+
+import msgspec
 
 from ttastats.records import Problem, Run
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(msgspec.Struct, frozen=True):
     """One log to read: its bytes, where it lies, and what lies beside it.
 
     Parameters
     ----------
-    path
-        Absolute place of the log; its folders may name a submitter or a system.
+    folder
+        Where the log lies, an absolute path; its parts may name a submitter or a system.
+    name
+        The log's own name.
     blocks
         Gives the log's bytes anew at each call, in blocks that end at a line end, so that a log
         of any size is read in bounded memory.
@@ -31,10 +33,16 @@ class Log:
         The edition the user named, which settles what the path leaves open.
     """
 
-    path: PurePosixPath
+    folder: PurePosixPath
+    name: str
     blocks: Callable[[], Iterator[bytes]]
     companion: Callable[[PurePosixPath], bytes | None] = lambda _path: None
     edition: str | None = None
+
+    @property
+    def path(self) -> PurePosixPath:
+        """Give the absolute place of the log."""
+        return self.folder / self.name
 
     def read(self) -> bytes:
         """Give the whole log at once, for formats whose logs are small."""
@@ -64,4 +72,5 @@ def log_from_bytes(
 ) -> Log:
     """Give a log that lives in memory; `companions` maps absolute paths to bytes."""
     files = {PurePosixPath(name): content for name, content in (companions or {}).items()}
-    return Log(PurePosixPath(path), lambda: iter((data,)), files.get, edition)
+    place = PurePosixPath(path)
+    return Log(place.parent, place.name, lambda: iter((data,)), files.get, edition)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import posixpath
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -21,7 +22,7 @@ from msgspec import structs
 from ttastats import ledger, registry, store, tables
 from ttastats.blocks import UnreadableError
 from ttastats.cluster import processes
-from ttastats.containers import Container
+from ttastats.containers import Container, printable
 from ttastats.dialect import Dialect, Log
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem, Run
@@ -29,7 +30,7 @@ from ttastats.sources import Source, find
 
 #: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
 #: and of a message between processes small, little enough to keep memory bounded.
-_UNIT_BYTES = 16 * 1024 * 1024
+_UNIT_BYTES = 32 * 1024 * 1024
 _UNIT_FILES = 1_000
 #: From here on more processes pay for their start.
 _PARALLEL_BYTES = 400 * 1024 * 1024
@@ -303,8 +304,14 @@ def _read(
         dialect = chosen or registry.recognise(head)
         if dialect is None:
             return _unknown(source) if source.named else None
-        place = source.container.place(source.file.name)
-        log = Log(place, bytes_of.blocks, companions.of(source.container), edition)
+        container, name = source.container, source.file.name
+        log = Log(
+            container.folder(name),
+            printable(posixpath.basename(name)),
+            bytes_of.blocks,
+            companions.of(container),
+            edition,
+        )
         items = list(dialect.parse(log))
         digest = bytes_of.digest()
     except UnreadableError as error:

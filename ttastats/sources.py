@@ -10,7 +10,8 @@ import glob
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from ttastats.blocks import DAMAGED, UnreadableError, line_blocks
 from ttastats.containers import (
@@ -28,8 +29,7 @@ from ttastats.containers import (
 from ttastats.errors import TtastatsError
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """One file that may be a log.
 
     `name` is how the user knows it, `entry` the folder its runs share; `named` says that the user
@@ -68,7 +68,7 @@ class Source:
         if not isinstance(self.container, Disk) or not self.file.changed:
             return False
         try:
-            found = os.stat(os.path.join(self.container.root, self.file.name))
+            found = os.stat(f"{self.container.root}/{self.file.name}")
         except OSError:  # removed, but it was read
             return False
         return (found.st_size, found.st_mtime_ns) != (self.file.size, self.file.changed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -17,8 +16,7 @@ from ttastats.records import Problem, Run
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-@dataclass(frozen=True, slots=True)
-class SourcedRun:
+class SourcedRun(msgspec.Struct, frozen=True):
     """A run and where it came from."""
 
     run: Run

@@ -37,7 +37,7 @@ _FIELDS = (b'"author"', b'"framework"', b'"hardware"')
 
 def recognises(head: bytes) -> bool:
     """Tell a DAWNBench table by its header, an entry's JSON by its fields."""
-    start = head[:3].replace(b"\xef\xbb\xbf", b"") + head[3:4096]
+    start = head[:4096].removeprefix(b"\xef\xbb\xbf")
     if start.lstrip().startswith(b"{"):
         return all(field in start for field in _FIELDS)
     header = start.split(b"\n", 1)[0]

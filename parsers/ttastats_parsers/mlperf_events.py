@@ -17,6 +17,29 @@ TOKEN = b":::ML"
 REST = rb"((?:[^\n:]++|:(?!::ML))*+)"
 
 
+class Metadata(msgspec.Struct, gc=False):
+    """What is used of an event's metadata: how far training was, and what the value means."""
+
+    samples_count: Any = None
+    step_num: Any = None
+    epoch_num: Any = None
+    metric: Any = None
+    higher_is_better: Any = None
+    status: Any = None
+    success: Any = None
+    timestamp: Any = None
+
+    @classmethod
+    def of(cls, value: Any) -> Metadata:
+        """Give the metadata a mapping holds; it is sometimes an empty string, which holds none."""
+        known = as_mapping(value)
+        return cls(**{word: known.get(word) for word in cls.__struct_fields__})
+
+    def labels(self) -> tuple[Any, Any, Any]:
+        """Give what may tell how far training was, the most exact first."""
+        return self.samples_count, self.step_num, self.epoch_num
+
+
 class Event(msgspec.Struct, gc=False):
     """One logged event: `time` in seconds on the log's own clock, `line` counted from 1.
 
@@ -27,7 +50,7 @@ class Event(msgspec.Struct, gc=False):
     time_ms: float | None = None
     time: float | None = msgspec.field(default=None, name="time_s")
     value: Any = None
-    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
     line: int = 0
 
 
@@ -54,10 +77,21 @@ _COMPLETE_TOKEN = re.compile(rb":::ML(?:Pv0\.5|L[ \t]|LOG)")
 
 
 def first_token(head: bytes) -> bytes:
-    """Give the first complete MLPerf token of a block, or nothing: a line may be cut inside it."""
-    start = head.find(TOKEN)  # faster than a pattern, over megabytes that hold none
-    match = _COMPLETE_TOKEN.search(head, start) if start >= 0 else None
-    return match.group() if match else b""
+    """Give the first complete MLPerf token of a block, or nothing: a line may be cut inside it.
+
+    Each of the dialects asks, one after the other, about the same block.
+    """
+    global _last_asked
+    asked, answer = _last_asked
+    if head is not asked:
+        start = head.find(TOKEN)  # faster than a pattern, over megabytes that hold none
+        match = _COMPLETE_TOKEN.search(head, start) if start >= 0 else None
+        answer = match.group() if match else b""
+        _last_asked = head, answer
+    return answer
+
+
+_last_asked = (b"", b"")
 
 
 #: Keys of which every event counts.
@@ -77,7 +111,6 @@ LISTED = frozenset(
 #: Keys that tell when the weights of a progress label were ready. The end of the training stretch
 #: is better evidence than the start of the evaluation.
 _READY = {"eval_start": 0, "block_stop": 1, "epoch_stop": 1}
-_LABELS = ("samples_count", "step_num", "epoch_num")
 
 
 class Trace:
@@ -116,25 +149,28 @@ class Trace:
         self.unreadable_count = 0
         self.torn_start = False
 
-    def add(self, event: Event) -> None:
-        """Take the next event of the file."""
-        key, time = event.key, event.time
-        if event.time_ms is not None:
-            time = event.time = event.time_ms / 1e3
-        if time is not None and not 0.0 <= time <= self.last_time:
-            if 0.0 < time < _NO_DATE:
-                self.last_time = time
-            else:
-                event.time = None
-        evidence = _READY.get(key)
-        if evidence is not None:
-            self._note_ready(event, evidence)
-        elif key not in self.events:
-            self.events[key] = [event]
-        elif key in LISTED:
-            self.events[key].append(event)
-        elif self.events[key][0].value is None and event.value is not None:
-            self.events[key] = [event]
+    def add(self, *events: Event) -> None:
+        """Take the next events of the file."""
+        by_key, last_time = self.events, self.last_time
+        for event in events:
+            key, time = event.key, event.time
+            if event.time_ms is not None:
+                time = event.time = event.time_ms / 1e3
+            if time is not None and not 0.0 <= time <= last_time:
+                if 0.0 < time < _NO_DATE:
+                    last_time = time
+                else:
+                    time = event.time = None
+            if key in _READY:
+                if time is not None:
+                    self._note_ready(event.metadata, (_READY[key], time))
+            elif key not in by_key:
+                by_key[key] = [event]
+            elif key in LISTED:
+                by_key[key].append(event)
+            elif by_key[key][0].value is None and event.value is not None:
+                by_key[key] = [event]
+        self.last_time = last_time
 
     def skip(self, line: int, content: bytes) -> None:
         """Take a line that cannot be understood; of very many only some are kept."""
@@ -143,17 +179,13 @@ class Trace:
         if len(self.unreadable) < _KEPT:
             self.unreadable.append(unreadable(line, content))
 
-    def _note_ready(self, event: Event, evidence: int) -> None:
-        metadata, time = event.metadata, event.time
-        if time is None:
-            return
-        for word in _LABELS:
-            value = metadata.get(word)
+    def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
+        for value in metadata.labels():
             if value is None:
                 continue
             label = value if type(value) is int else as_float(value)  # which are equal as keys
             if label is not None:
-                self.ready.setdefault(label, []).append((evidence, time))
+                self.ready.setdefault(label, []).append(evidence)
 
 
 class Lines:
@@ -240,8 +272,13 @@ def shown(value: Any) -> str:
         return f"{type(value).__name__} {id(value)}"
 
 
+_PLAIN = {float, bool, type(None)}
+
+
 def storable(value: Any) -> Any:
     """Give a value that a table can keep as JSON: itself, or its text where it is none."""
+    if type(value) in _PLAIN or (isinstance(value, str) and value.isascii()):
+        return value
     try:
         _encode_json(value)
     except (ValueError, TypeError, RecursionError, OverflowError):
@@ -279,7 +316,7 @@ def _unquoted_json(text: str) -> Any:
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """Give `value` if it is a mapping, else an empty one: metadata is sometimes an empty string."""
+    """Give `value` if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -89,9 +90,8 @@ def _in_order(events: list[Event]) -> list[Event]:
         return sorted(events, key=_time_or_zero)
     seen: dict[tuple[Any, ...], Event] = {}
     for event in events:
-        metadata = event.metadata
-        progress = [metadata.get(word) for word in ("epoch_num", "samples_count", "step_num")]
-        identity = (event.time, shown(event.value), shown(progress), shown(metadata.get("metric")))
+        labels, metric = event.metadata.labels(), event.metadata.metric
+        identity = (event.time, shown(event.value), shown(labels), shown(metric))
         seen.setdefault(identity, event)
     return sorted(seen.values(), key=_time_or_zero)
 
@@ -205,7 +205,7 @@ def _end(
     """Give how the run ended, and its length in seconds."""
     if benchmark == "minigo" and edition == "v0.6" and "eval_result" in by_key:
         # Checkpoints are scored after the run; the score is the moment the winning one was saved.
-        scored = as_float(by_key["eval_result"][0].metadata.get("timestamp"))
+        scored = as_float(by_key["eval_result"][0].metadata.timestamp)
         if scored is not None:
             return "success", scored
     if start.time is None:
@@ -219,8 +219,7 @@ def _status(stop: Event) -> RunStatus:
     """Give the first word of `run_stop` that says how the run ended."""
     value, metadata = stop.value, stop.metadata
     inner = as_mapping(value)
-    said = (metadata, "status"), (metadata, "success"), (inner, "success"), (inner, "status")
-    words = [fields.get(word) for fields, word in said] + [value]
+    words = (metadata.status, metadata.success, inner.get("success"), inner.get("status"), value)
     known = (_STATUS.get(shown(word).strip("' ").lower()) for word in words)
     return next((status for status in known if status), "unknown")
 
@@ -232,9 +231,10 @@ def _scored(by_key: dict[str, list[Event]]) -> Sequence[Event]:
 
 def _trained_samples(by_key: dict[str, list[Event]]) -> int | None:
     """Give `train_samples` where it says what was trained: logged at the start, it is a plan."""
-    scores = [event.time or 0.0 for event in _scored(by_key)]
+    scores = _scored(by_key)
+    last = (scores[-1].time or 0.0) if scores else 0.0
     for event in by_key.get("train_samples", ()):
-        if scores and event.time is not None and event.time >= max(scores):
+        if scores and event.time is not None and event.time >= last:
             return as_int(event.value)
     return None
 
@@ -261,6 +261,11 @@ def _targets(
     logged = by_key.get("eval_target", ())
     if len(known) <= 1 and any(as_float(event.value) is not None for event in logged):
         return {target.metric: target for target in _logged_target(logged, known)}
+    return _rules(known)
+
+
+@cache
+def _rules(known: Sequence[quality.Target]) -> dict[str, quality.Target]:
     return {
         target.metric: replace(target, source="rules")
         for target in known
@@ -280,8 +285,11 @@ def _logged_target(
 ) -> Iterator[quality.Target]:
     """Give the target the log names itself, with its metric and direction where it says them."""
     event = next(event for event in events if as_float(event.value) is not None)
-    metric = event.metadata.get("metric", known[0].metric if known else "eval_accuracy")
-    higher = event.metadata.get("higher_is_better", known[0].higher_is_better if known else True)
+    metric, higher = event.metadata.metric, event.metadata.higher_is_better
+    if metric is None:
+        metric = known[0].metric if known else "eval_accuracy"
+    if higher is None:
+        higher = known[0].higher_is_better if known else True
     yield quality.Target(shown(metric), bool(higher), as_float(event.value), 1, "log")
 
 
@@ -314,7 +322,10 @@ def _extra(by_key: dict[str, list[Event]]) -> dict[str, Any]:
 
 def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     """Give the first value of a key that is not empty, in the order of the file."""
-    told = [event for event in by_key.get(key, ()) if event.value is not None]
+    events = by_key.get(key, ())
+    if len(events) == 1:
+        return events[0].value
+    told = [event for event in events if event.value is not None]
     return min(told, key=_line).value if told else None
 
 

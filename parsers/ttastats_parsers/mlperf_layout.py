@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
+import msgspec
+
 from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Problem
@@ -59,7 +61,7 @@ def place_of(log: Log, edition: str | None) -> Place:
     Folders count as an official results tree only where something else agrees: an edition among
     them, or a system description in its place. A person's own `results/` folder is not one.
     """
-    return _place(log.path.parent, edition, log.edition, log.companion)
+    return _place(log.folder, edition, log.edition, log.companion)
 
 
 @lru_cache(maxsize=256)
@@ -173,13 +175,19 @@ def _description(
 @lru_cache(maxsize=1024)
 def _mapping_of(content: bytes) -> dict[str, Any] | None:
     """Give a JSON object; a comma before the closing brace, a common slip, is forgiven."""
-    text = content.decode("utf-8-sig", "replace")
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = _lenient(content.decode("utf-8-sig", "replace"))
+    return value if isinstance(value, dict) else None
+
+
+def _lenient(text: str) -> Any:
     for attempt in (text, re.sub(r",(\s*[}\]])", r"\1", text)):
         try:
-            value = json.loads(attempt, strict=False)
+            return json.loads(attempt, strict=False)
         except (ValueError, RecursionError):
             continue
-        return value if isinstance(value, dict) else None
     return None
 
 

@@ -11,6 +11,7 @@ from ttastats_parsers.mlperf_events import (
     REST,
     Event,
     Lines,
+    Metadata,
     Trace,
     as_mapping,
     decode,
@@ -47,7 +48,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         except ValueError:
             trace.skip(line, match.group())
             continue
-        metadata = as_mapping(body.get("metadata"))
+        metadata = Metadata.of(body.get("metadata"))
         trace.add(
             Event(key.decode(), value=body.get("value"), metadata=metadata, time=time, line=line)
         )

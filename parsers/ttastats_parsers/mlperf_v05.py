@@ -12,6 +12,7 @@ from ttastats_parsers.mlperf_events import (
     REST,
     Event,
     Lines,
+    Metadata,
     Trace,
     as_int,
     decode,
@@ -61,7 +62,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
     value: Any = None
-    metadata: dict[str, Any] = {}
+    metadata = Metadata()
     if key == "train_epoch":
         # One system writes prose behind the number: "61, but this epoch only has ...".
         digits = re.match(rb'"?(-?\d+)', payload)
@@ -69,10 +70,10 @@ def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
     elif payload:
         value = decode(payload)
     if key == "eval_accuracy" and isinstance(value, dict):
-        metadata = {"epoch_num": value.get("epoch")}
+        metadata = Metadata(epoch_num=value.get("epoch"))
         value = value.get("value")
     elif key == "run_stop" and isinstance(value, dict):
-        metadata = value
+        metadata = Metadata.of(value)
     elif key in {"eval_start", "eval_stop"}:
-        metadata = {"epoch_num": as_int(value)}
+        metadata = Metadata(epoch_num=as_int(value))
     return Event(key, value=value, metadata=metadata, time=seconds_of(stamp), line=line)

@@ -1,0 +1,91 @@
+"""Where in a block of a `:::MLLOG` log are the lines that matter?
+
+Most of a log is program output, and most of its events decide nothing. Finding the others is a
+third of the work of reading, so it is done in C where a compiler was at hand (`_scan.c`), and else
+here, in Python; the two give the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from ttastats_parsers.mlperf_events import LONGEST
+
+#: Payloads joined by line feeds, the line of each, and the line on which the next block begins.
+#: Where no brace is behind a token, the token itself is given; a long payload is cut at `LONGEST`.
+Found = tuple[bytes, list[int], int]
+
+_compiled: Callable[[bytes, int, bytes, int, tuple[bytes, ...], bytes | None], Found] | None
+try:
+    from ttastats_parsers._scan import scan as _compiled
+except ImportError:  # no compiler was at hand
+    _compiled = None
+
+_TOKEN = b":::MLLOG"
+#: Every rank logs when it begins; only the first counts.
+_INIT = b"init_start"
+#: Events that are most of a log, in the logger's own field order, and decide nothing. Leaving them
+#: out before they are decoded halves the work; one in another order is decoded all the same.
+_LEFT_OUT = (
+    _INIT,
+    b"weights_initialization",
+    b"tracked_stats",
+    b"cache_clear",
+    b"power_reading",
+    b"eval_stop",
+    b"train_loss",
+    b"block_start",
+    b"epoch_start",
+    b"dummy",
+    b"num_games",
+    b"resign_threshold",
+    b"save_model",
+    b"actual_selfplay_games_per_generation",
+    b"min_selfplay_games_per_generation",
+)
+_BEFORE_KEY = rb'\{"namespace": "[^"\n]*+", "time_ms": [^,\n]*+, "event_type": "[^"\n]*+", "key": "'
+_LINE = re.compile(
+    _TOKEN + rb"[ \t]*+(?!" + _BEFORE_KEY + b"(?:" + b"|".join(_LEFT_OUT) + rb')")(\{[^\n]*+)?'
+)
+_INIT_OR_LINE = re.compile(
+    _TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|' + _LINE.pattern
+)
+
+
+def found_in(block: bytes, line: int, *, with_init: bool) -> Found:
+    """Give the payloads that matter of a block that begins on a line, and where they lie.
+
+    Parameters
+    ----------
+    with_init
+        The first `init_start` of the block matters.
+    """
+    if _compiled is None:
+        return found_in_python(block, line, with_init=with_init)
+    return _compiled(block, line, _TOKEN, LONGEST, _LEFT_OUT, _INIT if with_init else None)
+
+
+def found_in_python(block: bytes, line: int, *, with_init: bool) -> Found:
+    """Give what `found_in` gives, without a compiler's help."""
+    payloads: list[bytes] = []
+    lines: list[int] = []
+    place = 0
+    for match in _matches(block, with_init=with_init):
+        line += block.count(b"\n", place, match.start())
+        place = match.start()
+        payload = match[match.lastindex] if match.lastindex else _TOKEN
+        payloads.append(payload[:LONGEST])
+        lines.append(line)
+    return b"\n".join(payloads), lines, line + block.count(b"\n", place)
+
+
+def _matches(block: bytes, *, with_init: bool) -> Iterator[re.Match[bytes]]:
+    place = 0
+    if with_init:
+        for match in _INIT_OR_LINE.finditer(block):
+            yield match
+            place = match.end()
+            if match["init"] is not None:
+                break
+    yield from _LINE.finditer(block, place)

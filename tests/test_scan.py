@@ -1,0 +1,134 @@
+"""Finding the lines that matter: in C and in Python alike."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ttastats import store
+from ttastats.ingestion import ingest
+from ttastats_parsers import mlperf_scan
+from ttastats_parsers.mlperf_events import LONGEST
+from ttastats_parsers.mlperf_scan import found_in, found_in_python
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+COMPILED = mlperf_scan._compiled is not None
+needs_compiled = pytest.mark.skipif(not COMPILED, reason="installed without a compiler")
+
+
+def event(key: str, rest: str = ', "value": 1}', kind: str = "INTERVAL_START") -> str:
+    head = f':::MLLOG {{"namespace": "", "time_ms": 1700000000000, "event_type": "{kind}", '
+    return f'{head}"key": "{key}"{rest}'
+
+
+def payload(line: str) -> bytes:
+    return line[line.index("{") :].encode()
+
+
+@pytest.fixture(params=["compiled", "python"])
+def scan(request: pytest.FixtureRequest):
+    if request.param == "compiled" and not COMPILED:
+        pytest.skip("installed without a compiler")
+    return found_in if request.param == "compiled" else found_in_python
+
+
+class TestFound:
+    def test_events_that_matter_come_with_their_lines(self, scan) -> None:
+        start, score = event("run_start"), event("eval_accuracy")
+        text = f"output\n{start}\n\nmore\r output\nrank 3: {score}\nend"
+        found, lines, following = scan(text.encode(), 10, with_init=True)
+        assert found == payload(start) + b"\n" + payload(score)
+        assert lines == [11, 14]
+        assert following == 15
+
+    def test_events_that_decide_nothing_are_left_out(self, scan) -> None:
+        text = "\n".join([event("tracked_stats"), event("weights_initialization"), event("seed")])
+        assert scan(text.encode(), 1, with_init=True)[:2] == (payload(event("seed")), [3])
+
+    def test_a_key_that_only_begins_like_one_of_them_matters(self, scan) -> None:
+        line = event("dummy_batches")
+        assert scan(line.encode(), 1, with_init=True)[0] == payload(line)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            ':::MLLOG {"key": "tracked_stats", "value": 1}',
+            ':::MLLOG {"namespace": "", "time_ms": 1, "value": {"key": "tracked_stats"}}',
+            ':::MLLOG {"namespace": "", "time_ms": 1, "event_type": "A", "key": tracked_stats}',
+            ':::MLLOG {"namespace": "", "time_ms": 1',
+        ],
+    )
+    def test_another_order_of_fields_is_decoded_all_the_same(self, scan, line: str) -> None:
+        assert scan(line.encode(), 1, with_init=True)[0] == payload(line)
+
+    def test_the_first_rank_to_begin_counts(self, scan) -> None:
+        ranks = [event("init_start", f', "rank": {rank}}}') for rank in range(3)]
+        text = "\n".join([event("seed"), *ranks, event("run_start")]).encode()
+        expected = [payload(line) for line in (event("seed"), ranks[0], event("run_start"))]
+        assert scan(text, 1, with_init=True)[:2] == (b"\n".join(expected), [1, 2, 5])
+        assert scan(text, 1, with_init=False)[1] == [1, 5]
+
+    def test_a_token_without_an_event_is_given_itself(self, scan) -> None:
+        found, lines, _ = scan(b":::MLLOG\n:::MLLOG \t:::MLLOG x {}\n", 1, with_init=True)
+        assert found == b"\n".join([b":::MLLOG"] * 3)
+        assert lines == [1, 2, 2]
+
+    def test_a_long_event_is_cut(self, scan) -> None:
+        found, _, _ = scan(b":::MLLOG {" + b"1" * (2 * LONGEST), 1, with_init=True)
+        assert found == b"{" + b"1" * (LONGEST - 1)
+
+    def test_an_empty_block_holds_nothing(self, scan) -> None:
+        assert scan(b"", 7, with_init=True) == (b"", [], 7)
+
+
+PIECES = [
+    ":::MLLOG", ":::ML", ":", " ", "\t", "\n", "\r", "{", "}", '"', ",", "\x00", "é",
+    '{"namespace": "', '", "time_ms": ', "17", ', "event_type": "', "INTERVAL_END",
+    '", "key": "', "init_start", "tracked_stats", "run_start", event("init_start") + "\n",
+    event("cache_clear") + "\n", event("eval_accuracy") + "\n", event("dummy"), "x" * 300 + "\n",
+]  # fmt: skip
+
+
+@needs_compiled
+class TestCompiled:
+    @given(st.lists(st.sampled_from(PIECES), max_size=40), st.booleans())
+    def test_it_finds_what_python_finds(self, pieces: list[str], with_init: bool) -> None:
+        block = "".join(pieces).encode()
+        expected = found_in_python(block, 3, with_init=with_init)
+        assert found_in(block, 3, with_init=with_init) == expected
+
+    @given(st.binary(max_size=60), st.integers(0, 400))
+    def test_it_finds_what_python_finds_in_a_line_cut_and_spoiled(
+        self, noise: bytes, place: int
+    ) -> None:
+        line = event("eval_accuracy").encode() + b"\n" + event("init_start").encode()
+        block = line[:place] + noise + line[place // 2 :]
+        expected = found_in_python(block, 1, with_init=True)
+        assert found_in(block, 1, with_init=True) == expected
+
+    @pytest.mark.parametrize("block", [None, "text", bytearray(b":::MLLOG")])
+    def test_what_is_no_bytes_is_refused(self, block: object) -> None:
+        with pytest.raises(TypeError):
+            found_in(block, 1, with_init=True)  # type: ignore[arg-type]
+
+    def test_a_table_is_the_same_without_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ingest([FIXTURES / "mlperf-mllog"], tmp_path / "compiled.parquet")
+        monkeypatch.setattr(mlperf_scan, "_compiled", None)
+        ingest([FIXTURES / "mlperf-mllog"], tmp_path / "python.parquet")
+        tables = [
+            store.read([tmp_path / f"{name}.parquet"]).collect() for name in ("compiled", "python")
+        ]
+        assert tables[0].equals(tables[1])
+        assert tables[0].select(pl.len()).item() > 50
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler is at hand")
+def test_it_is_compiled_where_a_compiler_is_at_hand() -> None:
+    assert COMPILED
