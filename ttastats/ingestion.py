@@ -8,12 +8,11 @@ import posixpath
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import polars as pl
 import xxhash
@@ -128,6 +127,22 @@ def ingest(
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_place(target, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, edition)
+    # Processes take a while to start; where everything will be read, they do while files are found.
+    early = None if target.exists() else workers
+    with _executor(early, executor) as pool:
+        return _ingest(paths, target, reading, workers, pool, on_progress, in_parts=in_parts)
+
+
+def _ingest(
+    paths: Sequence[str | Path],
+    target: Path,
+    reading: Reading,
+    workers: int | None,
+    executor: Executor | None,
+    on_progress: Progress | None,
+    *,
+    in_parts: bool,
+) -> Account:
     sources = _unique(find([str(path) for path in paths]), target)
     before = ledger.of(target)
     fresh, kept = ledger.split(before, sources, reading.dialect, reading.edition)
@@ -230,10 +245,16 @@ def _read_all(
             yield result
 
 
-def _executor(workers: int | None, executor: Executor | None) -> AbstractContextManager[Any]:
+@contextmanager
+def _executor(workers: int | None, executor: Executor | None) -> Iterator[Executor | None]:
+    """Give the executor there is, or one of several processes, or none for a single one."""
     if executor is not None or workers is None or workers <= 1:
-        return nullcontext(executor)
-    return processes(workers)
+        yield executor
+        return
+    with processes(workers) as pool:
+        for _ in range(workers):
+            pool.submit(read_unit, (), Reading())  # starts a process, which imports what it needs
+        yield pool
 
 
 def _submitted(

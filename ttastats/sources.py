@@ -58,10 +58,13 @@ class Source(msgspec.Struct, frozen=True):
 
     def is_at(self, place: str) -> bool:
         """Tell whether this is the local file at an absolute place, or lies in the folder there."""
-        if not isinstance(self.container, Disk) or not place.startswith(self.container.root):
+        if not isinstance(self.container, Disk):
             return False
-        own = os.path.join(self.container.root, self.file.name)
-        return own == place or own.startswith(place + os.sep)
+        root = self.container.root.rstrip("/")
+        if not place.startswith(f"{root}/") and place != root:
+            return False
+        own = f"{root}/{self.file.name}"
+        return own == place or own.startswith(f"{place}/")
 
     def has_changed(self) -> bool:
         """Tell whether a local file has been written to since it was found."""
@@ -111,8 +114,8 @@ def _local(path: str) -> Iterator[Source]:
         return
     disk = Disk(os.path.realpath(path))
     own_name = printable(os.path.basename(disk.root))
-    for below, entry in _walk(path, ""):
-        shown = printable(os.path.join(path, below))
+    for below, entry in _walk(path):
+        shown = printable(f"{path.rstrip('/')}/{below}")
         if isinstance(entry, OSError):
             refused = Refused(entry.strerror or str(entry))
             yield Source(refused, File(below), shown, own_name, named=True)
@@ -120,29 +123,37 @@ def _local(path: str) -> Iterator[Source]:
         if below.endswith(ARCHIVES):
             yield from _archive(os.path.join(path, below))
             continue
-        entry_name = printable(os.path.dirname(below)) or own_name
+        entry_name = printable(below.rpartition("/")[0]) or own_name
         yield Source(disk, _stat_of(entry, below), shown, entry_name)
 
 
-def _walk(folder: str, below: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
+def _walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
     """Give the files below a folder in the order of their names; links to folders are not followed.
 
     What cannot be listed or looked at is given with the error, so that it is said.
     """
-    try:
-        with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except OSError as error:
-        yield below or ".", error
-        return
-    for entry in entries:
-        if entry.name.startswith("."):
+    waiting: list[tuple[str, str | os.DirEntry[str]]] = [("", top)]
+    while waiting:
+        below, place = waiting.pop()
+        if isinstance(place, os.DirEntry) and not place.is_dir(follow_symlinks=False):
+            yield below, place
             continue
-        name = f"{below}/{entry.name}" if below else entry.name
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(entry.path, name)
-        elif _is_file(entry):
-            yield name, entry
+        try:
+            with os.scandir(os.fspath(place)) as listing:
+                entries = sorted(listing, key=_name, reverse=True)
+        except OSError as error:
+            yield below or ".", error
+            continue
+        prefix = f"{below}/" if below else ""
+        waiting += [
+            (f"{prefix}{entry.name}", entry)
+            for entry in entries
+            if entry.name[0] != "." and (entry.is_dir(follow_symlinks=False) or _is_file(entry))
+        ]
+
+
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

@@ -67,6 +67,11 @@ def reader(name: str, *arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "benchmarks.ingest.readers", name, *map(str, arguments)]
 
 
+def grep(folder: Path) -> list[str]:
+    """Give the command that finds every line with the token and prints it."""
+    return ["grep", "-rhaF", ":::ML", str(folder)]
+
+
 def ours(folder: Path, output: Path, *options: str, afresh: bool = True) -> list[str]:
     """Give the command a user types; an output of an earlier turn would spare the reading."""
     if afresh:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.ingest.measuring import Cost, measured, ours, ratio, reader
+from benchmarks.ingest.measuring import Cost, grep, measured, ours, ratio, reader
 from benchmarks.ingest.readers import RULESETS
 
 GREP = "grep -F, its output into a pipe"
@@ -43,7 +43,7 @@ def compared(folder: Path, scratch: Path, turns: int, with_summarizer: bool) -> 
     table = scratch / "x.parquet"
     ruleset = RULESETS.get(folder.name)
     has_peer = ruleset is not None and importlib.util.find_spec("mlperf_logging") is not None
-    measured(["grep", "-rhaF", ":::ML", str(folder)])  # brings the files into memory
+    measured(grep(folder))  # brings the files into memory
     costs: dict[str, list[Cost]] = {}
     for _ in range(turns):
         for name, cost in _turn(folder, table, ruleset if has_peer else None).items():
@@ -71,7 +71,7 @@ def compared(folder: Path, scratch: Path, turns: int, with_summarizer: bool) -> 
 
 def _turn(folder: Path, table: Path, ruleset: str | None) -> dict[str, Cost]:
     """Run every reader once."""
-    found = {GREP: measured(["grep", "-rhaF", ":::ML", str(folder)])}
+    found = {GREP: measured(grep(folder))}
     found[PLAIN] = measured(reader("plain", folder))
     if ruleset is not None:
         found[OFFICIAL] = measured(reader("official", folder, ruleset))
