@@ -33,7 +33,7 @@ _WRAPPED = {
 ARCHIVES = (*_WRAPPED, ".tar", ".zip")
 
 
-class File(msgspec.Struct, frozen=True):
+class File(msgspec.Struct, frozen=True, gc=False):
     """A file in a container: its name there, and its size and time of change where known."""
 
     name: str

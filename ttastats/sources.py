@@ -29,7 +29,7 @@ from ttastats.containers import (
 from ttastats.errors import TtastatsError
 
 
-class Source(msgspec.Struct, frozen=True):
+class Source(msgspec.Struct, frozen=True, gc=False):
     """One file that may be a log.
 
     `name` is how the user knows it, `entry` the folder its runs share; `named` says that the user
