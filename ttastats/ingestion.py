@@ -21,7 +21,7 @@ from msgspec import structs
 from ttastats import ledger, registry, store, tables
 from ttastats.blocks import UnreadableError
 from ttastats.cluster import processes
-from ttastats.containers import Container, printable
+from ttastats.containers import Container, File, Memory, printable
 from ttastats.dialect import Dialect, Log
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem, Run
@@ -35,6 +35,9 @@ _UNIT_FILES = 1_000
 _PARALLEL_BYTES = 400 * 1024 * 1024
 #: Units that may be under way or wait for an earlier one: enough for a cluster of many cores.
 _AHEAD = 256
+
+#: No log, to be read by a process that has nothing to do yet.
+_EMPTY = Source(Memory(b""), File("empty"), "empty", "empty")
 
 Progress = Callable[[int, int], None]
 Companion = Callable[[PurePosixPath], bytes | None]
@@ -253,7 +256,7 @@ def _executor(workers: int | None, executor: Executor | None) -> Iterator[Execut
         return
     with processes(workers) as pool:
         for _ in range(workers):
-            pool.submit(read_unit, (), Reading())  # starts a process, which imports what it needs
+            pool.submit(read_unit, (_EMPTY,), Reading())  # starts one, which imports what it needs
         yield pool
 
 
