@@ -3,7 +3,6 @@
  * It is here for speed only: `mlperf_scan.py` does the same in Python, and the tests hold the two
  * against each other. It keeps to the stable ABI, so one build serves every Python from 3.11 on. */
 
-#define _GNU_SOURCE /* memmem */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <string.h>
@@ -16,8 +15,9 @@ typedef struct {
     size_t count, lines_room;
 } Found;
 
-/* Gives the next place of a word, or NULL, by its last letter: the best way in a short text. */
-static const char *find_nearby(const char *at, const char *end, const char *word, size_t length)
+/* Gives the next place of a word, or NULL. It looks for the last letter first, as the tokens end
+ * in one that logs seldom use: faster here than `memmem`, also in a short line. */
+static const char *find(const char *at, const char *end, const char *word, size_t length)
 {
     if ((size_t)(end - at) < length)
         return NULL;
@@ -28,18 +28,6 @@ static const char *find_nearby(const char *at, const char *end, const char *word
         at++;
     }
     return NULL;
-}
-
-/* Gives the next place of a word, or NULL. Often that is the start of the next line. */
-static const char *find(const char *at, const char *end, const char *word, size_t length)
-{
-    if ((size_t)(end - at) > length && *at == '\n' && memcmp(at + 1, word, length) == 0)
-        return at + 1;
-#if defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)
-    return memmem(at, (size_t)(end - at), word, length);
-#else
-    return find_nearby(at, end, word, length);
-#endif
 }
 
 /* Sums in bytes, which compilers turn into vector instructions, as many as a byte can hold. */
@@ -151,7 +139,7 @@ static int fill(Found *found, const char *at, const char *end, Wanted *wanted, s
             at = stop ? stop : end;
             if (is_left_out(payload, at, wanted)) {
                 /* Another rank may have written behind it, without a line end between them. */
-                const char *glued = find_nearby(payload, at, wanted->token, wanted->token_length);
+                const char *glued = find(payload, at, wanted->token, wanted->token_length);
                 at = glued ? glued : at;
                 continue;
             }
