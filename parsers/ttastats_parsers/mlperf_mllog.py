@@ -17,11 +17,10 @@ from ttastats_parsers.mlperf_events import (
     first_token,
 )
 from ttastats_parsers.mlperf_grammar import Style, runs_of
-from ttastats_parsers.mlperf_scan import found_in
+from ttastats_parsers.mlperf_scan import TOKEN, found_in
 
 name = "mlperf-mllog"
 
-_TOKEN = b":::MLLOG"
 _STYLE = Style(fractional_bleu=True)
 
 _decode = msgspec.json.Decoder(Event).decode
@@ -31,7 +30,7 @@ _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 def recognises(head: bytes) -> bool:
     """Tell whether the first MLPerf token is the JSON one."""
-    return first_token(head).startswith(_TOKEN)
+    return first_token(head).startswith(TOKEN)
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
@@ -73,7 +72,7 @@ def _add_one_by_one(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None
 
 def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
     """Take what a line that is no plain JSON holds; several writers may have shared it."""
-    parts = [part.strip() for part in content.split(_TOKEN)]
+    parts = [part.strip() for part in content.split(TOKEN)]
     for payload in filter(None, parts) if any(parts) else [content]:
         event = _lenient_event(payload)
         if event is not None:

@@ -22,7 +22,7 @@ try:
 except ImportError:  # no compiler was at hand
     _compiled = None
 
-_TOKEN = b":::MLLOG"
+TOKEN = b":::MLLOG"
 #: Every rank logs when it begins; only the first counts.
 _INIT = b"init_start"
 #: Events that are most of a log, in the logger's own field order, and decide nothing. Leaving them
@@ -46,10 +46,10 @@ _LEFT_OUT = (
 )
 _BEFORE_KEY = rb'\{"namespace": "[^"\n]*+", "time_ms": [^,\n]*+, "event_type": "[^"\n]*+", "key": "'
 _LINE = re.compile(
-    _TOKEN + rb"[ \t]*+(?!" + _BEFORE_KEY + b"(?:" + b"|".join(_LEFT_OUT) + rb')")(\{[^\n]*+)?'
+    TOKEN + rb"[ \t]*+(?!" + _BEFORE_KEY + b"(?:" + b"|".join(_LEFT_OUT) + rb')")(\{[^\n]*+)?'
 )
 _INIT_OR_LINE = re.compile(
-    _TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|' + _LINE.pattern
+    TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|' + _LINE.pattern
 )
 
 
@@ -63,7 +63,7 @@ def found_in(block: bytes, line: int, *, with_init: bool) -> Found:
     """
     if _compiled is None:
         return found_in_python(block, line, with_init=with_init)
-    return _compiled(block, line, _TOKEN, LONGEST, _LEFT_OUT, _INIT if with_init else None)
+    return _compiled(block, line, TOKEN, LONGEST, _LEFT_OUT, _INIT if with_init else None)
 
 
 def found_in_python(block: bytes, line: int, *, with_init: bool) -> Found:
@@ -74,7 +74,7 @@ def found_in_python(block: bytes, line: int, *, with_init: bool) -> Found:
     for match in _matches(block, with_init=with_init):
         line += block.count(b"\n", place, match.start())
         place = match.start()
-        payload = match[match.lastindex] if match.lastindex else _TOKEN
+        payload = match[match.lastindex] if match.lastindex else TOKEN
         payloads.append(payload[:LONGEST])
         lines.append(line)
     return b"\n".join(payloads), lines, line + block.count(b"\n", place)
