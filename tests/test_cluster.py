@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,8 @@ import pytest
 
 from ttastats import cluster, ingestion, store
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import Reading, Result, ingest
+from ttastats.ingestion import ingest
+from ttastats.reading import Reading, Result
 
 LOGS = 20
 COPIES = 6
@@ -135,6 +138,17 @@ class TestProcesses:
         assert many.runs == LOGS
         assert read(many.output).equals(read(alone.output))
 
+    @pytest.mark.usefixtures("one_file_a_unit")
+    def test_this_process_reads_while_others_start(
+        self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        read_here = Mock(side_effect=cluster.read_unit)
+        monkeypatch.setattr(cluster, "read_unit", read_here)
+        monkeypatch.setattr(cluster, "processes", lambda _: _never())
+        account = ingest([logs], tmp_path / "x.parquet", workers=2)
+        assert account.runs == LOGS * COPIES
+        assert account.files == read_here.call_count
+
     @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
     def test_a_killed_process_is_one_clear_error_and_the_old_file_stays(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -142,13 +156,22 @@ class TestProcesses:
         output = tmp_path / "x.parquet"
         ingest([logs / "v0"], output)
         old = output.read_bytes()
-        monkeypatch.setattr(ingestion, "read_unit", _die)
+        monkeypatch.setattr(cluster, "read_unit", _die)
+        monkeypatch.setattr(cluster, "_help", lambda *_: None)  # or the other may get no work
         with pytest.raises(TtastatsError, match="a process that read logs was killed"):
             ingest([logs], output, workers=2)
         assert output.read_bytes() == old
         assert list(tmp_path.glob(".*")) == []
 
 
-def _die(_unit: object, _reading: Reading) -> Result:
+def _die(_unit: object, _reading: Reading, _place: object = None) -> Result:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("still alive")
+
+
+@contextmanager
+def _never() -> Iterator[Executor]:
+    """Give an executor that begins nothing."""
+    executor = Mock()
+    executor.submit.side_effect = lambda *_: Future()
+    yield executor

@@ -23,7 +23,7 @@ import polars as pl
 import pytest
 import zstandard
 
-from ttastats import api, blocks, containers, ingestion, sources, store
+from ttastats import api, blocks, containers, ingestion, reading, sources, store
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import ingest
 
@@ -230,7 +230,7 @@ class TestHarm:
     def test_a_place_that_cannot_be_written_to_is_said_before_anything_is_read(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ingestion, "_read", _refuse)
+        monkeypatch.setattr(reading, "_read", _refuse)
         for output in (tmp_path / "none" / "x.parquet", Path("/proc/x.parquet")):
             with pytest.raises(TtastatsError, match="cannot write") as caught:
                 ingest([logs], output)
@@ -279,7 +279,10 @@ class TestHarm:
         assert problem.message == "No such file or directory"
         assert account.runs == LOGS - 1
 
-    def test_a_full_disk_leaves_the_old_file(self, logs: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_a_full_disk_leaves_the_old_file(
+        self, workers: int, logs: Path, tmp_path: Path
+    ) -> None:
         output = tmp_path / "x.parquet"
         ingest([logs], output)
         before = output.read_bytes()
@@ -291,11 +294,13 @@ class TestHarm:
             "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
             "from ttastats.cli import main\n"
             f"sys.argv = ['ttastats', 'ingest', {str(logs.parent)!r}, '-o', {str(output)!r}]\n"
+            f"sys.argv += ['--workers', '{workers}']\n"
             "main()\n"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.returncode == 2, done.stderr
-        assert "cannot write" in done.stderr
+        assert f"{output}: cannot write" in done.stderr
+        assert list(tmp_path.glob(".*")) == []
         assert "Traceback" not in done.stderr
         assert output.read_bytes() == before
         assert not list(tmp_path.glob(".x.parquet*"))
@@ -347,7 +352,7 @@ class TestAgain:
         def refuse(*_: object) -> None:
             raise AssertionError("read again")
 
-        monkeypatch.setattr(ingestion, "_read", refuse)
+        monkeypatch.setattr(reading, "_read", refuse)
         written = first.output.stat().st_mtime_ns
         again = ingest([logs], tmp_path / "x.parquet")
         assert (again.unchanged, again.runs) == (LOGS, LOGS)

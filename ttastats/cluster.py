@@ -7,18 +7,105 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, Executor
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from typing import Any
 
 import ttastats
+from ttastats.containers import File, Memory
 from ttastats.errors import TtastatsError
+from ttastats.reading import Reading, Result, read_unit
+from ttastats.sources import Source
+from ttastats.store import Held, Parts
 
+Unit = Sequence[Source]
+
+#: From here on more processes pay for their start.
+_PARALLEL_BYTES = 400 * 1024 * 1024
+#: Units that may be under way or wait for an earlier one: enough for a cluster of many cores.
+_AHEAD = 256
+#: No log, to be read by a process that has nothing to do yet.
+_EMPTY = Source(Memory(b""), File("empty"), "empty", "empty")
 #: How long a cluster may take to answer.
 _PATIENCE = "10s"
+
+
+class Workers:
+    """Those who read: this process, more of them where they pay, or an executor of the user's.
+
+    Parameters
+    ----------
+    number
+        How many processes; by default one, and every core where there is much to read.
+    executor
+        Takes their place.
+    """
+
+    def __init__(self, number: int | None = None, executor: Executor | None = None) -> None:
+        self._number = number
+        self._executor = executor
+        self._are_here = executor is None
+        self._started = ExitStack()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._started.__exit__(*error)
+
+    def expect(self, size: int) -> None:
+        """Start what it takes to read so many bytes: a process needs a while for its imports."""
+        if self._executor is not None:
+            return
+        number = self._number
+        if number is None:
+            number = (os.cpu_count() or 1) if size >= _PARALLEL_BYTES else 1
+        if number > 1:
+            self._executor = self._started.enter_context(processes(number - 1))
+            for _ in range(number - 1):
+                self._executor.submit(read_unit, (_EMPTY,), Reading())
+
+    def read(
+        self, work: Sequence[Unit], reading: Reading, held: Held
+    ) -> Iterator[tuple[Unit, Result]]:
+        """Give results in the order of the work; a few units are ahead, so that memory is bounded.
+
+        Rows go to `held` by way of the disk where all see the same one.
+        """
+        if self._executor is None:
+            for unit in work:
+                yield unit, read_unit(unit, reading)
+            return
+        place = held.place() if self._are_here else None
+        ahead: deque[tuple[Unit, Future[Result]]] = deque()
+        rest = iter(work)
+        while True:
+            for unit in islice(rest, _AHEAD - len(ahead)):
+                ahead.append((unit, self._executor.submit(read_unit, unit, reading, place)))
+            if not ahead:
+                self._started.close()  # what is left to do is for one
+                return
+            if self._are_here:
+                _help(ahead, reading, place)
+            unit, future = ahead.popleft()  # a future that is kept would keep its rows
+            yield unit, future.result()
+
+
+def _help(ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: Parts | None) -> None:
+    """Read the last of what nobody has begun, for as long as the first is not done."""
+    for position in reversed(range(len(ahead))):
+        if ahead[0][1].done():
+            return
+        unit, future = ahead[position]
+        if future.cancel():
+            own: Future[Result] = Future()
+            own.set_result(read_unit(unit, reading, place))
+            ahead[position] = unit, own
 
 
 @contextmanager
@@ -36,14 +123,19 @@ def processes(number: int) -> Iterator[Executor]:
 
     # A forked child of a process with threads, which polars starts, may hang.
     context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(number, mp_context=context, initializer=_end_with_parent)
     try:
-        with ProcessPoolExecutor(number, mp_context=context, initializer=_end_with_parent) as pool:
-            yield pool
+        yield pool
     except BrokenProcessPool as error:
         raise TtastatsError(
             "a process that read logs was killed; nothing was written",
             remedy="If memory ran out, use fewer: --workers 1.",
         ) from error
+    except BaseException:
+        pool.shutdown(cancel_futures=True)  # nothing writes any more when this returns
+        raise
+    else:
+        pool.shutdown(wait=False)
 
 
 def _end_with_parent() -> None:

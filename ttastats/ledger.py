@@ -39,7 +39,7 @@ def record(
         "others": list(others),
         "problems": of_files,
     }
-    return base64.b64encode(zlib.compress(json.dumps(fields).encode())).decode()
+    return base64.b64encode(zlib.compress(json.dumps(fields).encode(), level=1)).decode()
 
 
 def of(path: Path) -> Ledger:

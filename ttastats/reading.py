@@ -1,0 +1,193 @@
+"""From some logs to rows: the piece of work that may be done in any process, on any machine."""
+
+from __future__ import annotations
+
+import gc
+import posixpath
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+import polars as pl
+import xxhash
+from msgspec import structs
+
+from ttastats import registry, store, tables
+from ttastats.blocks import UnreadableError
+from ttastats.containers import Container, printable
+from ttastats.dialect import Dialect, Log
+from ttastats.errors import TtastatsError
+from ttastats.records import Problem, Run
+from ttastats.sources import Source
+
+Companion = Callable[[PurePosixPath], bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How logs are read: the dialect and edition that the user named, if any."""
+
+    dialect: str | None = None
+    edition: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What one unit of work gave: rows or the files that hold them, problems, what was no log."""
+
+    rows: pl.DataFrame | list[Path]
+    problems: tuple[Problem, ...]
+    others: tuple[str, ...]
+
+
+def read_unit(unit: Sequence[Source], reading: Reading, place: store.Parts | None = None) -> Result:
+    """Read some files, and leave their rows at `place` if there is one.
+
+    Raises
+    ------
+    TtastatsError
+        The rows cannot be written there.
+    """
+    chosen = registry.named(reading.dialect) if reading.dialect else None
+    runs: list[tables.SourcedRun] = []
+    problems: list[Problem] = []
+    others: list[str] = []
+    companions = _Companions()
+    with _no_garbage_collection():
+        for source in unit:
+            found = _read(source, chosen, reading.edition, companions)
+            if found is None:
+                others.append(source.name)
+                continue
+            runs += found[0]
+            problems += found[1]
+        rows = tables.frame_of(runs)
+    kept = rows if place is None else place.write(rows)
+    return Result(kept, tuple(problems), tuple(others))
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Let the collector rest: nothing here makes cycles, and it walks every live object."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+Found = tuple[list[tables.SourcedRun], list[Problem]]
+
+_CHANGED = "changed while it was read; ingest again when it is complete"
+
+
+def _read(
+    source: Source, chosen: Dialect | None, edition: str | None, companions: _Companions
+) -> Found | None:
+    """Give the runs and problems of a file, or None for a file in a folder that is no log."""
+    try:
+        bytes_of = _Bytes(source)
+        head = bytes_of.head()
+        dialect = chosen or registry.recognise(head)
+        if dialect is None:
+            return _unknown(source) if source.named else None
+        container, name = source.container, source.file.name
+        log = Log(
+            container.folder(name),
+            printable(posixpath.basename(name)),
+            bytes_of.blocks,
+            companions.of(container),
+            edition,
+        )
+        items = list(dialect.parse(log))
+        digest = bytes_of.digest()
+    except UnreadableError as error:
+        return _rejected(source, "unreadable_file", str(error))
+    except TtastatsError as error:
+        return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
+    runs, problems = _sourced(items, source, digest, dialect.name)
+    if source.has_changed():
+        problems.append(Problem("changed_file", _CHANGED, "warning", source=source.name))
+    return runs, problems
+
+
+class _Companions:
+    """The files beside logs, each read once for a unit of work and not kept any longer."""
+
+    def __init__(self) -> None:
+        self._readers: dict[Container, Companion] = {}
+
+    def of(self, container: Container) -> Companion:
+        """Give what reads the companions of a container's logs."""
+        reader = self._readers.get(container)
+        if reader is None:
+            reader = lru_cache(maxsize=1024)(container.companion)
+            self._readers[container] = reader
+        return reader
+
+
+class _Bytes:
+    """The bytes of a source: its first block is read once, and digested on the way."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._state: xxhash.xxh3_128 | None = xxhash.xxh3_128()
+        self._digest = ""
+        self._stream = source.blocks()
+        self._head = next(self._stream, b"")
+        self._second = next(self._stream, None)
+
+    def head(self) -> bytes:
+        """Give the first block."""
+        return self._head
+
+    def blocks(self) -> Iterator[bytes]:
+        """Give all blocks; small files are never read again."""
+        if self._second is None:
+            yield self._head
+            return
+        yield from self._digested(self._source.blocks()) if self._state else self._source.blocks()
+
+    def _digested(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        state, self._state = self._state, None
+        assert state is not None  # noqa: S101 - for the type checker
+        for block in blocks:
+            state.update(block)
+            yield block
+        self._digest = state.hexdigest()
+
+    def digest(self) -> str:
+        """Give the digest of all bytes, reading them if nobody has to the end."""
+        if self._second is None:
+            return xxhash.xxh3_128_hexdigest(self._head)
+        if not self._digest:
+            self._state = xxhash.xxh3_128()
+            for _ in self._digested(self._source.blocks()):
+                pass
+        return self._digest
+
+
+def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialect: str) -> Found:
+    runs: list[tables.SourcedRun] = []
+    problems: list[Problem] = []
+    for item in items:
+        if isinstance(item, Problem):
+            problems.append(structs.replace(item, source=source.name))
+            continue
+        run = item if item.entry else structs.replace(item, entry=source.entry)
+        runs.append(tables.SourcedRun(run, source.name, digest, len(runs), dialect))
+        problems += (structs.replace(problem, source=source.name) for problem in run.problems)
+    return runs, problems
+
+
+def _unknown(source: Source) -> Found:
+    known = ", ".join(sorted(registry.dialects()))
+    return _rejected(source, "unknown_format", f"not a log of a known dialect ({known})")
+
+
+def _rejected(source: Source, code: str, message: str) -> Found:
+    return [], [Problem(code, message, "error", source=source.name)]
