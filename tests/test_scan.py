@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ttastats import store
 from ttastats.ingestion import ingest
 from ttastats_parsers import mlperf_scan
-from ttastats_parsers.mlperf_events import LONGEST
 from ttastats_parsers.mlperf_scan import found_in, found_in_python
+from ttastats_parsers.payloads import LONGEST
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 COMPILED = mlperf_scan._compiled is not None

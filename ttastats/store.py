@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -135,6 +135,23 @@ def expect_place(path: Path, *, in_parts: bool = False) -> None:
         )
     with _said(path), tempfile.TemporaryFile(dir=_beside(path)):
         pass
+
+
+def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to write over what is read.
+
+    Raises
+    ------
+    TtastatsError
+        One of the inputs lies at the place.
+    """
+    place = path.resolve()
+    if any(place == source.resolve() for source in inputs):
+        raise TtastatsError(
+            "is read and cannot be written",
+            where=str(path),
+            remedy="Name another place with -o.",
+        )
 
 
 def _is_empty(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -87,9 +88,26 @@ def _tail(index: int) -> str:
     return _event(index, 99_999, "run_stop", "null", ', "status": "success"')
 
 
+_SYSTEM = {
+    "submitter": "Example",
+    "division": "closed",
+    "status": "onprem",
+    "number_of_nodes": "1",
+    "accelerators_per_node": "8",
+    "accelerator_model_name": "Made",
+    "framework": "PyTorch",
+}
+
+
 def runs(target: Path, number: int, length: int = 1) -> tuple[int, int]:
-    """Write complete runs of eight epochs and 14 KB times `length`; give their bytes and events."""
+    """Write complete runs of eight epochs and 14 KB times `length`; give their bytes and events.
+
+    They lie as in a submission, a thousand to a system that is described: nothing is missing that
+    ingest would have to say.
+    """
     total = events = 0
+    root = target / "v4.0" / "Example"
+    (root / "systems").mkdir(parents=True, exist_ok=True)
     for run in range(number):
         first = run * length
         bodies = [
@@ -97,8 +115,12 @@ def runs(target: Path, number: int, length: int = 1) -> tuple[int, int]:
             for part in range(length)
         ]
         text = _head(first) + "".join(bodies) + _tail(first + length - 1)
-        place = target / "v5.0" / "Example" / "results" / f"made_{run // 1000}" / "resnet"
-        place.mkdir(parents=True, exist_ok=True)
+        system = f"made_{run // 1000}"
+        place = root / "results" / system / "resnet"
+        if not run % 1000:
+            place.mkdir(parents=True)
+            described = json.dumps({**_SYSTEM, "system_name": system})
+            (root / "systems" / f"{system}.json").write_text(described)
         total += (place / f"result_{run % 1000}.txt").write_text(text)
         events += text.count(":::MLLOG")
     return total, events

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Evaluation, Problem, Run
-from ttastats_parsers.mlperf_events import as_float, storable
+from ttastats_parsers.payloads import as_float, storable
 
 name = "dawnbench"
 

@@ -19,16 +19,9 @@ from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run, RunStatus
 from ttastats_parsers import mlperf_layout
-from ttastats_parsers.mlperf_events import (
-    Event,
-    Trace,
-    as_float,
-    as_int,
-    as_mapping,
-    shown,
-    storable,
-)
+from ttastats_parsers.mlperf_events import Event, Trace
 from ttastats_parsers.mlperf_scores import evaluations_of
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, shown, storable
 
 #: Stamps before 2001 are relative clocks or placeholders, not dates.
 _FIRST_DATE = 1_000_000_000.0

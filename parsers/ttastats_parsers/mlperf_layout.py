@@ -19,7 +19,7 @@ import msgspec
 from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.records import Problem
-from ttastats_parsers.mlperf_events import as_float, as_int, as_mapping, decode
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, decode
 
 Companion = Callable[[PurePosixPath], bytes | None]
 

@@ -7,19 +7,10 @@ from collections.abc import Iterator
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
-from ttastats_parsers.mlperf_events import (
-    REST,
-    Event,
-    Lines,
-    Metadata,
-    Trace,
-    as_mapping,
-    decode,
-    first_token,
-    matches,
-    seconds_of,
-)
+from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
 from ttastats_parsers.mlperf_grammar import Style, runs_of
+from ttastats_parsers.mlperf_lines import REST, Lines, matches
+from ttastats_parsers.payloads import as_mapping, decode, seconds_of
 
 name = "mlperf-mll"
 

@@ -8,16 +8,10 @@ import msgspec
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
-from ttastats_parsers.mlperf_events import (
-    Event,
-    Metadata,
-    Trace,
-    as_float,
-    decode,
-    first_token,
-)
+from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 from ttastats_parsers.mlperf_scan import TOKEN, found_in
+from ttastats_parsers.payloads import as_float, decode
 
 name = "mlperf-mllog"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from ttastats_parsers.mlperf_events import LONGEST
+from ttastats_parsers.payloads import LONGEST
 
 #: Payloads joined by line feeds, the line of each, and the line on which the next block begins.
 #: Where no brace is behind a token, the token itself is given; a long payload is cut at `LONGEST`.

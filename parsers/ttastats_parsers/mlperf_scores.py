@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from ttastats.quality import Benchmark, Target, metrics
 from ttastats.records import Evaluation, Problem
-from ttastats_parsers.mlperf_events import Event, as_float, as_int, shown
+from ttastats_parsers.mlperf_events import Event
+from ttastats_parsers.payloads import as_float, as_int, shown
 
 #: Labels of at least this size are samples, however the log names them: no run has more epochs.
 _FEWEST_SAMPLES = 20_000

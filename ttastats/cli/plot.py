@@ -109,18 +109,17 @@ def _inches(text: str) -> float:
 
 def _expect(output: Path, files: Sequence[Path]) -> None:
     """Refuse, before any work, what cannot be written."""
+    from ttastats import store
+
     if output.suffix.lower() not in _FORMATS:
         raise TtastatsError(
             "is none of the formats of pictures",
             where=str(output),
             remedy=f"End its name in {', '.join(_FORMATS)}.",
         )
-    if output.is_dir() or any(output.resolve() == file.resolve() for file in files):
-        raise TtastatsError(
-            "cannot be written: it is read, or a folder",
-            where=str(output),
-            remedy="Name another place with -o.",
-        )
+    store.expect_no_input(output, files)
+    if output.is_dir():
+        raise TtastatsError("is a folder", where=str(output), remedy="Name another place with -o.")
 
 
 def _write(output: Path, pictures: Sequence[Picture], look: Look) -> None:

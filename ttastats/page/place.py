@@ -21,9 +21,8 @@ def expect(path: Path, inputs: Iterable[Path]) -> None:
     TtastatsError
         It is an input, a folder, or a file that no report wrote.
     """
+    store.expect_no_input(path, inputs)
     remedy = "Name another place with -o."
-    if any(path.resolve() == source.resolve() for source in inputs):
-        raise TtastatsError("is read and cannot be written", where=str(path), remedy=remedy)
     if path.is_dir():
         raise TtastatsError("is a folder", where=str(path), remedy=f"Try -o {path}/report.html.")
     if path.exists() and not _is_page(path):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+
+from ttastats.pictures.vega import bundle
 
 #: In the order they need each other.
 _OWN = ("data.js", "choice.js", "hover.js", "drawing.js", "rows.js", "tables.js", "page.js")
@@ -21,21 +22,9 @@ def own() -> str:
     return "(() => {\n'use strict';\n" + "\n".join(map(part, _OWN)) + "})();\n"
 
 
-@cache
 def vega() -> str:
-    """Give Vega, Vega-Lite and vega-embed as one script; making it takes two seconds.
-
-    Raises
-    ------
-    ValueError
-        The script could end the element it stands in.
-    """
-    import vl_convert  # a large library
-
-    text = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    if "</script" in text.lower() or "<!--" in text:
-        raise ValueError("the script of Vega cannot stand in a page")
-    return text
+    """Give Vega, Vega-Lite and vega-embed, which our own program calls."""
+    return bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def digest(text: str) -> str:

@@ -6,12 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
 from textwrap import wrap
 from typing import Any
 
-from ttastats.pictures import fonts, theme
+from ttastats.pictures import fonts, theme, vega
 from ttastats.pictures.picture import Picture
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
@@ -104,17 +103,8 @@ def html(pictures: Sequence[Picture], look: Look | None = None) -> str:
         title=title,
         figures=figures,
         data=_script_safe(specifications),
-        program=_program(),
+        program=vega.bundle(_PROGRAM),
     )
-
-
-@cache
-def _program() -> str:
-    """Give the program that draws, which stands in the page; it takes seconds to put together."""
-    import vl_convert  # costs start-up time
-
-    program: str = vl_convert.javascript_bundle(_PROGRAM)
-    return program.replace("</script", "<\\/script")
 
 
 _PROGRAM = """

@@ -50,7 +50,8 @@ def table(panel: Panel) -> pl.DataFrame:
         for runs in panel.runs.partition_by("order", maintain_order=True)
         if runs.height >= FEWEST
     ]
-    return pl.concat(parts)
+    steps = pl.concat(parts).join(panel.owners, on="order", how="left", maintain_order="left")
+    return steps.with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
 
 
 def _steps(runs: pl.DataFrame) -> pl.DataFrame:
@@ -66,15 +67,9 @@ def _steps(runs: pl.DataFrame) -> pl.DataFrame:
     if not times.size:
         seconds, done = np.array([end / 100, end]), np.array([0, 0])
     first = runs.row(0, named=True)
-    filters = {
-        name: first[name] if runs.get_column(name).n_unique() == 1 else None
-        for name in ("benchmark", "system", "entry")
-    }
     columns = {"seconds": seconds, "done": done, "share": done / runs.height}
     return pl.DataFrame(columns).with_columns(
-        *(pl.lit(value, pl.String).alias(name) for name, value in filters.items()),
-        pl.lit(first["series"]).alias("series"),
-        pl.lit(first["colour"]).alias("colour"),
+        *(pl.lit(first[name]).alias(name) for name in ("order", "series", "colour")),
         n=pl.lit(runs.height),
     )
 

@@ -1,0 +1,163 @@
+"""Payloads and numbers of logs, however they are spelled: JSON, Python, or nearly either."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+_decode_json = msgspec.json.Decoder().decode
+_encode_json = msgspec.json.Encoder().encode
+#: No logger writes a longer event (the longest known has 2,323 bytes); what lies behind is output
+#: of other programs, and is not searched for more.
+LONGEST = 1 << 20
+#: Payloads that are no JSON are short; slower ways of reading are tried on no others.
+_LONGEST_LENIENT = 1 << 14
+_BARE_WORD = re.compile(r"(?<=[{,:\[ ])([A-Za-z_][\w./-]*+)(?=\s*[:,}\]])")
+#: Python reads over `0.37_14` and knows `0x1f`; in a log they are numbers with a torn digit.
+_NUMBER_OF_A_PROGRAM = re.compile(r"(?<![\w.'\"/-])(?:0[xXoObB]|\d[\d.]*_\d)")
+_LITERALS = {"true", "false", "null", "NaN", "Infinity"}
+_lenient_json = json.JSONDecoder(strict=False)
+
+
+def decode(payload: bytes) -> Any:
+    """Give the value of a payload: JSON, else a Python literal, else JSON with unquoted words.
+
+    Text glued behind a complete JSON value is ignored, as other programs write to the same line.
+
+    Raises
+    ------
+    ValueError
+        The payload is none of these.
+    """
+    payload = payload[:LONGEST]
+    try:
+        return _decode_json(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    text = payload.decode("utf-8", "replace").strip()
+    torn = text.startswith("{") and "}" not in text
+    attempts = (_json_prefix, _python_literal, _unquoted_json)
+    for attempt in attempts if len(text) <= _LONGEST_LENIENT and not torn else attempts[:1]:
+        try:
+            value = attempt(text)
+            _encode_json(value)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError):
+            continue
+        return value
+    raise ValueError(f"neither JSON nor a Python literal: {text[:80]!r}")
+
+
+def shown(value: Any) -> str:
+    """Give a value as text to compare; one nested too deeply for that is like no other."""
+    try:
+        return value if isinstance(value, str) else repr(value)
+    except (ValueError, RecursionError):
+        return f"{type(value).__name__} {id(value)}"
+
+
+_PLAIN = {float, bool, type(None)}
+
+
+def storable(value: Any) -> Any:
+    """Give a value that a table can keep as JSON: itself, or its text where it is none."""
+    if type(value) in _PLAIN or (isinstance(value, str) and value.isascii()):
+        return value
+    try:
+        _encode_json(value)
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        return (
+            None
+            if isinstance(value, dict | list)
+            else shown(value)[:200].encode("utf-8", "replace").decode()
+        )
+    return value
+
+
+def _json_prefix(text: str) -> Any:
+    return _lenient_json.raw_decode(text)[0]
+
+
+def _python_literal(text: str) -> Any:
+    """Read `{"value": null, "metadata": {'lineno': 615}}`: JSON words inside a Python literal."""
+    if _NUMBER_OF_A_PROGRAM.search(text):
+        raise ValueError("a number that no logger writes")
+    python = re.sub(r"\bnull\b", "None", text)
+    python = re.sub(r"\btrue\b", "True", python)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes that a program's paths may hold
+        return ast.literal_eval(re.sub(r"\bfalse\b", "False", python))
+
+
+def _unquoted_json(text: str) -> Any:
+    """Read `{value: true, metadata: {lineno: 0, file: manual}}`."""
+
+    def quoted(match: re.Match[str]) -> str:
+        word = match.group(1)
+        return word if word in _LITERALS else f'"{word}"'
+
+    return _json_prefix(_BARE_WORD.sub(quoted, text))
+
+
+def as_mapping(value: Any) -> dict[str, Any]:
+    """Give `value` if it is a mapping, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_float(value: Any) -> float | None:
+    """Give a number that is logged as a number, as text, or as text in brackets.
+
+    What is not finite is no measurement: an infinite score would meet every target.
+    """
+    kind = type(value)
+    if kind is float:
+        return value if isfinite(value) else None
+    if kind is int:
+        try:
+            return float(value)
+        except OverflowError:  # too large to be a measurement
+            return None
+    if isinstance(value, str) and "_" not in value:  # which Python would read over
+        try:
+            number = float(value.strip().strip("[]()"))
+        except ValueError:
+            return None
+        return number if isfinite(number) else None
+    return None
+
+
+def seconds_of(stamp: bytes) -> float:
+    """Give the number of a time stamp.
+
+    Raises
+    ------
+    ValueError
+        It is none, as in a torn line.
+    """
+    number = as_float(stamp.decode())
+    if number is None:
+        raise ValueError(f"no time stamp: {stamp!r:.80}")
+    return number
+
+
+def as_int(value: Any) -> int | None:
+    """Give a whole number however it is logged: 8, 8.0 or "8"; None for anything else.
+
+    One beyond 64 bits is None too, as no column holds it; the digits of a long one are all kept.
+    """
+    if value is None:
+        return None
+    number: float | None
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        value = value.strip()[:40]
+        number = int(value)
+    else:
+        number = value if type(value) is int else as_float(value)
+    if number is None or not -(2**63) <= number < 2**63 or number != int(number):
+        return None
+    return int(number)
