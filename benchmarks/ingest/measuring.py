@@ -20,13 +20,15 @@ class Cost:
 
     `cpu` counts user and system time of the process and of those it started; `peak` is in bytes
     and that of the largest of them. The system hands the peak of a parent on to what it starts:
-    so this program imports little, and no peak below its own (some 20 MB) can be seen.
+    so this program imports little, and no peak below its own (some 20 MB) can be seen. `stolen` is
+    the share of this machine's processors that its host gave to others meanwhile.
     """
 
     cpu: float
     wall: float
     peak: int
     said: str
+    stolen: float = 0.0
 
 
 class FailedError(Exception):
@@ -43,7 +45,7 @@ def measured(command: Sequence[str], cwd: Path | None = None) -> Cost:
     """
     path = os.pathsep.join([str(ROOT), str(ROOT / "parsers")])
     environment = {**os.environ, "LC_ALL": "C", "PYTHONPATH": path}
-    start = time.perf_counter()
+    stolen, start = _stolen(), time.perf_counter()
     process = subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -59,7 +61,17 @@ def measured(command: Sequence[str], cwd: Path | None = None) -> Cost:
     if process.returncode not in allowed:
         raise FailedError(f"{' '.join(command)} ended with {process.returncode}")
     said = last.decode("utf-8", "replace").strip()
-    return Cost(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, said)
+    share = (_stolen() - stolen) / wall / (os.cpu_count() or 1)
+    return Cost(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, said, share)
+
+
+def _stolen() -> float:
+    """Give the seconds a virtual machine had to wait for its host; 0 where nothing tells."""
+    try:
+        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    except OSError:
+        return 0.0
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def reader(name: str, *arguments: str | Path) -> list[str]:

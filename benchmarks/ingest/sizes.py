@@ -17,6 +17,32 @@ def _in_turns(commands: Sequence[Callable[[], list[str]]], turns: int) -> list[l
     return [list(column) for column in zip(*rows, strict=True)]
 
 
+#: A turn counts where the host gave at most this share of the processors to others.
+_QUIET = 0.02
+
+
+def _in_quiet_turns(
+    commands: Sequence[Callable[[], list[str]]], turns: int
+) -> tuple[list[list[Cost]], str]:
+    """Run commands until enough turns were quiet, as wall times need; say how many there were.
+
+    Twice as many are tried; where too few of them were quiet, the quietest count.
+    """
+    rows: list[list[Cost]] = []
+    while len(rows) < 2 * turns and sum(_stolen(row) <= _QUIET for row in rows) < turns:
+        rows.append([measured(command()) for command in commands])
+    kept = sorted(rows, key=_stolen)[:turns]
+    said = (
+        f"{turns} of {len(rows)} turns count: those in which the host of this virtual machine gave "
+        f"least of its processors to others, at most {max(map(_stolen, kept)):.1%}."
+    )
+    return [list(column) for column in zip(*kept, strict=True)], said
+
+
+def _stolen(costs: Sequence[Cost]) -> float:
+    return max(cost.stolen for cost in costs)
+
+
 def _word(holds: bool) -> str:
     return "met" if holds else "**missed**"
 
@@ -31,23 +57,35 @@ _HEAD = ["| | CPU s | wall s | MB per CPU s | peak MB |", "|---|---:|---:|---:|-
 
 
 def workers(folder: Path, scratch: Path, turns: int) -> list[str]:
-    """Two processes against one."""
-    size = made.repeated(folder, scratch / "repeated", 10)
+    """Two processes against one, on 2 GB and on twice as much."""
+    lines = [
+        "### Two processes\n",
+        f"Ten copies of {folder.name} under ten names, the time stamps of each moved by a day; then "
+        "twenty. The first process finds the files, reads with the other, and writes the table.\n",
+    ]
+    for copies in (10, 20):
+        lines += _two_processes(folder, scratch, turns, copies)
+    return lines
+
+
+def _two_processes(folder: Path, scratch: Path, turns: int, copies: int) -> list[str]:
     logs, table = scratch / "repeated", scratch / "w.parquet"
+    size = made.repeated(folder, logs, copies)
     commands = [lambda n=n: ours(logs, table, "--workers", n) for n in ("1", "2")]
-    one, two = _in_turns(commands, turns)
+    (one, two), said = _in_quiet_turns(commands, turns)
     shutil.rmtree(logs)
-    faster = ratio([cost.wall for cost in one], [cost.wall for cost in two])
+    ratios = sorted(a.wall / b.wall for a, b in zip(one, two, strict=True))
+    faster = median(ratios)
     dearer = ratio([cost.cpu for cost in two], [cost.cpu for cost in one])
     peak = max(cost.peak for cost in (*one, *two)) / 2**20
     return [
-        f"### Two processes: {size / 1e9:.1f} GB\n",
-        f"Ten copies of {folder.name} under ten names, the time stamps of each moved by a day.\n",
+        f"{size / 1e9:.1f} GB. {said}\n",
         *_HEAD,
         _line("one process", one, size),
         _line("two processes", two, size),
         "",
-        f"- wall time {faster:.2f}× better; goal 1.6: {_word(faster >= 1.6)}",
+        f"- wall time {faster:.2f}× better ({ratios[0]:.2f} to {ratios[-1]:.2f}); goal 1.6: "
+        f"{_word(faster >= 1.6)}",
         f"- CPU time {dearer:.2f}×; goal at most 1.25: {_word(dearer <= 1.25)}",
         f"- peak of a process {peak:.0f} MB; goal under 256: {_word(peak < 256)}",
         "",
