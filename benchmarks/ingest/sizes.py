@@ -60,8 +60,9 @@ def workers(folder: Path, scratch: Path, turns: int) -> list[str]:
     """Two processes against one, on 2 GB and on twice as much."""
     lines = [
         "### Two processes\n",
-        f"Ten copies of {folder.name} under ten names, the time stamps of each moved by a day; then "
-        "twenty. The first process finds the files, reads with the other, and writes the table.\n",
+        f"Ten copies of {folder.name} under ten names, the time stamps of each moved by a day; "
+        "then twenty. The first process finds the files, reads with the other, and writes the "
+        "table.\n",
     ]
     for copies in (10, 20):
         lines += _two_processes(folder, scratch, turns, copies)
