@@ -116,8 +116,8 @@ def _ingest(
     fresh, kept = ledger.split(before, sources, reading.dialect, reading.edition)
     problems, others = ledger.said(before, kept)
     if ledger.is_whole(before, fresh, kept):  # nothing to write, then
-        rows = store.read([target])
-        account = _account(rows, tables.counts(rows), sources, problems, others, target, kept)
+        runs = tables.heads(store.read([target]))
+        account = _account(runs, sources, problems, others, target, kept)
         return replace(account, written=False)
     for result in _read_all(fresh, reading, held, readers, on_progress):
         held.add(result.rows)
@@ -126,19 +126,17 @@ def _ingest(
     rows = held.rows()
     if kept:
         rows = tables.merged(rows, store.rows_of(target, kept))
-    rows = tables.marked(rows)
-    counts = tables.counts(rows)
-    if not any(counts):
+    runs = tables.heads(rows)
+    if runs.is_empty():
         raise _nothing(paths, len(sources), problems)
-    account = _account(rows, counts, sources, problems, others, target, kept)
+    account = _account(runs, sources, problems, others, target, kept)
     record = ledger.record(sources, problems, others, reading.dialect, reading.edition)
-    store.write(rows, target, ledger=record, in_parts=in_parts)
+    store.write(tables.marked(rows, runs), target, ledger=record, in_parts=in_parts)
     return account
 
 
 def _account(
-    rows: pl.LazyFrame,
-    counts: tuple[int, int],
+    runs: pl.DataFrame,
     sources: Sequence[Source],
     problems: Sequence[Problem],
     others: Sequence[str],
@@ -148,9 +146,9 @@ def _account(
     return Account(
         files=len(sources),
         other_files=len(others),
-        runs=counts[0],
-        evaluations=counts[1],
-        problems=(*problems, *tables.duplicate_problems(rows)),
+        runs=runs.height,
+        evaluations=int(runs.get_column("evaluations").sum()),
+        problems=(*problems, *tables.duplicate_problems(runs)),
         output=target,
         unchanged=len(kept),
     )

@@ -100,50 +100,46 @@ def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
     return rows.merge_sorted(others, key="source", maintain_order=True)
 
 
-def marked(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the rows with every copy of a run marked; the first of several is the original."""
-    heads = (
-        rows.filter(pl.col("content_digest").is_not_null())
-        .select("content_digest", "source")
-        .unique(maintain_order=True)
-        .group_by("content_digest", maintain_order=True)
-        .agg(original=pl.col("source").first(), copies=pl.len())
-        .filter(pl.col("copies") > 1)
-        .drop("copies")
-        .collect(engine="streaming")
-    )
-    if heads.is_empty():
-        return rows
-    is_copy = pl.col("original") != pl.col("source")
+def heads(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Give one row per run, in their order: what it is, how long, and of which it is a copy.
+
+    Columns: `source`, `run_id`, `content_digest`, the number of `evaluations`, and `duplicate_of`,
+    the source of the first run with the same content where that is another.
+    """
+    original = pl.col("source").first().over("content_digest")
+    is_copy = pl.col("content_digest").is_not_null() & (original != pl.col("source"))
     return (
-        rows.join(heads.lazy(), on="content_digest", how="left", maintain_order="left")
-        .with_columns(duplicate_of=pl.when(is_copy).then("original"))
+        rows.group_by("source", "run_id", maintain_order=True)
+        .agg(pl.col("content_digest").first(), evaluations=pl.col("eval_index").count())
+        .collect(engine="streaming")
+        .with_columns(duplicate_of=pl.when(is_copy).then(original))
+    )
+
+
+def marked(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
+    """Give the rows with every run marked that is a copy, as their `heads` say."""
+    copies = _copies(runs)
+    if copies.is_empty():
+        return rows
+    return (
+        rows.drop("duplicate_of")
+        .join(copies.lazy(), on=["source", "run_id"], how="left", maintain_order="left")
         .select(schema.NAMES)
     )
 
 
-def counts(rows: pl.LazyFrame) -> tuple[int, int]:
-    """Give how many runs and evaluations there are."""
-    identity = pl.struct("run_id", "source")
-    found = rows.select(
-        runs=identity.n_unique(), evaluations=pl.col("eval_index").is_not_null().sum()
-    ).collect(engine="streaming")
-    runs, evaluations = found.row(0)
-    return runs, evaluations
-
-
-def duplicate_problems(rows: pl.LazyFrame) -> list[Problem]:
+def duplicate_problems(runs: pl.DataFrame) -> list[Problem]:
     """Say which runs are copies of another, and of which."""
-    copies = (
-        rows.filter(pl.col("duplicate_of").is_not_null())
-        .select("source", "duplicate_of")
-        .unique(maintain_order=True)
-        .collect(engine="streaming")
-    )
+    copies = _copies(runs).select("source", "duplicate_of").unique(maintain_order=True)
     return [
         Problem("duplicate_run", f"the same run as {original}", "warning", source=source)
         for source, original in copies.iter_rows()
     ]
+
+
+def _copies(runs: pl.DataFrame) -> pl.DataFrame:
+    copies = runs.filter(pl.col("duplicate_of").is_not_null())
+    return copies.select("source", "run_id", "duplicate_of")
 
 
 _FIELDS = tuple("index" if name == "eval_index" else name for name in schema.EVALUATION_NAMES)
