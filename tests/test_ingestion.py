@@ -15,6 +15,7 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -490,6 +491,26 @@ class TestProcesses:
                 output.write_bytes(old)
         assert kept > 0
 
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+    def test_ctrl_c_leaves_the_old_file_and_says_so(self, logs: Path, tmp_path: Path) -> None:
+        output, log = tmp_path / "x.parquet", tmp_path / "endless.txt"
+        ingest([logs], output)
+        old = output.read_bytes()
+        os.mkfifo(log)
+        process = subprocess.Popen(
+            [*COMMAND, str(log), "-o", str(output)],
+            env=ENVIRONMENT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with _opened_by_a_reader(log):
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+        assert process.returncode == 130
+        assert said.strip() == "ttastats: interrupted; nothing was written"
+        assert output.read_bytes() == old
+        assert list(tmp_path.glob(".*")) == []
+
     @pytest.mark.skipif(sys.platform != "linux", reason="needs process groups and SIGKILL")
     def test_several_processes_killed_at_any_moment_leave_the_old_file_and_no_process(
         self, logs: Path, tmp_path: Path
@@ -524,6 +545,22 @@ class TestProcesses:
         ]
         assert [process.wait() for process in processes] == [0, 0]
         assert read(output)["source"].n_unique() == LOGS
+
+
+@contextmanager
+def _opened_by_a_reader(pipe: Path) -> Iterator[None]:
+    """Wait until another process reads from a named pipe, and write nothing into it."""
+    for _ in range(600):
+        try:
+            handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody has opened it yet
+            time.sleep(0.1)
+            continue
+        break
+    else:
+        raise AssertionError("nobody reads")
+    yield
+    os.close(handle)
 
 
 def _refuse(*_: object) -> None:

@@ -58,15 +58,19 @@ def ingest(
     from ttastats.ingestion import ingest as read_logs  # polars costs start-up time
 
     with cluster.dask(dask) if dask else nullcontext() as executor, _Progress() as on_progress:
-        account = read_logs(
-            paths,
-            output,
-            dialect=dialect,
-            edition=edition,
-            workers=workers,
-            executor=executor,
-            on_progress=on_progress,
-        )
+        try:
+            account = read_logs(
+                paths,
+                output,
+                dialect=dialect,
+                edition=edition,
+                workers=workers,
+                executor=executor,
+                on_progress=on_progress,
+            )
+        except KeyboardInterrupt:
+            say("ttastats: interrupted; nothing was written")
+            raise
     _print_account(account)
     if account.rejected or (strict and account.problems):
         raise typer.Exit(1)
