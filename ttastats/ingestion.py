@@ -95,7 +95,7 @@ def ingest(
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_place(target, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, edition)
-    # Nothing else stays behind if this is left while others still write.
+    # In this order: those who read have stopped when what they left behind is removed.
     with store.Held(target) as held, Workers(workers, executor) as readers:
         return _ingest(paths, target, reading, held, readers, on_progress, in_parts=in_parts)
 

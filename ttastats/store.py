@@ -295,14 +295,19 @@ class Held:
 
     def add(self, rows: pl.DataFrame | Sequence[Path]) -> None:
         """Take some rows, or the files at `place` that hold them."""
-        if isinstance(rows, pl.DataFrame):
-            self._frames += [] if rows.is_empty() else [rows]
+        if not isinstance(rows, pl.DataFrame):
+            self._spill()  # what came before stays before
+            self._parts += rows
+        elif not rows.is_empty():
+            self._frames.append(rows)
             self._bytes += int(rows.estimated_size())
-        if self._frames and (self._bytes > _HELD_BYTES or not isinstance(rows, pl.DataFrame)):
+            if self._bytes > _HELD_BYTES:
+                self._spill()
+
+    def _spill(self) -> None:
+        if self._frames:
             self._parts += self.place().write(pl.concat(self._frames))
             self._frames, self._bytes = [], 0
-        if not isinstance(rows, pl.DataFrame):
-            self._parts += rows
 
     def rows(self) -> pl.LazyFrame:
         """Give all rows; they can be read as long as this is open."""

@@ -91,6 +91,11 @@ def ours(folder: Path, output: Path, *options: str, afresh: bool = True) -> list
     return [sys.executable, "-m", "ttastats", "ingest", str(folder), "-o", str(output), *options]
 
 
+def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Give the ratios of what was measured in the same turn, the least first."""
+    return sorted(one / other for one, other in zip(ours, theirs, strict=True))
+
+
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Give the median of ratios of what was measured in the same turn."""
-    return median(one / other for one, other in zip(ours, theirs, strict=True))
+    """Give the median of the ratios of turns."""
+    return median(ratios(ours, theirs))

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.ingest.measuring import Cost, grep, measured, ours, ratio, reader
+from benchmarks.ingest.measuring import Cost, grep, measured, ours, ratio, ratios, reader
 from benchmarks.ingest.readers import RULESETS
 
 GREP = "grep -F, its output into a pipe"
@@ -105,8 +105,8 @@ def _spread(ours: Sequence[Cost], theirs: Sequence[Cost]) -> str:
     """Give the least and largest ratio of a turn."""
     if len(ours) != len(theirs) or len(ours) < 2:
         return ""
-    ratios = [one / other for one, other in zip(_cpu(ours), _cpu(theirs), strict=True)]
-    return f" ({min(ratios):.3f} to {max(ratios):.3f})"
+    found = ratios(_cpu(ours), _cpu(theirs))
+    return f" ({found[0]:.3f} to {found[-1]:.3f})"
 
 
 def _table(costs: dict[str, list[Cost]], size: int) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.ingest import made
-from benchmarks.ingest.measuring import Cost, grep, measured, ours, ratio, reader
+from benchmarks.ingest.measuring import Cost, grep, measured, ours, ratio, ratios, reader
 
 
 def _in_turns(commands: Sequence[Callable[[], list[str]]], turns: int) -> list[list[Cost]]:
@@ -75,8 +75,8 @@ def _two_processes(folder: Path, scratch: Path, turns: int, copies: int) -> list
     commands = [lambda n=n: ours(logs, table, "--workers", n) for n in ("1", "2")]
     (one, two), said = _in_quiet_turns(commands, turns)
     shutil.rmtree(logs)
-    ratios = sorted(a.wall / b.wall for a, b in zip(one, two, strict=True))
-    faster = median(ratios)
+    of_turns = ratios([cost.wall for cost in one], [cost.wall for cost in two])
+    faster = median(of_turns)
     dearer = ratio([cost.cpu for cost in two], [cost.cpu for cost in one])
     peak = max(cost.peak for cost in (*one, *two)) / 2**20
     return [
@@ -85,7 +85,7 @@ def _two_processes(folder: Path, scratch: Path, turns: int, copies: int) -> list
         _line("one process", one, size),
         _line("two processes", two, size),
         "",
-        f"- wall time {faster:.2f}× better ({ratios[0]:.2f} to {ratios[-1]:.2f}); goal 1.6: "
+        f"- wall time {faster:.2f}× better ({of_turns[0]:.2f} to {of_turns[-1]:.2f}); goal 1.6: "
         f"{_word(faster >= 1.6)}",
         f"- CPU time {dearer:.2f}×; goal at most 1.25: {_word(dearer <= 1.25)}",
         f"- peak of a process {peak:.0f} MB; goal under 256: {_word(peak < 256)}",
