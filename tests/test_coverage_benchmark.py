@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import ROOT
-from ttastats import comparison, ingest
+from ttastats import comparison, ingest, pairing
 from ttastats.stats.verdict import Verdict
 
 # An installed copy is tested without the benchmarks.
@@ -67,7 +67,7 @@ def frame(runs: Runs) -> pl.DataFrame:
 
 
 def assert_judged_as_compare_does(a: Runs, b: Runs) -> None:
-    (one,) = comparison.compare([({"benchmark": "made up"}, frame(a), frame(b))])
+    (one,) = comparison.compare([pairing.Pair({"benchmark": "made up"}, frame(a), frame(b))])
     shown = judge(a, b)
     assert one.verdict is not None
     assert (shown.verdict.word, shown.verdict.dagger) == (one.verdict.word, one.verdict.dagger)

@@ -20,6 +20,7 @@ LAYERS = (
     ("ttastats.ledger",),
     ("ttastats_parsers",),
     ("ttastats.select", "ttastats.crossing", "ttastats.stats"),
+    ("ttastats.pairing",),
     ("ttastats.comparison",),
     ("ttastats.report", "ttastats.gate"),
     ("ttastats.render", "ttastats.pictures"),

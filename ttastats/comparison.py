@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ttastats.pairing import Pair
 from ttastats.stats.failures import ert_speedup, expected_time
 from ttastats.stats.fraction import fisher, newcombe
 from ttastats.stats.moments import coefficient_of_variation
@@ -37,8 +38,9 @@ Floats = NDArray[np.float64]
 Mean = Literal["mean", "geomean"]
 
 #: What the speedup is a ratio of: mean times, geometric means, expected times to a success (when
-#: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide.
-Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction"]
+#: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide,
+#: or, where there is "none", nothing is judged at all.
+Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "none"]
 
 #: What training is counted in, best first, with the column of its evaluation interval.
 _PROGRESS = (
@@ -126,7 +128,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """One benchmark on two sides. `speedup` is A over B: above 1 means that B is faster."""
+    """One benchmark on two sides. `speedup` is A over B: above 1 means that B is faster.
+
+    `wins` is None where nothing is judged.
+    """
 
     keys: Mapping[str, Any]
     a: Side
@@ -139,7 +144,7 @@ class Comparison:
     fraction_p: float | None
     p_value: float | None
     p_permutation: float | None
-    wins: PairWins
+    wins: PairWins | None
     other_mean: Ratio | None = None
     epochs_p: float | None = None
     plan: Plan | None = None
@@ -156,35 +161,53 @@ class Comparison:
         return tuple(dict.fromkeys(found))
 
 
-def compare(
-    pairs: Sequence[tuple[Mapping[str, Any], pl.DataFrame, pl.DataFrame]],
-    options: Options | None = None,
-) -> tuple[Comparison, ...]:
-    """Compare matched groups of runs and judge them together.
+def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comparison, ...]:
+    """Compare pairs of groups of runs and judge them together.
 
-    Parameters
-    ----------
-    pairs
-        Keys of a group, the runs of A, the runs of B, as `crossing.runs` gives them.
+    One that is `unavailable` is no test: it takes no part in the adjustment of the others.
     """
     options = options or Options()
-    raw = [_compare_one(keys, a, b, options) for keys, a, b in pairs]
+    raw = [
+        _compare_one(pair, options) if pair.unavailable is None else _not_compared(pair, options)
+        for pair in pairs
+    ]
     adjust = benjamini_hochberg if options.fdr else holm
     adjusted = adjust([one.p_value for one in raw])
     return tuple(
-        _judged(replace(one, p_adjusted=p), options) for one, p in zip(raw, adjusted, strict=True)
+        _judged(replace(one, p_adjusted=p), options) if one.verdict is None else one
+        for one, p in zip(raw, adjusted, strict=True)
     )
 
 
-def _compare_one(
-    keys: Mapping[str, Any], runs_a: pl.DataFrame, runs_b: pl.DataFrame, options: Options
-) -> Comparison:
-    unit, quantum = _common_progress(runs_a, runs_b)
-    a, b = (_side(runs, unit, quantum, options) for runs in (runs_a, runs_b))
+def _not_compared(pair: Pair, options: Options) -> Comparison:
+    """Describe both sides and claim nothing but the reason why."""
+    unit, quantum = _common_progress(pair.a, pair.b)
+    a, b = (_side(runs, unit, quantum, options) for runs in (pair.a, pair.b))
+    alpha = round(1 - options.confidence, 12)
+    return Comparison(
+        keys=pair.keys,
+        a=a,
+        b=b,
+        estimand="none",
+        progress_unit=unit,
+        speedup=None,
+        parts=None,
+        fraction=Difference(None, None, None, options.confidence, a.n, b.n),
+        fraction_p=None,
+        p_value=None,
+        p_permutation=None,
+        wins=None,
+        verdict=Verdict("unavailable", False, pair.unavailable or "", options.margin, alpha),
+    )
+
+
+def _compare_one(pair: Pair, options: Options) -> Comparison:
+    unit, quantum = _common_progress(pair.a, pair.b)
+    a, b = (_side(runs, unit, quantum, options) for runs in (pair.a, pair.b))
     fraction = newcombe(b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence)
     fraction_p = fisher(a.n_reached, a.n, b.n_reached, b.n).p_value
     base = Comparison(
-        keys=keys,
+        keys=pair.keys,
         a=a,
         b=b,
         estimand="fraction",

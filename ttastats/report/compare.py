@@ -11,6 +11,7 @@ import polars as pl
 from ttastats import comparison
 from ttastats.comparison import Comparison, Options
 from ttastats.errors import TtastatsError
+from ttastats.pairing import Pair
 from ttastats.report import compare_cells, compare_notes
 from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Table, Text
 from ttastats.report.grouping import (
@@ -103,13 +104,13 @@ def _compared(
 
 def _matched(
     baseline: tuple[str, Runs], other: tuple[str, Runs], by: Sequence[str]
-) -> tuple[list[tuple[dict[str, Any], Runs, Runs]], list[str]]:
+) -> tuple[list[Pair], list[str]]:
     """Give the groups both sides have, and the names of those only one has."""
     a, b = (
         {tuple(keys.values()): (keys, group) for keys, group in groups(runs, by)}
         for _, runs in (baseline, other)
     )
-    pairs = [(a[key][0], a[key][1], b[key][1]) for key in a if key in b]
+    pairs = [Pair(a[key][0], a[key][1], b[key][1]) for key in a if key in b]
     if not pairs:
         raise _nothing_in_common(baseline, other, by)
     alone = [key for key in (*a, *b) if (key in a) != (key in b)]
@@ -182,7 +183,7 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
         "reached_difference_low": one.fraction.low,
         "reached_difference_high": one.fraction.high,
         "p_reached": one.fraction_p,
-        "prob_b_faster": one.wins.estimate,
+        "prob_b_faster": one.wins.estimate if one.wins else None,
         "other_mean_ratio": one.other_mean.estimate if one.other_mean else None,
         "detectable_ratio": plan.detectable if plan else None,
         "runs_needed": plan.needed if plan else None,

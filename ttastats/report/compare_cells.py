@@ -52,7 +52,7 @@ def _wide(one: Comparison, ratio: Ratio | None) -> tuple[Cell, ...]:
     return (
         Quantity(saved, "fraction"),
         Quantity(one.other_mean.estimate if one.other_mean else None, "ratio"),
-        Text(f"{units.count(one.wins.wins)}/{one.wins.pairs}"),
+        Text(f"{units.count(one.wins.wins)}/{one.wins.pairs}" if one.wins else ""),
         Quantity(one.a.cv, "fraction", one.a.cv_low, one.a.cv_high),
         Quantity(one.b.cv, "fraction", one.b.cv_low, one.b.cv_high),
         PValue(one.p_permutation),
@@ -61,6 +61,8 @@ def _wide(one: Comparison, ratio: Ratio | None) -> tuple[Cell, ...]:
 
 def _verdict(one: Comparison, margin_claims: bool) -> Text:
     verdict = one.verdict
+    if one.estimand == "none":
+        return Text(verdict.claim if verdict else "n/a")
     if verdict is None or verdict.word == "unavailable":
         return Text("n/a")
     if verdict.word in _TONES:
@@ -74,6 +76,8 @@ def _verdict(one: Comparison, margin_claims: bool) -> Text:
 
 def why(one: Comparison, *, dots: bool) -> Iterator[str]:
     """Give the lines beneath a benchmark: throughput x epochs, and what is behind them."""
+    if one.estimand == "none":
+        return
     if one.parts is None:
         yield (
             f"why  {_fractions(one)}" if one.estimand != "mean" else "why  the logs tell no epochs"
