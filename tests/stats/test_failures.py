@@ -16,6 +16,7 @@ from ttastats.stats.failures import (
     two_parts,
 )
 from ttastats.stats.fraction import fisher, newcombe
+from ttastats.stats.ranks import pair_wins
 from ttastats.stats.speedup import ratio_of_means
 
 
@@ -149,3 +150,14 @@ def test_misuse_is_refused() -> None:
         ert_ratio([], [], [1.0], [True])
     with pytest.raises(ValueError, match="values of reached"):
         expected_time([1.0, 2.0], [True])
+
+
+def test_a_run_that_failed_at_once_counts_with_its_zero_seconds() -> None:
+    found = expected_time([10.0, 0.0, 10.0], [True, False, True])
+    assert found.estimate == pytest.approx(10.0)
+    assert (found.n, found.n_censored) == (3, 1)
+    assert found.low is not None
+    wins = pair_wins([10.0], [20.0, 0.0], reached_a=[True], reached_b=[True, False])
+    assert wins.wins == 0
+    with pytest.raises(ValueError, match="finite and positive"):
+        expected_time([0.0, 10.0], [True, False])

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.fraction import fisher, newcombe
 from ttastats.stats.logratio import LogTerm, around, combine, ratio_of
-from ttastats.stats.moments import as_sample, as_side, mean
+from ttastats.stats.moments import as_outcomes, mean
 from ttastats.stats.multiplicity import holm
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Bools, Difference, Estimate, Flag, Floats, Ratio, Significance
@@ -55,18 +55,6 @@ class TwoParts:
     p_fraction_adjusted: float | None
     p_given_success_adjusted: float | None
     flags: tuple[Flag, ...]
-
-
-def as_outcomes(times: ArrayLike, reached: ArrayLike, name: str = "") -> tuple[Floats, Bools]:
-    """Pair the time of every run, until success or until it stopped, with its success.
-
-    ValueError for lengths that differ and, with a side's ``name``, for an empty side.
-    """
-    sample = as_side(times, name) if name else as_sample(times)
-    success = np.asarray(reached, dtype=np.bool_)
-    if success.shape != sample.shape:
-        raise ValueError(f"{sample.size} times but {success.size} values of reached")
-    return sample, success
 
 
 def expected_time(

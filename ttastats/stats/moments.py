@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.results import Floats
+from ttastats.stats.results import Bools, Floats
 
 
 def as_sample(values: ArrayLike, what: str = "times") -> Floats:
@@ -45,6 +45,22 @@ def as_pair(
     if sample.size != progress.size:
         raise ValueError(f"{sample.size} times but {progress.size} {what}{side}")
     return sample, progress
+
+
+def as_outcomes(times: ArrayLike, reached: ArrayLike, name: str = "") -> tuple[Floats, Bools]:
+    """Pair the time of every run, until success or until it stopped, with its success.
+
+    A run that reached has a positive time; one that failed may have stopped at 0 seconds.
+    ValueError for lengths that differ and, with a side's ``name``, for an empty side.
+    """
+    sample, success = np.asarray(times, dtype=np.float64), np.asarray(reached, dtype=np.bool_)
+    if success.shape != sample.shape or sample.ndim != 1:
+        raise ValueError(f"{sample.size} times but {success.size} values of reached")
+    as_sample(sample[success])
+    as_sample(sample[~success & (sample != 0)])
+    if name and sample.size == 0:
+        raise ValueError(f"no runs for side {name}")
+    return sample, success
 
 
 ROUNDING = 1e-14

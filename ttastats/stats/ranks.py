@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.moments import as_side
+from ttastats.stats.moments import as_outcomes, as_side
 from ttastats.stats.permutation import DRAWS, permute_scores
 from ttastats.stats.quantiles import check_confidence, t_tail, two_sided_t
 from ttastats.stats.results import Flag, Floats, Significance
@@ -51,12 +51,9 @@ def midranks(values: Floats) -> Floats:
 
 def worst_rank_times(times: ArrayLike, reached: ArrayLike | None, name: str = "A") -> Floats:
     """Put infinity for the runs of one side that failed."""
-    sample = as_side(times, name)
     if reached is None:
-        return sample
-    success = np.asarray(reached, dtype=np.bool_)
-    if success.shape != sample.shape:
-        raise ValueError(f"{sample.size} times but {success.size} values of reached")
+        return as_side(times, name)
+    sample, success = as_outcomes(times, reached, name)
     return np.where(success, sample, math.inf)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.failures import as_outcomes
+from ttastats.stats.moments import as_outcomes
 from ttastats.stats.results import Flag, Floats
 
 MOST_POINTS = 100_000

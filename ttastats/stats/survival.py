@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.failures import as_outcomes
+from ttastats.stats.moments import as_outcomes
 from ttastats.stats.permutation import DRAWS, permute_scores
 from ttastats.stats.quantiles import check_confidence, chi2_tail, two_sided_z
 from ttastats.stats.results import Bools, Estimate, Flag, Floats, Significance
