@@ -192,6 +192,17 @@ class TestAnswers:
                 done = run(*words, "--format", name)
                 assert (done.returncode, bool(done.stdout)) == (0, True), (words, done.stderr)
 
+    def test_the_confidence_level_is_that_of_the_intervals(self, one: Path, eight: Path) -> None:
+        def width(*level: str) -> float:
+            (row,) = rows("compare", one, eight, *level)
+            return float(row["speedup_high"] / row["speedup_low"])
+
+        assert width("--confidence", "80%") < width() < width("--confidence", "99%")
+        assert width("--confidence", "0.95") == width()
+        (usual,), (narrow,) = rows("summary", one), rows("summary", one, "--confidence", "80%")
+        assert usual["cv_low"] < narrow["cv_low"] < narrow["cv_high"] < usual["cv_high"]
+        assert "CV [99.5%]" in run("summary", one, "--confidence", "99.5%").stdout
+
     def test_a_narrow_screen_loses_nothing(self, one: Path, eight: Path) -> None:
         from rich.console import Console
 
@@ -358,6 +369,29 @@ class TestRefusals:
         )
         assert "is not a condition" in failed(run("compare", one, eight, "--fail-on", "2%"))
         assert "neither runs nor a CV" in failed(run("power"))
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["compare", "--fail-on", "slower:2"], "--fail-on: '2' is neither"),
+            (["compare", "--margin", "5"], "Write 5% or 0.05."),
+            (["compare", "--margin", "100%"], "not above 0% and below 100%"),
+            (["compare", "--confidence", "95"], "Write 95% or 0.95."),
+            (["compare", "--confidence", "50%"], "not above 50% and below 100%"),
+            (["summary", "--confidence", "1"], "--confidence"),
+            (["report", "--margin", "5"], "Write 5% or 0.05."),
+            (["power", "--cv", "14"], "Write 14% or 0.14."),
+            (["power", "--cv", "14%", "--detect", "5"], "Write 5% or 0.05."),
+            (["power", "--cv", "1400%"], "not above 0% and below 1000%"),
+            (["power", "--cv", "14%", "--power", "80"], "Write 80% or 0.8."),
+        ],
+    )
+    def test_a_share_that_may_be_meant_otherwise(
+        self, arguments: list[str], message: str, one: Path, eight: Path
+    ) -> None:
+        command, *rest = arguments
+        files = {"power": [], "summary": [one]}.get(command, [one, eight])
+        assert message in failed(run(command, *files, *rest))
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -12,6 +12,7 @@ import ttastats_parsers
 #: Lowest first; what stands on one line may not import what stands on a later one.
 LAYERS = (
     ("ttastats.errors", "ttastats.units"),
+    ("ttastats.percentages",),
     ("ttastats.records", "ttastats.quality"),
     ("ttastats.dialect", "ttastats.schema"),
     ("ttastats.tables", "ttastats.store", "ttastats.blocks"),

@@ -111,17 +111,20 @@ def summary(
     where: Sequence[str] = (),
     target: Sequence[str] = (),
     ddof: int = 1,
+    confidence: float = 0.95,
     dots: bool = False,
 ) -> Report:
     """Report each group: how many reached, mean time-to-accuracy, coefficient of variation.
 
-    With `dots` the table for people shows every run as one.
+    `confidence` is that of the intervals. With `dots` the table for people shows every run as one.
     """
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     table = run_table(source, where=where, target=target)
-    return summary_report.report(table, _by(by, ENTRY, table), ddof=ddof, dots=dots)
+    return summary_report.report(
+        table, _by(by, ENTRY, table), ddof=ddof, confidence=confidence, dots=dots
+    )
 
 
 def variance(
@@ -331,7 +334,7 @@ def html_report(
     answer = (
         compare(*runs, by=by, labels=names, options=options)
         if made.compares
-        else summary(*runs, by=by, ddof=options.ddof)
+        else summary(*runs, by=by, ddof=options.ddof, confidence=options.confidence)
     )
     page = document.page(
         content.content(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ttastats import percentages
 from ttastats.errors import TtastatsError
 
 _LIMIT = re.compile(r"slower:\s*(.+)")
-_FRACTION = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
 
 
 def parse(text: str) -> float:
@@ -26,22 +25,7 @@ def parse(text: str) -> float:
         raise TtastatsError(
             f"{text!r} is not a condition", where="--fail-on", remedy="Write slower:2%."
         )
-    return fraction(match.group(1), "--fail-on")
-
-
-def fraction(text: str, option: str) -> float:
-    """Read `2%` or `0.02`.
-
-    Raises
-    ------
-    TtastatsError
-        The text is no positive number.
-    """
-    match = _FRACTION.fullmatch(text.strip())
-    value = float(match.group(1)) / (100 if match.group(2) else 1) if match else 0.0
-    if not 0 < value < math.inf:
-        raise TtastatsError(f"{text!r} is not a share above 0", where=option, remedy="Write 2%.")
-    return value
+    return percentages.fraction(match.group(1), "--fail-on")
 
 
 def failures(rows: Sequence[Mapping[str, Any]], limit: float) -> tuple[str, ...]:

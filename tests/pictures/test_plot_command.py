@@ -110,3 +110,17 @@ def test_kinds_are_listed_with_the_questions_they_answer() -> None:
     code, out, _ = run("list")
     assert code == 0
     assert "How long did each run take to its target?" in out
+
+
+def test_intervals_are_of_the_confidence_asked_for_and_say_so(
+    files: list[str], tmp_path: Path
+) -> None:
+    for kind in ("tta", "speedups"):
+        output = tmp_path / f"{kind}.html"
+        code, _, err = run(kind, *files, "--confidence", "80%", "-o", str(output))
+        assert code == 0
+        assert "its 80% " in err
+        assert "80% interval" in output.read_text()
+    code, _, err = run("scaling", *files, "--confidence", "80%", "-o", str(tmp_path / "x.svg"))
+    assert code == 2
+    assert "There is one in: tta, speedups" in err

@@ -9,6 +9,7 @@ import typer
 
 from ttastats.cli.options import (
     By,
+    Confidence,
     Ddof,
     Format,
     FormatOption,
@@ -57,6 +58,7 @@ def compare(
     epochs_fixed: EpochsFixed = False,
     fdr: Fdr = False,
     ddof: Ddof = 1,
+    confidence: Confidence = "",
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
     fail_on: Annotated[
@@ -81,6 +83,7 @@ def compare(
         same_convergence=same_convergence,
         epochs_fixed=epochs_fixed,
         fdr=fdr,
+        confidence=confidence,
     )
     sources, names = sides(files, a or (), b or (), where or ())
     report = api.compare(

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from ttastats import percentages
+
 
 class Format(StrEnum):
     """How results are printed."""
@@ -60,6 +62,24 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show every run a
 Ddof = Annotated[
     int, typer.Option("--ddof", min=0, max=1, help="1: sample deviations; 0: the paper's.")
 ]
+#: Confidence of intervals unless the user says otherwise; the library has the same default.
+_CONFIDENCE = 0.95
+Confidence = Annotated[
+    str,
+    typer.Option(
+        "--confidence",
+        metavar="LEVEL",
+        help="Confidence level of intervals and verdicts, such as 80%.",
+        show_default="95%",
+    ),
+]
+
+
+def confidence_level(text: str) -> float:
+    """Give a confidence level as a fraction; half or less would make an interval meaningless."""
+    if not text:
+        return _CONFIDENCE
+    return percentages.fraction(text, "--confidence", above=0.5)
 
 
 def columns(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import By, TargetOption, Where, columns
+from ttastats.cli.options import By, Confidence, TargetOption, Where, columns, confidence_level
 from ttastats.cli.output import say
 from ttastats.cli.sides import Labels, SideA, SideB, labels, one_or_more
 from ttastats.errors import TtastatsError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ttastats.pictures.material import Material
     from ttastats.pictures.picture import Picture
 
+#: Kinds that draw intervals of the confidence asked for; others keep to 95 %, and say so.
+_OF_ANY_CONFIDENCE = ("tta", "speedups")
 _FORMATS = (".svg", ".pdf", ".png", ".html")
 #: Widths that have a name, in inches.
 _WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
@@ -47,6 +49,7 @@ def plot(
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
+    confidence: Confidence = "",
     width: Annotated[
         str,
         typer.Option("--width", help="paper-column (3.3in), paper-page (6.9in), page, or 4.5in."),
@@ -65,6 +68,12 @@ def plot(
         typer.echo("\n".join(f"{name:<16}{said}" for name, said in kinds.described()))
         return
     kinds.of(kind)
+    if confidence and kind not in _OF_ANY_CONFIDENCE:
+        raise TtastatsError(
+            f"{kind} shows no interval of another confidence",
+            where="--confidence",
+            remedy=f"There is one in: {', '.join(_OF_ANY_CONFIDENCE)}.",
+        )
     if not files:
         raise TtastatsError("no file to draw", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
     inches = _inches(width)
@@ -73,7 +82,10 @@ def plot(
     from ttastats import api
 
     sources, names = one_or_more(files, a or (), b or (), where or ())
+    from ttastats.comparison import Options
+
     chosen = {
+        "options": Options(confidence=confidence_level(confidence)),
         "by": columns(by),
         "where": where or (),
         "target": target or (),

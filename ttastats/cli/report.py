@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import By, Ddof, TargetOption, Where, columns
+from ttastats.cli.options import By, Confidence, Ddof, TargetOption, Where, columns
 from ttastats.cli.output import say
 from ttastats.cli.sides import (
     EpochsFixed,
@@ -54,6 +54,7 @@ def report(
     epochs_fixed: EpochsFixed = False,
     fdr: Fdr = False,
     ddof: Ddof = 1,
+    confidence: Confidence = "",
 ) -> None:
     """One HTML page with verdict, numbers and pictures, to open offline or to mail."""
     from ttastats import api
@@ -80,6 +81,7 @@ def report(
             same_convergence=same_convergence,
             epochs_fixed=epochs_fixed,
             fdr=fdr,
+            confidence=confidence,
         ),
     )
     if to_stdout:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats import units
+from ttastats import percentages, units
+from ttastats.cli.options import confidence_level
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -62,18 +63,19 @@ def options(
     same_convergence: bool,
     epochs_fixed: bool,
     fdr: bool,
+    confidence: str,
 ) -> Options:
     """Give how a comparison is made from what the options say."""
-    from ttastats import gate
     from ttastats.comparison import Options
 
     return Options(
         ddof=ddof,
-        margin=gate.fraction(margin, "--margin") if margin else 0.01,
+        margin=percentages.fraction(margin, "--margin") if margin else 0.01,
         estimand="geomean" if estimand is Estimand.geomean else "mean",
         same_convergence=same_convergence,
         epochs_fixed=epochs_fixed,
         fdr=fdr,
+        confidence=confidence_level(confidence),
     )
 
 

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ttastats import percentages
 from ttastats.cli.options import (
     By,
+    Confidence,
     Ddof,
     Files,
     Format,
@@ -20,8 +22,13 @@ from ttastats.cli.options import (
     Verbose,
     Where,
     columns,
+    confidence_level,
 )
 from ttastats.cli.output import show
+
+#: A coefficient of variation or a difference to detect may exceed 100 %, with a percent sign;
+#: nobody plans for ten times the mean.
+_MOST = 10.0
 
 
 def runs(
@@ -47,6 +54,7 @@ def summary(
     where: Where = None,
     target: TargetOption = None,
     ddof: Ddof = 1,
+    confidence: Confidence = "",
     sort: Sort = "",
     top: Top = 0,
     verbose: Verbose = False,
@@ -63,6 +71,7 @@ def summary(
         where=where or (),
         target=target or (),
         ddof=ddof,
+        confidence=confidence_level(confidence),
         dots=verbose,
     )
     show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
@@ -99,22 +108,22 @@ def power(
         list[str] | None, typer.Option("--detect", help="A difference to see, such as 5%; repeat.")
     ] = None,
     level: Annotated[
-        float, typer.Option("--power", min=0.01, max=0.99, help="Chance to see it.")
-    ] = 0.8,
+        str, typer.Option("--power", metavar="SHARE", help="Chance to see it.")
+    ] = "80%",
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
     output_format: FormatOption = Format.table,
 ) -> None:
     """How many runs are needed to see a difference of x %."""
-    from ttastats import api, gate
+    from ttastats import api
 
     report = api.power(
         files or None,
-        cv=gate.fraction(cv, "--cv") if cv else None,
+        cv=percentages.fraction(cv, "--cv", below=_MOST) if cv else None,
         n=number,
-        effects=[gate.fraction(text, "--detect") for text in detect or ()],
-        power=level,
+        effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect or ()],
+        power=percentages.fraction(level, "--power"),
         by=columns(by),
         where=where or (),
         target=target or (),

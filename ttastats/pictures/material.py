@@ -37,7 +37,7 @@ class Side:
 class Series:
     """Runs that are drawn alike: an entry, or a side of a comparison.
 
-    `tta_mean_seconds` is that of the runs that reached, with its 95 % t interval; None where
+    `tta_mean_seconds` is that of the runs that reached, with its t interval; None where
     there are none, or too few.
     """
 
@@ -161,12 +161,14 @@ def material(
     numbered = [
         side.runs.with_columns(side=pl.lit(number, pl.Int32)) for number, side in enumerate(sides)
     ]
+    options = options or Options()
+    level = options.confidence
     runs = pl.concat(numbered, how="vertical_relaxed")
     panel_keys = tuple(dict.fromkeys((*(by if several else BENCHMARK), "benchmark")))
     series_keys = ("side",) if several else tuple(key for key in by if key not in BENCHMARK)
     ordered = runs.sort(panel_keys, nulls_last=True, maintain_order=True)
     panels = [
-        _panel(dict(zip(panel_keys, keys, strict=True)), group, series_keys, sides)
+        _panel(dict(zip(panel_keys, keys, strict=True)), group, series_keys, sides, level)
         for keys, group in ordered.group_by(panel_keys, maintain_order=True)
     ]
     if several:  # what only one side has cannot be compared
@@ -176,7 +178,7 @@ def material(
         replace(panel, title=title, targets=tuple(targets))
         for panel, title in zip(panels, titles, strict=True)
     )
-    return Material(tuple(sides), by, options or Options(), tuple(titled))
+    return Material(tuple(sides), by, options, tuple(titled))
 
 
 def _titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -196,6 +198,7 @@ def _panel(
     group: pl.DataFrame,
     series_keys: Sequence[str],
     sides: Sequence[Side],
+    level: float,
 ) -> Panel:
     runs = without_copies(group, series_keys)
     ranked = _ranked(runs, series_keys)
@@ -211,7 +214,8 @@ def _panel(
         title="",
         runs=kept,
         series=tuple(
-            _series(part, series_keys) for part in kept.partition_by("order", maintain_order=True)
+            _series(part, series_keys, level)
+            for part in kept.partition_by("order", maintain_order=True)
         ),
         hidden=ranked.height - shown.height,
         hidden_runs=runs.height - kept.height,
@@ -267,10 +271,10 @@ def side_labels(sides: Sequence[Side]) -> list[str]:
     return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
 
 
-def _series(runs: pl.DataFrame, series_keys: Sequence[str]) -> Series:
+def _series(runs: pl.DataFrame, series_keys: Sequence[str], level: float) -> Series:
     solved = runs.filter("reached")
     timed = solved.get_column("tta_seconds").filter(solved.get_column("tta_seconds") > 0)
-    mean = summarise(timed.to_numpy()).mean
+    mean = summarise(timed.to_numpy(), confidence=level).mean
     keys = {key: runs.get_column(key)[0] for key in series_keys}
     label = str(runs.get_column("series")[0])
     return Series(label, keys, runs.height, solved.height, mean.estimate, mean.low, mean.high)

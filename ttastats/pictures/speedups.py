@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import percentages
 from ttastats.pictures import axes, charts, names, theme
 from ttastats.pictures.material import Material, side_labels
 from ttastats.pictures.picture import NothingToDrawError, Picture
@@ -50,19 +51,20 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     kept, said = _farthest(table)
     single = kept.get_column("benchmark").n_unique() == 1
     sides = side_labels(material.sides)
+    level = percentages.text(material.options.confidence)
     title = "Speedup" + (
         f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     )
     sentences = (
         said,
-        "Right of 1: faster than the baseline. The TTA speedup with its 95% interval is split "
+        f"Right of 1: faster than the baseline. The TTA speedup with its {level} interval is split "
         "into throughput (time per epoch) and epochs to the target.",
         _estimands(report.rows),
         f"n: {_counts(report.rows)}.",
     )
     caption = " ".join(sentence for sentence in sentences if sentence)
     chart = charts.finished(
-        _chart(kept),
+        _chart(kept, level),
         height=max(1.4, kept.get_column("order").n_unique()) * _STEP,
         description=f"{title}. {' '.join(_described(kept))}",
     )
@@ -159,7 +161,7 @@ def _described(table: pl.DataFrame) -> list[str]:
     ]
 
 
-def _chart(table: pl.DataFrame) -> Any:
+def _chart(table: pl.DataFrame, level: str) -> Any:
     import altair as alt  # costs start-up time
 
     parts = [part for part, _, _ in PARTS]
@@ -190,7 +192,7 @@ def _chart(table: pl.DataFrame) -> Any:
         alt.Tooltip("benchmark:N"),
         alt.Tooltip("part:N"),
         alt.Tooltip("ratio:Q", format=".4~r"),
-        alt.Tooltip("interval:N", title="95% interval"),
+        alt.Tooltip("interval:N", title=f"{level} interval"),
         alt.Tooltip("verdict:N"),
         alt.Tooltip("p_adjusted:Q", title="p (adjusted)", format=".2~g"),
         alt.Tooltip("reached:N"),

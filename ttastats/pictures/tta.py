@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ttastats import percentages
 from ttastats.pictures import axes, charts, theme
 from ttastats.pictures.material import MOST_RUNS, Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
@@ -26,7 +27,8 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     NothingToDrawError
         No run has a time.
     """
-    found = tuple(_picture(panel) for panel in material.panels if _timed(panel).height)
+    level = percentages.text(material.options.confidence)
+    found = tuple(_picture(panel, level) for panel in material.panels if _timed(panel).height)
     if not found:
         raise NothingToDrawError("no run tells how long it took")
     return found
@@ -36,7 +38,7 @@ def _timed(panel: Panel) -> pl.DataFrame:
     return charts.table_of_runs(panel).filter(pl.col("observed_seconds") > 0)
 
 
-def _picture(panel: Panel) -> Picture:
+def _picture(panel: Panel, level: str) -> Picture:
     timed = _timed(panel)
     dots, said = _thinned(timed)
     dots = dots.with_columns(offset=_offsets(dots))
@@ -52,12 +54,12 @@ def _picture(panel: Panel) -> Picture:
         said,
         "Each dot is a run; vertical place only keeps dots apart.",
         _failures(timed),
-        "The bar is the mean of the runs that reached the target, the line its 95% t interval."
+        f"The bar is the mean of the runs that reached the target, the line its {level} t interval."
         if any(one.reached > 1 for one in panel.series)
         else "",
     )
     chart = charts.finished(
-        _chart(panel, axis, names, dots, means),
+        _chart(panel, axis, names, dots, means, level),
         height=max(3, len(panel.series)) * _STEP,
         description=f"{title}. {panel.counted}",
     )
@@ -147,6 +149,7 @@ def _chart(
     names: Sequence[str],
     dots: pl.DataFrame,
     means: pl.DataFrame,
+    level: str,
 ) -> Any:
     import altair as alt  # costs start-up time
 
@@ -188,7 +191,7 @@ def _chart(
     tooltip = [
         alt.Tooltip("series:N", title="runs of"),
         alt.Tooltip("said:N", title="mean TTA"),
-        alt.Tooltip("interval:N", title="95% interval"),
+        alt.Tooltip("interval:N", title=f"{level} interval"),
         alt.Tooltip("reached_runs:Q", title="reached"),
         alt.Tooltip("n:Q", title="of"),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats import units
+from ttastats import percentages, units
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, Note, Quantity, Reached, Report, Row, Table
 from ttastats.report.grouping import (
@@ -58,7 +58,7 @@ def report(
         *key_columns(keys, heads=True),
         Column("reached", "right"),
         Column("mean TTA", "right"),
-        Column(f"CV [{confidence:.0%}]", "right"),
+        Column(f"CV [{percentages.text(confidence)}]", "right"),
         Column("epochs", "right", rank=1),
         Column("per epoch", "right", rank=2),
         *((Column("ERT", "right"),) if failed else ()),
