@@ -21,6 +21,7 @@ LAYERS = (
     ("ttastats.ledger",),
     ("ttastats_parsers",),
     ("ttastats.select", "ttastats.crossing", "ttastats.stats"),
+    ("ttastats.counted",),
     ("ttastats.pairing",),
     ("ttastats.comparison",),
     ("ttastats.report", "ttastats.gate"),

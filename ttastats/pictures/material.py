@@ -10,9 +10,10 @@ import polars as pl
 
 from ttastats import units
 from ttastats.comparison import Options
+from ttastats.counted import counted
 from ttastats.crossing import UserTarget
 from ttastats.pictures import names, theme
-from ttastats.report.grouping import BENCHMARK, ENTRY, without_copies
+from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.stats.sample import summarise
 
 #: The series of what is not shown by a colour of its own.
@@ -200,7 +201,7 @@ def _panel(
     sides: Sequence[Side],
     level: float,
 ) -> Panel:
-    runs = without_copies(group, series_keys)
+    runs = counted(group, series_keys)
     ranked = _ranked(runs, series_keys)
     shown = ranked.head(MOST_SERIES)
     labels = pl.Series(_labels(shown, series_keys, sides), dtype=pl.String)

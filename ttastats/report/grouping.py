@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import select, units
+from ttastats.counted import counted
 from ttastats.report.cells import Column, Note, Text
 
 #: What makes results comparable at all.
@@ -21,17 +22,11 @@ def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, An
     A run that a group holds several times counts once: a spread over copies would be wrong.
     """
     if not by:
-        yield {}, without_copies(runs)
+        yield {}, counted(runs)
         return
     ordered = runs.sort(by, nulls_last=True, maintain_order=True)
     for keys, group in ordered.group_by(by, maintain_order=True):
-        yield dict(zip(by, keys, strict=True)), without_copies(group)
-
-
-def without_copies(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Keep the first of several copies of a run in each group; without a digest none is a copy."""
-    first = pl.struct("content_digest", *by).is_first_distinct()
-    return runs.filter(pl.col("content_digest").is_null() | first)
+        yield dict(zip(by, keys, strict=True)), counted(group)
 
 
 def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
@@ -39,7 +34,7 @@ def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
     digest = pl.col("content_digest")
     copies = digest.is_not_null() & digest.is_duplicated()
     suspects = runs.filter(copies)
-    left_out = sum(group.height - without_copies(group).height for group in _parts(suspects, by))
+    left_out = sum(group.height - counted(group).height for group in _parts(suspects, by))
     if not left_out:
         return []
     text = (
