@@ -193,3 +193,119 @@ def test_the_table_is_lazy_or_not() -> None:
     frame = tables.frame_of([tables.SourcedRun(mlperf(), "a", "0" * 32, 0, "test")])
     assert crossing.runs(frame.lazy()).equals(crossing.runs(frame))
     assert isinstance(crossing.runs(frame), pl.DataFrame)
+
+
+def trained(*epochs: float | None, met: int, **more: Any) -> Run:
+    """Give a run evaluated after so many epochs, which first meets its target at one of them."""
+    found = [
+        evaluation(n, 0.76 if n >= met else 0.7, 10.0 * (n + 1), epoch=epoch)
+        for n, epoch in enumerate(epochs)
+    ]
+    return mlperf(*found, **{"run_seconds": 10.0 * len(epochs)} | more)
+
+
+GRAPHCORE = (0.0, 1.0, 5.0, 9.0, 13.0, 17.0)
+
+
+def test_the_interval_is_that_of_the_evaluation_at_which_the_time_ends() -> None:
+    official = trained(*GRAPHCORE, met=5)
+    assert judged(official)[0]["epoch_quantum"] == 4.0
+    crossed_early = trained(*GRAPHCORE, met=1, suite="dawnbench", run_status="unknown")
+    (run,) = judged(crossed_early)
+    assert (run["epochs"], run["epoch_quantum"]) == (1.0, 4.0)  # 1 before, 4 after
+
+
+def test_one_more_early_evaluation_leaves_the_interval_as_it_is() -> None:
+    plain, early = trained(3.0, 6.0, met=1), trained(0.1, 0.2, 3.0, 6.0, met=3)
+    assert [run["epoch_quantum"] for run in judged(plain, early)] == [3.0, 3.0]
+
+
+def test_a_single_evaluation_tells_no_interval() -> None:
+    (run,) = judged(trained(6.0, met=0))
+    assert (run["epochs"], run["epoch_quantum"]) == (6.0, None)
+
+
+def test_the_interval_of_a_group_is_the_widest_and_unknown_if_any_is() -> None:
+    def interval(*runs: Run) -> float | None:
+        return crossing.evaluation_interval(pl.DataFrame(judged(*runs)), "epoch_quantum")
+
+    rare, often, once = trained(4.0, 8.0, met=1), trained(7.0, 8.0, met=1), trained(8.0, met=0)
+    assert interval(rare, often) == 4.0
+    assert interval(rare, often, once) is None
+    assert interval(rare, trained(8.0, met=0, run_status="aborted")) == 4.0
+
+
+@pytest.mark.parametrize("epochs", [0.0, -1.0, float("nan"), float("inf"), None])
+def test_progress_that_is_not_above_zero_is_unknown(epochs: float | None) -> None:
+    (run,) = judged(trained(epochs, met=0))
+    assert (run["reached"], run["epochs"], run["epoch_seconds"]) == (True, None, None)
+
+
+def test_epochs_that_go_backwards_give_the_furthest() -> None:
+    (run,) = judged(trained(2.0, 4.0, 1.0, met=1))
+    assert (run["epochs"], run["epoch_quantum"]) == (4.0, 2.0)
+
+
+def test_checkpoints_are_counted_up_to_the_one_that_met_the_target() -> None:
+    on, missed = trained(1.0, 2.0, 3.0, 4.0, met=1), trained(1.0, 2.0, 3.0, met=9)
+    assert [run["evaluations_to_target"] for run in judged(on, missed)] == [2, 3]
+    assert judged(mlperf())[0]["evaluations_to_target"] is None
+
+
+def test_a_run_that_goes_on_after_its_target_has_time_and_epochs_of_its_end() -> None:
+    run = trained(4.0, 8.0, 12.0, 16.0, met=1, run_seconds=48.0)
+    (official,), (other,) = judged(run), judged(run, target=("0.76",))
+    assert (official["tta_seconds"], official["epochs"]) == (48.0, 16.0)
+    assert official["epoch_seconds"] == 3.0
+    assert (other["tta_seconds"], other["epochs"]) == (20.0, 8.0)
+
+
+def test_what_was_trained_after_the_run_is_not_of_it() -> None:
+    late = [
+        evaluation(n, 0.76, 500.0 + n, weights_seconds=40.0 * (n + 1), epoch=4.0 * (n + 1))
+        for n in range(4)
+    ]
+    (run,) = judged(mlperf(*late))
+    assert (run["tta_seconds"], run["epochs"]) == (100.0, 8.0)
+
+
+def test_a_late_evaluation_whose_weights_have_no_time_is_of_the_run_it_decided() -> None:
+    run = mlperf(evaluation(0, 0.7, 90.0), evaluation(1, 0.76, 500.0))
+    assert judged(run)[0]["epochs"] == 2.0
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -3.0])
+def test_stamps_that_are_no_times_tell_none(seconds: float) -> None:
+    (length,) = judged(mlperf(evaluation(0, 0.7, 40.0), run_seconds=seconds))
+    assert (length["run_seconds"], length["observed_seconds"]) == (None, None)
+    (stamp,) = judged(mlperf(evaluation(0, 0.76, seconds), suite="dawnbench"))
+    assert (stamp["reached"], stamp["observed_seconds"]) == (False, 100.0)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_quality_that_is_no_number_meets_nothing(value: float) -> None:
+    (run,) = judged(mlperf(evaluation(0, value, 40.0)))
+    assert run["reached"] is False
+
+
+def test_a_run_that_ended_at_its_start_failed_after_no_time() -> None:
+    (run,) = judged(mlperf(evaluation(0, 0.76, 0.0), run_seconds=0.0))
+    assert (run["reached"], run["tta_seconds"], run["observed_seconds"]) == (False, None, 0.0)
+
+
+def test_untrained_weights_that_meet_a_target_leave_it_to_the_next_evaluation() -> None:
+    run = mlperf(evaluation(0, 0.2, 0.0), evaluation(1, 0.4, 10.0))
+    (judgement,) = judged(run, target=("0.1",))
+    assert (judgement["reached"], judgement["tta_seconds"]) == (True, 10.0)
+
+
+def test_progress_is_counted_in_what_every_run_that_reached_tells() -> None:
+    def table(*runs: Run) -> pl.DataFrame:
+        return pl.DataFrame(judged(*runs), infer_schema_length=None)
+
+    both = trained(1.0, 2.0, met=1)
+    no_epochs = mlperf(evaluation(0, 0.76, 90.0, epoch=None, samples=640))
+    crashed = trained(None, met=1, run_status="aborted")
+    assert crossing.common_progress(table(both, crashed)) == ("epochs", "epoch_quantum")
+    assert crossing.common_progress(table(no_epochs)) == ("samples", "sample_quantum")
+    assert crossing.common_progress(table(both), table(no_epochs)) == (None, None)

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ttastats.crossing import common_progress, evaluation_interval
 from ttastats.pairing import Pair
 from ttastats.stats.failures import ert_speedup, expected_time
 from ttastats.stats.fraction import fisher, newcombe
@@ -41,13 +42,6 @@ Mean = Literal["mean", "geomean"]
 #: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide,
 #: or, where there is "none", nothing is judged at all.
 Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "none"]
-
-#: What training is counted in, best first, with the column of its evaluation interval.
-_PROGRESS = (
-    ("epochs", "epoch_quantum"),
-    ("samples", "sample_quantum"),
-    ("steps", "step_quantum"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +175,7 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
 
 def _not_compared(pair: Pair, options: Options) -> Comparison:
     """Describe both sides and claim nothing but the reason why."""
-    unit, quantum = _common_progress(pair.a, pair.b)
+    unit, quantum = common_progress(pair.a, pair.b)
     a, b = (_side(runs, unit, quantum, options) for runs in (pair.a, pair.b))
     alpha = round(1 - options.confidence, 12)
     return Comparison(
@@ -202,7 +196,7 @@ def _not_compared(pair: Pair, options: Options) -> Comparison:
 
 
 def _compare_one(pair: Pair, options: Options) -> Comparison:
-    unit, quantum = _common_progress(pair.a, pair.b)
+    unit, quantum = common_progress(pair.a, pair.b)
     a, b = (_side(runs, unit, quantum, options) for runs in (pair.a, pair.b))
     fraction = newcombe(b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence)
     fraction_p = fisher(a.n_reached, a.n, b.n_reached, b.n).p_value
@@ -310,22 +304,12 @@ def _judged(one: Comparison, options: Options) -> Comparison:
     return replace(one, verdict=verdict)
 
 
-def _common_progress(*sides: pl.DataFrame) -> tuple[str | None, str | None]:
-    """Give the best unit that every run that reached tells on both sides."""
-    for unit, quantum in _PROGRESS:
-        solved = [runs.filter("reached").get_column(unit) for runs in sides]
-        if all(not column.null_count() and (column > 0).all() for column in solved):
-            return unit, quantum
-    return None, None
-
-
 def _side(runs: pl.DataFrame, unit: str | None, quantum_name: str | None, options: Options) -> Side:
     solved = runs.filter("reached")
     timed = runs.filter(pl.col("observed_seconds").is_not_null())
     times = _floats(solved.get_column("tta_seconds"))
     progress = _floats(solved.get_column(unit)) if unit else None
-    quantum = runs.get_column(quantum_name).min() if quantum_name else None
-    quantum = float(quantum) if isinstance(quantum, int | float) else None
+    quantum = evaluation_interval(runs, quantum_name) if quantum_name else None
     observed = _floats(timed.get_column("observed_seconds"))
     reached = timed.get_column("reached").to_numpy()
     ert = expected_time(observed, reached).estimate if timed.height == runs.height else None

@@ -20,6 +20,14 @@ from ttastats.errors import TtastatsError
 #: What identifies a run in a table: equal bytes may lie in two places.
 RUN = ("run_id", "source")
 
+#: What training is counted in, best first, with the column of its evaluation interval.
+PROGRESS = (
+    ("epochs", "epoch_quantum"),
+    ("samples", "sample_quantum"),
+    ("steps", "step_quantum"),
+)
+_LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
+
 _TARGET = re.compile(
     r"\s*(?:(?P<metric>[A-Za-z]\w*)\s*)?(?P<meets>>=|<=|=)?\s*(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
 )
@@ -66,10 +74,12 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
     DataFrame
         The run columns of the schema and: `reached`; `tta_seconds`, null unless reached;
         `observed_seconds`, which is `tta_seconds`, or `run_seconds` of a run that did not reach;
-        `epochs`, `samples` and `steps` trained by then; `epoch_seconds` = observed seconds per
-        epoch; `epoch_quantum`, `sample_quantum` and `step_quantum`, the least progress between two
-        evaluations; `value_final` and `target_value` of the first target metric; `cost`, in US
-        dollars.
+        `epochs`, `samples` and `steps` trained by then, null where unknown or not above zero;
+        `epoch_seconds` = observed seconds per epoch; `epoch_quantum`, `sample_quantum` and
+        `step_quantum`, the larger of the gaps before and after the evaluation there, null if it
+        is the only one; `evaluations_to_target`, how many checkpoints were evaluated up to the one
+        that met the target, or all of a run that did not reach; `value_final` and `target_value`
+        of the first target metric; `cost`, in US dollars; `set_aside`, null where the run counts.
     """
     rows = frame.lazy()
     judged = _judged(rows, targets)
@@ -78,29 +88,52 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
         pl.col(name).first() for name in schema.RUN_NAMES if name not in RUN
     )
     table = (
-        heads.join(_crossings(checkpoints), on=RUN, how="left", maintain_order="left")
-        .join(_last(checkpoints), on=RUN, how="left", maintain_order="left")
+        heads.join(_curves(checkpoints), on=RUN, how="left", maintain_order="left")
+        .with_columns(run_seconds=_length())
         .with_columns(_ends_at_run_stop(official=not targets))
         .with_columns(time=_time())
-        .with_columns(reached=_reached() & (pl.col("time") > 0.0).fill_null(value=False))
+        .with_columns(reached=(_reached() & (pl.col("time") > 0.0)).fill_null(value=False))
         .with_columns(tta_seconds=pl.when("reached").then("time"))
         .with_columns(pl.coalesce("tta_seconds", "run_seconds").alias("observed_seconds"))
     )
-    at_end = {name: _at_end(name) for name in ("epochs", "samples", "steps", "value_final")}
     return (
-        table.with_columns(**at_end)
+        table.with_columns(**_progress(), value_final=_final("value_final"))
         .with_columns(
             epoch_seconds=_ratio("observed_seconds", "epochs"),
+            evaluations_to_target=_final("evaluations"),
             cost=pl.col("tta_seconds") / 3600.0 * pl.col("cost_per_hour"),
+            set_aside=pl.lit(None, pl.String),
         )
         .select(
             *schema.RUN_NAMES,
             *("reached", "tta_seconds", "observed_seconds", "epochs", "samples", "steps"),
             *("epoch_seconds", "epoch_quantum", "sample_quantum", "step_quantum"),
-            *("value_final", "target_metric", "target_value", "evaluations", "cost"),
+            *("value_final", "target_metric", "target_value"),
+            *("evaluations", "evaluations_to_target", "cost", "set_aside"),
         )
         .collect()
     )
+
+
+def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None]:
+    """Give the best unit of progress that every run that reached tells in all tables of runs.
+
+    With it comes the name of its evaluation interval's column.
+    """
+    for unit, quantum in PROGRESS:
+        if not any(runs.filter("reached").get_column(unit).null_count() for runs in tables):
+            return unit, quantum
+    return None, None
+
+
+def evaluation_interval(runs: pl.DataFrame, quantum: str) -> float | None:
+    """Give the widest interval at which runs that reached were evaluated when they did.
+
+    None unless every one tells its own: an extra evaluation in one run says nothing of the others.
+    """
+    told = runs.filter("reached").get_column(quantum)
+    widest = None if told.null_count() else told.max()
+    return float(widest) if isinstance(widest, int | float) else None
 
 
 def _judged(rows: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
@@ -113,13 +146,30 @@ def _judged(rows: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
     value, target = pl.col("value"), pl.col("target_value")
     slack = target.abs() * quality.TOLERANCE
     higher = pl.col("higher_is_better").fill_null(value=True)
-    known_late = pl.col("seconds") > pl.col("run_seconds")
-    return evaluations.with_columns(
-        meets=pl.when(higher).then(value >= target - slack).otherwise(value <= target + slack),
-        at=pl.when(known_late)
-        .then(pl.coalesce("weights_seconds", "seconds"))
-        .otherwise(pl.col("seconds")),
-    )
+    near = pl.when(higher).then(value >= target - slack).otherwise(value <= target + slack)
+    # To polars NaN is above all numbers.
+    return evaluations.with_columns(meets=near & value.is_finite(), at=evaluated_at())
+
+
+def evaluated_at() -> pl.Expr:
+    """Give the second at which an evaluation counts.
+
+    It is that at which the value was known; of what was evaluated after the run, that at which
+    its weights existed. Null where no such stamp is a number.
+    """
+    seconds = _finite("seconds")
+    late = seconds > _length()
+    return pl.when(late).then(pl.coalesce(_finite("weights_seconds"), seconds)).otherwise(seconds)
+
+
+def _length() -> pl.Expr:
+    """Give the length of a run; stamps that run backwards or are no numbers tell none."""
+    length = pl.col("run_seconds")
+    return pl.when(length.is_finite() & (length >= 0.0)).then(length)
+
+
+def _finite(name: str) -> pl.Expr:
+    return pl.when(pl.col(name).is_finite()).then(name)
 
 
 def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
@@ -186,11 +236,12 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
     """Give one row per evaluated checkpoint; it meets the target if all its metrics do."""
     targeted = pl.col("target_value").is_not_null()
     return judged.group_by(*RUN, "eval_index").agg(
+        run_seconds=_length().first(),
         met=pl.col("meets").filter(targeted).fill_null(value=False).all()
         & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").first())
         & targeted.any(),
         at=pl.col("at").max(),
-        epoch=pl.col("epoch").max(),
+        epoch=_finite("epoch").max(),
         samples_then=pl.col("samples").max(),
         step=pl.col("step").max(),
         # The first target metric speaks for the checkpoint; without a target, the first metric.
@@ -200,44 +251,55 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _crossings(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the first checkpoint that meets the target; before the start of a run none does."""
-    return (
-        checkpoints.filter("met", pl.col("at") >= 0)
-        .sort("at", "eval_index")
-        .group_by(RUN, maintain_order=True)
-        .agg(
-            crossing_seconds=pl.col("at").first(),
-            crossing_epochs=pl.col("epoch").first(),
-            crossing_samples=pl.col("samples_then").first(),
-            crossing_steps=pl.col("step").first(),
-            crossing_value_final=pl.col("value").first(),
-        )
-    )
+def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
+    """Give what the evaluated checkpoints of each run tell of its crossing and of its end.
 
-
-def _last(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
-    """Give what the whole curve tells: how far the run got, and how often it was evaluated."""
+    The crossing is the first checkpoint that meets the target; weights that took no time met
+    none. The end is the furthest checkpoint whose weights existed when the run ended.
+    """
+    met = pl.col("met") & (pl.col("at") > 0).fill_null(value=False)
+    trained = (pl.col("at") <= pl.col("run_seconds")).fill_null(value=True)
+    places = {}
+    for unit, logged in _LOGGED.items():
+        progress = pl.col(logged)
+        places[f"crossing_{unit}"] = progress.filter("crossed").first()
+        # A late evaluation without the time of its weights is part of the run if it decided it.
+        places[f"end_{unit}"] = progress.filter(trained | pl.col("crossed")).max()
+    gaps = {
+        f"{place}_{quantum}": _gap(pl.col(_LOGGED[unit]), places[f"{place}_{unit}"])
+        for place in ("crossing", "end")
+        for unit, quantum in PROGRESS
+    }
     return (
         checkpoints.sort("at", "eval_index", nulls_last=True)
+        .with_columns(crossed=met & (met.cast(pl.Int64).cum_sum().over(RUN) == 1))
         .group_by(RUN, maintain_order=True)
         .agg(
-            last_epochs=pl.col("epoch").max(),
-            last_samples=pl.col("samples_then").max(),
-            last_steps=pl.col("step").max(),
-            last_value_final=pl.col("value").last(),
-            epoch_quantum=_smallest_gap("epoch"),
-            sample_quantum=_smallest_gap("samples_then"),
-            step_quantum=_smallest_gap("step"),
+            **places,
+            **gaps,
+            crossing_seconds=pl.col("at").filter("crossed").first(),
+            crossing_value_final=pl.col("value").filter("crossed").first(),
+            crossing_evaluations=(
+                pl.col("eval_index") <= pl.col("eval_index").filter("crossed").first()
+            ).sum(),
+            end_value_final=pl.col("value").last(),
             target_metric=pl.col("target_metric").drop_nulls().first(),
             target_value=pl.col("target_value").drop_nulls().first(),
             evaluations=pl.len(),
         )
+        .with_columns(end_evaluations=pl.col("evaluations"))
     )
 
 
-def _smallest_gap(name: str) -> pl.Expr:
-    return pl.col(name).drop_nulls().unique().sort().diff().drop_nulls().min()
+def _gap(progress: pl.Expr, place: pl.Expr) -> pl.Expr:
+    """Give the larger of the gaps from `place` to the evaluations before and after it.
+
+    The smallest gap anywhere would promise too much: an extra evaluation at the start makes the
+    epochs to the target no better known.
+    """
+    before = place - progress.filter(progress < place).max()
+    after = progress.filter(progress > place).min() - place
+    return pl.max_horizontal(before, after)
 
 
 def _ends_at_run_stop(*, official: bool) -> pl.Expr:
@@ -266,9 +328,25 @@ def _time() -> pl.Expr:
     return pl.when("ends_at_run_stop").then(length).otherwise("crossing_seconds")
 
 
-def _at_end(name: str) -> pl.Expr:
-    crossing, last = pl.col(f"crossing_{name}"), pl.col(f"last_{name}")
-    return pl.when("reached").then(pl.coalesce(crossing, last)).otherwise(last)
+def _progress() -> dict[str, pl.Expr]:
+    """Give how far a run trained until its time ended, and the evaluation interval there.
+
+    The time of an official run ends when the run does, even if it met its target long before.
+    """
+
+    def there(name: str) -> pl.Expr:
+        at_crossing = pl.col("reached") & ~pl.col("ends_at_run_stop")
+        return pl.when(at_crossing).then(f"crossing_{name}").otherwise(pl.col(f"end_{name}"))
+
+    return {
+        name: pl.when(there(names[0]) > 0).then(there(name)) for names in PROGRESS for name in names
+    }
+
+
+def _final(name: str) -> pl.Expr:
+    """Give what holds for the checkpoint that met the target, or for the last one."""
+    met = pl.col("reached") & pl.col("crossing_seconds").is_not_null()
+    return pl.when(met).then(f"crossing_{name}").otherwise(pl.col(f"end_{name}"))
 
 
 def _ratio(above: str, below: str) -> pl.Expr:

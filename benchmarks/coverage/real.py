@@ -20,17 +20,11 @@ from benchmarks.coverage.judging import Judge, judge, limits
 from benchmarks.coverage.shapes import Floats, Runs, generator
 from benchmarks.coverage.simulations import Plan, claims
 from ttastats import api
+from ttastats.crossing import common_progress
 from ttastats.report.grouping import ENTRY, groups
 from ttastats.stats.speedup import ratio_of_means
 
 SIZES = (5, 10, 20, 30)
-
-#: As `ttastats.comparison` chooses what training is counted in; a test compares the two.
-_PROGRESS = (
-    ("epochs", "epoch_quantum"),
-    ("samples", "sample_quantum"),
-    ("steps", "step_quantum"),
-)
 
 
 def splits_of(plan: Plan) -> Plan:
@@ -53,7 +47,8 @@ class Entry:
     def chosen(self, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Entry:
         """Give some of the runs, with the evaluation quantum that these tell."""
         runs, quanta = self.runs, self.quanta[places]
-        quantum = None if np.isnan(quanta).all() else float(np.nanmin(quanta))
+        told = quanta[runs.reached[places]]
+        quantum = float(told.max()) if told.size and not np.isnan(told).any() else None
         epochs = None if runs.epochs is None else runs.epochs[places]
         return Entry(
             self.name, Runs(runs.times[places], runs.reached[places], epochs, quantum), quanta
@@ -72,15 +67,7 @@ def entries(path: Path) -> list[Entry]:
 
 
 def _entry(name: str, runs: pl.DataFrame) -> Entry:
-    solved = runs.filter("reached")
-    unit, quantum = next(
-        (
-            names
-            for names in _PROGRESS
-            if not solved[names[0]].null_count() and (solved[names[0]] > 0).all()
-        ),
-        (None, None),
-    )
+    unit, quantum = common_progress(runs)
     return Entry(
         name,
         Runs(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ttastats.crossing import common_progress
 from ttastats.errors import TtastatsError
 from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table, Text
 from ttastats.report.grouping import (
@@ -96,16 +97,14 @@ def _compared(base: Point, point: Point) -> tuple[Ratio, Scaling | None]:
     (_, base_scale, base_runs), (_, scale, runs) = base, point
     a, b = (side.filter("reached") for side in (base_runs, runs))
     times = [side["tta_seconds"].to_numpy() for side in (a, b)]
-    for unit in ("epochs", "samples", "steps"):
-        progress = [side[unit].cast(pl.Float64) for side in (a, b)]
-        if not any(column.null_count() for column in progress):
-            points = (
-                ScalePoint(scale_, times_, column.to_numpy())
-                for scale_, times_, column in zip((base_scale, scale), times, progress, strict=True)
-            )
-            parts = scaling(*points)
-            return parts.speedup, parts
-    return ratio_of_means(*times), None
+    unit, _ = common_progress(base_runs, runs)
+    if unit is None:
+        return ratio_of_means(*times), None
+    progress = [side[unit].cast(pl.Float64).to_numpy() for side in (a, b)]
+    parts = scaling(
+        ScalePoint(base_scale, times[0], progress[0]), ScalePoint(scale, times[1], progress[1])
+    )
+    return parts.speedup, parts
 
 
 def _ratio(name: str, ratio: Ratio | None, factor: float | None = 1.0) -> dict[str, float | None]:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from ttastats import percentages, units
+from ttastats.crossing import common_progress, evaluation_interval
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, Note, Quantity, Reached, Report, Row, Table
 from ttastats.report.grouping import (
@@ -73,12 +73,11 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
     """Give the numbers of one group of runs; seconds, fractions, None for unknown."""
     solved = group.filter("reached")
     times = solved.get_column("tta_seconds").to_numpy()
-    epochs = _complete(solved.get_column("epochs"))
-    quantum = solved.get_column("epoch_quantum").min()
+    unit, quantum = common_progress(group)
     spread = cv_interval(
         times,
-        epochs=epochs,
-        eval_quantum=float(quantum) if isinstance(quantum, float) else None,
+        epochs=solved.get_column(unit).to_numpy() if unit else None,
+        eval_quantum=evaluation_interval(group, quantum) if quantum else None,
         confidence=confidence,
         ddof=ddof,
     )
@@ -100,11 +99,6 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         "epochs_mean": solved.get_column("epochs").mean(),
         "epoch_seconds_mean": solved.get_column("epoch_seconds").mean(),
     }
-
-
-def _complete(epochs: pl.Series) -> np.ndarray[Any, Any] | None:
-    """Give the epochs if every run tells them, since a part of them would mislead."""
-    return None if epochs.is_empty() or epochs.null_count() else epochs.to_numpy()
 
 
 def _known(value: Any) -> tuple[bool, Any]:

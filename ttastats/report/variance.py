@@ -48,7 +48,7 @@ def report(
 
 def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[str, Any]:
     """Give the numbers of one group; None where epochs are unknown or did not vary."""
-    solved = group.filter(pl.col("reached"), pl.col("epochs") > 0)
+    solved = group.filter(pl.col("reached"), pl.col("epochs").is_not_null())
     epochs, per_epoch = solved.get_column("epochs"), solved.get_column("epoch_seconds")
     constant = solved.height > 1 and epochs.n_unique() == 1  # the formula may leave 1e-16
     row: dict[str, Any] = {
