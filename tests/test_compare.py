@@ -161,6 +161,26 @@ def test_benchmarks_of_one_side_only_are_named() -> None:
     assert any(note.code == "unmatched" and "bert" in note.text for note in report.notes)
 
 
+def test_what_only_the_baseline_has_is_told_from_what_only_the_other_has() -> None:
+    both = side(VARIED_A)
+    a, b = (pl.concat([both, side(VARIED_A, name)]) for name in ("bert", "ssd"))
+    assert compared(a, b).only_a == ("mlperf v4.0 bert",)
+    assert compared(a, a, b).only_a == ("C: mlperf v4.0 bert",)
+
+
+def test_the_limits_of_one_sided_claims_are_those_of_the_90_percent_interval() -> None:
+    ahead, back = row(VARIED_A, VARIED_B), row(VARIED_B, VARIED_A)
+    assert 1 < ahead["speedup_low"] < ahead["non_inferiority_low"] < ahead["speedup"]
+    assert ahead["speedup"] < ahead["inferiority_high"] < ahead["speedup_high"]
+    assert ahead["non_inferiority_low"] == pytest.approx(1 / back["inferiority_high"])
+
+
+def test_constant_epochs_widen_the_limits_of_one_sided_claims() -> None:
+    found, declared = row(STEADY, STEADY), row(STEADY, STEADY, epochs_fixed=True)
+    assert found["non_inferiority_low"] < 0.9 < declared["non_inferiority_low"]
+    assert declared["inferiority_high"] < 1.1 < found["inferiority_high"]
+
+
 def test_equal_convergence_turns_throughput_into_the_answer() -> None:
     found = row(VARIED_A, VARIED_B, same_convergence=True)
     assert found["estimand"] == "throughput"

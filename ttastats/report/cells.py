@@ -101,7 +101,9 @@ class Report:
     """The answer of a command.
 
     `rows` are for programs: raw numbers (seconds, fractions), None for unknown. `tables` say the
-    same to people. `sentence` closes the report and could be said aloud.
+    same to people. `sentence` closes the report and could be said aloud. `only_a` names the groups
+    of a baseline that a table compared with it lacks, after the label of that table where several
+    are compared.
     """
 
     command: str
@@ -109,6 +111,7 @@ class Report:
     tables: tuple[Table, ...]
     notes: tuple[Note, ...] = ()
     sentence: str = ""
+    only_a: tuple[str, ...] = ()
 
     @property
     def frame(self) -> pl.DataFrame:

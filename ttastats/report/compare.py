@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,8 @@ class _Side:
     label: str
     found: tuple[Comparison, ...]
     rows: tuple[Mapping[str, Any], ...]
-    unmatched: tuple[str, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
     mean: MeanSpeedup | None
 
 
@@ -71,7 +73,9 @@ def report(
     rows = tuple(row for side in sides for row in side.rows)
     tables = tuple(_table(side, baseline[0], by, view) for side in sides)
     found = [one for side in sides for one in side.found]
-    unmatched = tuple(dict.fromkeys(name for side in sides for name in side.unmatched))
+    unmatched = tuple(
+        dict.fromkeys(name for side in sides for name in (*side.only_a, *side.only_b))
+    )
     has_mean = any(side.mean is not None for side in sides)
     notes = (
         *_varying(baseline, others, by),
@@ -81,7 +85,15 @@ def report(
     if len(sides) > 1:
         pairs = zip(sides, sentences, strict=True)
         sentences = [f"{side.label}: {sentence}" for side, sentence in pairs]
-    return Report("compare", rows, tables, notes, " ".join(sentences))
+    return Report("compare", rows, tables, notes, " ".join(sentences), _only_a(sides))
+
+
+def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
+    """Name the groups of the baseline that a side lacks, and the side where there are several."""
+    several = len(sides) > 1
+    return tuple(
+        f"{side.label}: {name}" if several else name for side in sides for name in side.only_a
+    )
 
 
 def _compared(
@@ -91,21 +103,21 @@ def _compared(
     options: Options,
 ) -> list[_Side]:
     matched = [_matched(baseline, other, by) for other in others]
-    found = comparison.compare([pair for pairs, _ in matched for pair in pairs], options)
+    found = comparison.compare([pair for pairs, _, _ in matched for pair in pairs], options)
     sides, start = [], 0
-    for (label, _), (pairs, unmatched) in zip(others, matched, strict=True):
+    for (label, _), (pairs, only_a, only_b) in zip(others, matched, strict=True):
         mine = found[start : start + len(pairs)]
         start += len(pairs)
         rows = tuple(_row_of(one, (baseline[0], label), by) for one in mine)
-        mean = _mean_speedup(mine, len(unmatched))
-        sides.append(_Side(label, mine, rows, tuple(unmatched), mean))
+        mean = _mean_speedup(mine, len(only_a) + len(only_b))
+        sides.append(_Side(label, mine, rows, only_a, only_b, mean))
     return sides
 
 
 def _matched(
     baseline: tuple[str, Runs], other: tuple[str, Runs], by: Sequence[str]
-) -> tuple[list[Pair], list[str]]:
-    """Give the groups both sides have, and the names of those only one has."""
+) -> tuple[list[Pair], tuple[str, ...], tuple[str, ...]]:
+    """Give the groups both sides have, and the names of those only A or only B has."""
     a, b = (
         {tuple(keys.values()): (keys, group) for keys, group in groups(runs, by)}
         for _, runs in (baseline, other)
@@ -113,8 +125,13 @@ def _matched(
     pairs = [Pair(a[key][0], a[key][1], b[key][1]) for key in a if key in b]
     if not pairs:
         raise _nothing_in_common(baseline, other, by)
-    alone = [key for key in (*a, *b) if (key in a) != (key in b)]
-    return pairs, [" ".join(str(part) for part in key if part is not None) for key in alone]
+    only_a = tuple(_name(key) for key in a if key not in b)
+    only_b = tuple(_name(key) for key in b if key not in a)
+    return pairs, only_a, only_b
+
+
+def _name(key: Sequence[Any]) -> str:
+    return " ".join(str(part) for part in key if part is not None)
 
 
 def _nothing_in_common(
@@ -152,7 +169,7 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
     """Give the numbers of one benchmark for programs."""
     ratio = one.speedup.ratio if one.speedup else None
     safe = one.speedup.epoch_safe if one.speedup else None
-    verdict, plan = one.verdict, one.plan
+    verdict, plan, one_sided = one.verdict, one.plan, _one_sided_limits(one)
     row: dict[str, Any] = {name: one.keys.get(name) for name in dict.fromkeys((*BENCHMARK, *by))}
     row |= {"a": labels[0], "b": labels[1]}
     for name, side in (("a", one.a), ("b", one.b)):
@@ -170,7 +187,8 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
         "time_saved": time_saved(ratio.estimate) if ratio and ratio.estimate else None,
         "epoch_safe_low": safe.low if safe else None,
         "epoch_safe_high": safe.high if safe else None,
-        "non_inferiority_low": _non_inferiority_low(one),
+        "non_inferiority_low": one_sided[0],
+        "inferiority_high": one_sided[1],
         "p_value": one.p_value,
         "p_adjusted": one.p_adjusted,
         "p_permutation": one.p_permutation,
@@ -196,15 +214,17 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
     }
 
 
-def _non_inferiority_low(one: Comparison) -> float | None:
-    """Give the lower end of the interval of a one-sided claim, unseen epochs allowed for."""
+def _one_sided_limits(one: Comparison) -> tuple[float | None, float | None]:
+    """Give the interval whose ends are those of one-sided claims, unseen epochs allowed for."""
     speedup = one.speedup
-    if speedup is None or speedup.tost.low is None:
-        return None
+    if speedup is None or speedup.tost.low is None or speedup.tost.high is None:
+        return None, None
+    low, high, safe = speedup.tost.low, speedup.tost.high, speedup.epoch_safe_tost
     if not speedup.unseen_epochs:
-        return speedup.tost.low
-    safe = speedup.epoch_safe_tost
-    return min(speedup.tost.low, safe.low) if safe and safe.low is not None else 0.0
+        return low, high
+    if safe is None or safe.low is None or safe.high is None:
+        return 0.0, math.inf
+    return min(low, safe.low), max(high, safe.high)
 
 
 def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str, float | None]:
