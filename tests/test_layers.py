@@ -11,7 +11,7 @@ import ttastats_parsers
 
 #: Lowest first; what stands on one line may not import what stands on a later one.
 LAYERS = (
-    ("ttastats.errors", "ttastats.units"),
+    ("ttastats.errors", "ttastats.units", "ttastats.nearest"),
     ("ttastats.percentages",),
     ("ttastats.records", "ttastats.quality"),
     ("ttastats.dialect", "ttastats.schema"),
@@ -20,6 +20,7 @@ LAYERS = (
     ("ttastats.sources",),
     ("ttastats.ledger",),
     ("ttastats_parsers",),
+    ("ttastats.target",),
     ("ttastats.select", "ttastats.crossing", "ttastats.stats"),
     ("ttastats.counted",),
     ("ttastats.pairing",),

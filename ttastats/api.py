@@ -7,7 +7,7 @@ A *source* is a Parquet file, several of them, or a table already in memory; the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ from ttastats.errors import TtastatsError
 from ttastats.ingestion import Account, ingest
 from ttastats.report import runs as runs_report
 from ttastats.report.cells import Note, Report
+from ttastats.target import parse_all as parse_targets
+from ttastats.target import suited
 
 if TYPE_CHECKING:
     from ttastats.comparison import Options
@@ -86,22 +88,47 @@ def run_table(
     TtastatsError
         As `read`, or no run is left to speak of.
     """
+    return _judged(source, where, target).runs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """The runs that a question is about, and what has to be said of how they were chosen."""
+
+    runs: pl.DataFrame
+    notes: tuple[Note, ...] = ()
+
+
+def _judged(source: Source, where: Sequence[str], target: Sequence[str]) -> _Judged:
     if isinstance(source, pl.DataFrame) and "reached" in source.columns:
-        return select.where(source.lazy(), where).collect()
-    targets = [crossing.parse_target(text) for text in target]
-    table = crossing.runs(read(source, where=where), targets)
+        return _Judged(select.where(source.lazy(), where).collect())
+    targets = parse_targets(target)
+    rows, left_out = suited(read(source, where=where), targets)
+    table = crossing.runs(rows, targets)
     if table.is_empty():
         raise TtastatsError(
             "no run meets the conditions",
             where=" ".join(f"--where {condition}" for condition in where) or None,
             remedy="`ttastats runs FILE` shows what there is.",
         )
-    return table
+    return _Judged(table, tuple(Note("not_asked", text) for text in left_out))
+
+
+def _with_notes(report: Report, *judged: _Judged) -> Report:
+    """Add what was said of the choice of runs; what holds for every side, once."""
+    everywhere = {note for note in judged[0].notes if all(note in one.notes for one in judged)}
+    said = [note for note in judged[0].notes if note in everywhere]
+    for number, one in enumerate(judged):
+        letter = chr(ord("A") + number)
+        own = (note for note in one.notes if note not in everywhere)
+        said += [Note(note.code, f"{letter}: {note.text}") for note in own]
+    return replace(report, notes=(*report.notes, *said))
 
 
 def runs(source: Source, *, where: Sequence[str] = (), target: Sequence[str] = ()) -> Report:
     """Report every run: did it reach the target, when, and how far had it trained?"""
-    return runs_report.report(run_table(source, where=where, target=target))
+    judged = _judged(source, where, target)
+    return _with_notes(runs_report.report(judged.runs), judged)
 
 
 def summary(
@@ -121,10 +148,10 @@ def summary(
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    table = run_table(source, where=where, target=target)
-    return summary_report.report(
-        table, _by(by, ENTRY, table), ddof=ddof, confidence=confidence, dots=dots
-    )
+    judged = _judged(source, where, target)
+    keys = _by(by, ENTRY, judged.runs)
+    report = summary_report.report(judged.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
+    return _with_notes(report, judged)
 
 
 def variance(
@@ -139,8 +166,9 @@ def variance(
     from ttastats.report import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    table = run_table(source, where=where, target=target)
-    return variance_report.report(table, _by(by, ENTRY, table), ddof=ddof)
+    judged = _judged(source, where, target)
+    keys = _by(by, ENTRY, judged.runs)
+    return _with_notes(variance_report.report(judged.runs, keys, ddof=ddof), judged)
 
 
 def compare(
@@ -165,11 +193,12 @@ def compare(
     from ttastats.report import compare as compare_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK
 
-    tables = [run_table(source, where=where, target=target) for source in (a, *others)]
+    judged = [_judged(source, where, target) for source in (a, *others)]
     names = labels or [_label(source, n) for n, source in enumerate((a, *others))]
-    named = list(zip(names, tables, strict=True))
-    keys = _by(by, BENCHMARK, tables[0])
-    return compare_report.report(named[0], named[1:], keys, options, view)
+    named = list(zip(names, (one.runs for one in judged), strict=True))
+    keys = _by(by, BENCHMARK, judged[0].runs)
+    report = compare_report.report(named[0], named[1:], keys, options, view)
+    return _with_notes(report, *judged)
 
 
 def power(
@@ -200,9 +229,10 @@ def power(
         raise TtastatsError(
             "neither runs nor a CV to plan from", remedy="Give a file, or --cv 14%."
         )
-    table = run_table(source, where=where, target=target)
-    keys = _by(by, ENTRY, table)
-    return power_report.from_runs(table, keys, effects=asked, n=n, power=power)
+    judged = _judged(source, where, target)
+    keys = _by(by, ENTRY, judged.runs)
+    report = power_report.from_runs(judged.runs, keys, effects=asked, n=n, power=power)
+    return _with_notes(report, judged)
 
 
 def scaling(
@@ -215,16 +245,18 @@ def scaling(
     """Report speedup and efficiency over the number of accelerators."""
     from ttastats.report import scaling as scaling_report  # scipy costs start-up time
 
-    table = run_table(source, where=where, target=target)
-    return scaling_report.report(table, _by(by, scaling_report.CURVE, table))
+    judged = _judged(source, where, target)
+    keys = _by(by, scaling_report.CURVE, judged.runs)
+    return _with_notes(scaling_report.report(judged.runs, keys), judged)
 
 
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
     """Report the official MLPerf score of each result, raw and scaled, or why there is none."""
     from ttastats.report import score as score_report  # scipy costs start-up time
 
-    table = run_table(source, where=where)
-    return score_report.report(table, _by(by, score_report.RESULT, table))
+    judged = _judged(source, where, ())
+    keys = _by(by, score_report.RESULT, judged.runs)
+    return _with_notes(score_report.report(judged.runs, keys), judged)
 
 
 def targets(
@@ -329,8 +361,9 @@ def html_report(
         place.expect(Path(output), [path for source in sources for path in _paths(source)])
     options = options or Defaults()
     names = labels or _names(sources)
-    made = material(*sources, by=by, where=where, target=target, labels=names, options=options)
-    runs = [side.runs for side in made.sides]
+    judged = [_judged(source, where, target) for source in sources]
+    made = _material(sources, judged, by, where, target, names, options)
+    runs = [one.runs for one in judged]
     answer = (
         compare(*runs, by=by, labels=names, options=options)
         if made.compares
@@ -339,7 +372,7 @@ def html_report(
     page = document.page(
         content.content(
             list(zip(names, runs, strict=True)),
-            _with_left_out(answer, kinds.left_out(made)),
+            _with_left_out(_with_notes(answer, *judged), kinds.left_out(made)),
             kinds.all_pictures(made),
             title=title,
             conditions=[*where, *(f"target {text}" for text in target)],
@@ -365,21 +398,29 @@ def material(
     options: Options | None = None,
 ) -> Material:
     """Give what pictures are made of."""
+    judged = [_judged(source, where, target) for source in sources]
+    return _material(sources, judged, by, where, target, labels, options)
+
+
+def _material(
+    sources: Sequence[Source],
+    judged: Sequence[_Judged],
+    by: Sequence[str],
+    where: Sequence[str],
+    target: Sequence[str],
+    labels: Sequence[str],
+    options: Options | None,
+) -> Material:
     from ttastats.pictures.material import Side, material  # scipy costs start-up time
 
     names = labels or [_label(source, n) for n, source in enumerate(sources)]
     sides = [
-        Side(
-            name,
-            run_table(source, where=where, target=target),
-            _evaluations(source, where),
-        )
-        for name, source in zip(names, sources, strict=True)
+        Side(name, one.runs, _evaluations(source, where))
+        for name, source, one in zip(names, sources, judged, strict=True)
     ]
-    targets = [crossing.parse_target(text) for text in target]
     for side in sides:
         select.check_columns(by, side.runs.columns, option="--by")
-    return material(sides, by, options, targets)
+    return material(sides, by, options, parse_targets(target))
 
 
 def _evaluations(source: Source, where: Sequence[str]) -> pl.LazyFrame:

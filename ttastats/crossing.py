@@ -8,14 +8,12 @@ target. A run that did not reach it is right-censored at `run_seconds`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from ttastats import quality, schema
-from ttastats.errors import TtastatsError
+from ttastats.target import UserTarget, with_user_targets
 
 #: What identifies a run in a table: equal bytes may lie in two places.
 RUN = ("run_id", "source")
@@ -27,36 +25,6 @@ PROGRESS = (
     ("steps", "step_quantum"),
 )
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
-
-_TARGET = re.compile(
-    r"\s*(?:(?P<metric>[A-Za-z]\w*)\s*)?(?P<meets>>=|<=|=)?\s*(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class UserTarget:
-    """A target set by the user; `metric` None means the benchmark's only one."""
-
-    value: float
-    metric: str | None = None
-    higher_is_better: bool | None = None
-
-
-def parse_target(text: str) -> UserTarget:
-    """Read `0.75`, `map=0.2`, `eval_loss<=0.9`.
-
-    Raises
-    ------
-    TtastatsError
-        The text is none of these.
-    """
-    match = _TARGET.fullmatch(text)
-    if not match:
-        raise TtastatsError(
-            f"{text!r} is not a quality target", remedy="Write 0.75, or eval_loss<=0.92."
-        )
-    direction = {">=": True, "<=": False}.get(match["meets"] or "")
-    return UserTarget(float(match["value"]), match["metric"], direction)
 
 
 def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ()) -> pl.DataFrame:
@@ -140,7 +108,7 @@ def _judged(rows: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
     """Give the evaluations with whether each meets its metric's target, and when."""
     evaluations = rows.filter(pl.col("metric").is_not_null())
     if targets:
-        evaluations = _with_user_targets(evaluations, targets)
+        evaluations = with_user_targets(evaluations, targets)
     else:
         evaluations = _with_expected_metrics(evaluations)
     value, target = pl.col("value"), pl.col("target_value")
@@ -188,48 +156,6 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
 def _strings(row: tuple[str | None, str | None, str | None]) -> tuple[str, str, str | None]:
     suite, benchmark, edition = row
     return suite or "", benchmark or "", edition
-
-
-def _with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
-    _refuse_nameless_target(evaluations, targets)
-    value: pl.Expr = pl.lit(None, dtype=pl.Float64)
-    higher: pl.Expr = pl.col("higher_is_better")
-    for target in targets:
-        named = (
-            pl.col("target_value").is_not_null() | _only_metric_of_run()
-            if target.metric is None
-            else pl.col("metric") == target.metric
-        )
-        value = pl.when(named).then(pl.lit(target.value)).otherwise(value)
-        if target.higher_is_better is not None:
-            higher = pl.when(named).then(pl.lit(target.higher_is_better)).otherwise(higher)
-    return evaluations.with_columns(
-        target_value=value, higher_is_better=higher, expected=pl.lit(len(targets), pl.Int64)
-    )
-
-
-def _only_metric_of_run() -> pl.Expr:
-    return pl.col("metric").n_unique().over(RUN) == 1
-
-
-def _refuse_nameless_target(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
-    """A bare number says nothing where a benchmark has two target metrics."""
-    if all(target.metric for target in targets):
-        return
-    by_metric = (
-        evaluations.filter(pl.col("target_value").is_not_null())
-        .select("benchmark", "metric")
-        .unique()
-        .collect()
-    )
-    several = by_metric.filter(pl.len().over("benchmark") > 1).sort("benchmark", "metric")
-    if not several.is_empty():
-        names = several.get_column("metric").to_list()
-        raise TtastatsError(
-            f"{several.get_column('benchmark')[0]} has several target metrics",
-            where="--target",
-            remedy=f"Name each: {' '.join(f'--target {name}=...' for name in names[:2])}",
-        )
 
 
 def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:

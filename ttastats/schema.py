@@ -85,6 +85,8 @@ COLUMNS: tuple[Column, ...] = (
 NAMES = tuple(column.name for column in COLUMNS)
 RUN_NAMES = tuple(column.name for column in COLUMNS if column.of_run)
 EVALUATION_NAMES = tuple(column.name for column in COLUMNS if not column.of_run)
+#: What makes results comparable at all.
+BENCHMARK = ("suite", "edition", "benchmark")
 POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})
 
 #: What turns a table of the version before into the next; keyed by the version it starts from.

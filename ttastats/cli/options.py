@@ -37,7 +37,9 @@ By = Annotated[
 TargetOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--target", help="Another quality target: 0.75 or eval_loss<=0.9; repeat for two metrics."
+        "--target",
+        help="Another quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9; repeat for two "
+        "metrics.",
     ),
 ]
 Sort = Annotated[

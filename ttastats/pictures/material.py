@@ -11,10 +11,10 @@ import polars as pl
 from ttastats import units
 from ttastats.comparison import Options
 from ttastats.counted import counted
-from ttastats.crossing import UserTarget
 from ttastats.pictures import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.stats.sample import summarise
+from ttastats.target import UserTarget
 
 #: The series of what is not shown by a colour of its own.
 OTHERS = "others"

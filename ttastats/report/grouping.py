@@ -7,12 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import select, units
+from ttastats import schema, select, units
 from ttastats.counted import counted
 from ttastats.report.cells import Column, Note, Text
 
-#: What makes results comparable at all.
-BENCHMARK = ("suite", "edition", "benchmark")
+BENCHMARK = schema.BENCHMARK
 ENTRY = (*BENCHMARK, "entry")
 
 

@@ -1,0 +1,33 @@
+"""Which known names come nearest to one that is not known?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+#: Names less alike than this are another matter, not a slip.
+_ALIKE = 0.6
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """Give the names most like one, best first; case does not count, a part counts much."""
+    found = [(_likeness(name.casefold(), one.casefold()), one) for one in dict.fromkeys(known)]
+    found.sort(key=lambda pair: (-pair[0], pair[1]))
+    return tuple(one for likeness, one in found[:most] if likeness >= _ALIKE)
+
+
+def _likeness(name: str, other: str) -> float:
+    likeness = SequenceMatcher(None, name, other, autojunk=False).ratio()
+    short, long = sorted((name, other), key=len)
+    # `batch_size` stands for `global_batch_size`; two letters stand in too many names.
+    return max(likeness, 0.8 + 0.2 * likeness) if len(short) > 2 and short in long else likeness
+
+
+def among(name: str, known: Iterable[str], what: str, most: int = 8) -> str:
+    """Say which names come nearest and, of few names, all: `Nearest: resnet. There are: ...`."""
+    names = list(dict.fromkeys(known))
+    close = nearest(name, names)
+    parts = [f"Nearest: {', '.join(close)}."] if close else []
+    if len(names) <= most or not close:
+        parts.append(f"{what}: {', '.join(names)}.")
+    return " ".join(parts)

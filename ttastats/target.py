@@ -1,0 +1,304 @@
+"""Which quality target does the user ask for, and can it be asked of these runs?"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ttastats import schema
+from ttastats.errors import TtastatsError
+from ttastats.nearest import nearest
+
+_RUN = ("run_id", "source")
+
+#: METRIC, which may hold `/ . - @ ( ) :` and, in quotes, anything; how it is compared; VALUE.
+#: The metric takes all up to the last comparison.
+_TARGET = re.compile(
+    r"""\s*(?:(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"=<>]+))\s*(?=[<>=]))?
+    (?P<meets>>=|<=|=)?\s*
+    (?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<percent>%?)\s*""",
+    re.VERBOSE,
+)
+#: A target further than this from all that was logged is a slip of the unit.
+_FAR = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class UserTarget:
+    """A target set by the user; `metric` None means the benchmark's only one."""
+
+    value: float
+    metric: str | None = None
+    higher_is_better: bool | None = None
+
+    def __str__(self) -> str:
+        sign = {True: ">=", False: "<=", None: "=" if self.metric else ""}[self.higher_is_better]
+        return f"{self.metric or ''}{sign}{self.value:g}"
+
+
+def parse(text: str) -> UserTarget:
+    """Read `0.75`, `75%`, `map=0.2`, `val/loss@1<=0.9`, `"validation loss"<=0.9`.
+
+    Raises
+    ------
+    TtastatsError
+        The text is none of these.
+    """
+    match = _TARGET.fullmatch(text)
+    value = float(match["value"]) / (100 if match["percent"] else 1) if match else math.inf
+    if not match or not math.isfinite(value):
+        raise TtastatsError(
+            f"{text!r} is not a quality target",
+            where="--target",
+            remedy="Write 0.75, 75%, eval_loss<=0.92 or '\"a metric\"=0.75'.",
+        )
+    direction = {">=": True, "<=": False}.get(match["meets"] or "")
+    return UserTarget(value, match["quoted"] or match["plain"], direction)
+
+
+def parse_all(texts: Iterable[str]) -> tuple[UserTarget, ...]:
+    """Read the targets of one question: all are to be met at one checkpoint.
+
+    Raises
+    ------
+    TtastatsError
+        One is no target, or two are of one metric.
+    """
+    targets = tuple(parse(text) for text in texts)
+    metrics = [target.metric for target in targets]
+    for target in targets:
+        if metrics.count(target.metric) > 1:
+            of = f"of {target.metric}" if target.metric else "that name no metric"
+            raise TtastatsError(
+                f"two targets {of}",
+                where=" ".join(f"--target {text}" for text in targets),
+                remedy="Several targets are met together, each by a metric of its own: ask for "
+                "one at a time, or name the metric of each.",
+            )
+    return targets
+
+
+def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
+    """Put the targets in the place of those in the table, with how many are `expected` to be met.
+
+    Raises
+    ------
+    TtastatsError
+        A target names no metric where a benchmark has several.
+    """
+    _refuse_nameless(evaluations, targets)
+    value: pl.Expr = pl.lit(None, dtype=pl.Float64)
+    higher: pl.Expr = pl.col("higher_is_better")
+    for target in targets:
+        meant = (
+            pl.col("target_value").is_not_null() | _only_metric_of_run()
+            if target.metric is None
+            else pl.col("metric") == target.metric
+        )
+        value = pl.when(meant).then(pl.lit(target.value)).otherwise(value)
+        if target.higher_is_better is not None:
+            higher = pl.when(meant).then(pl.lit(target.higher_is_better)).otherwise(higher)
+    return evaluations.with_columns(
+        target_value=value, higher_is_better=higher, expected=pl.lit(len(targets), pl.Int64)
+    )
+
+
+def _only_metric_of_run() -> pl.Expr:
+    return pl.col("metric").n_unique().over(_RUN) == 1
+
+
+def _refuse_nameless(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
+    """A bare number says nothing where a benchmark has two target metrics."""
+    if all(target.metric for target in targets):
+        return
+    by_metric = (
+        evaluations.filter(pl.col("target_value").is_not_null())
+        .select("benchmark", "metric")
+        .unique()
+        .collect()
+    )
+    several = by_metric.filter(pl.len().over("benchmark") > 1).sort("benchmark", "metric")
+    if not several.is_empty():
+        names = several.get_column("metric").to_list()
+        raise TtastatsError(
+            f"{several.get_column('benchmark')[0]} has several target metrics",
+            where="--target",
+            remedy=f"Name each: {' '.join(f'--target {name}=...' for name in names[:2])}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """What was logged of one metric in one benchmark; no limits where no value is a number."""
+
+    name: str
+    higher_is_better: bool
+    low: float | None
+    high: float | None
+    has_target: bool
+
+    def admits(self, value: float) -> bool:
+        """Tell whether a target is in the metric's unit, as far as what was logged shows.
+
+        A metric that is better high and never left 0 to 1 is a fraction. Any other target may lie
+        ten times as far as what was logged: a better run may come, a percentage of BLEU will not.
+        """
+        if self.low is None or self.high is None:
+            return True
+        if self.higher_is_better and self.low >= 0.0 and self.high <= 1.0:
+            return 0.0 <= value <= 1.0
+        if self.low > 0.0:
+            return self.low / _FAR <= value <= self.high * _FAR
+        return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)
+
+    def limits(self, benchmark: str) -> str:
+        return f"{self.name} of {benchmark} lies between {self.low:.3g} and {self.high:.3g}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsuited:
+    """A benchmark of which the targets cannot be asked, and why."""
+
+    key: tuple[str | None, ...]
+    why: str
+    target: UserTarget
+    outside: _Metric | None = None
+
+    @property
+    def benchmark(self) -> str:
+        return self.key[-1] or "unknown benchmark"
+
+
+def suited(
+    rows: pl.LazyFrame, targets: Sequence[UserTarget]
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """Give the rows of the benchmarks of which the targets can be asked, and what is left out.
+
+    A benchmark that does not log the metric has not failed to reach it; one whose runs were never
+    evaluated has.
+
+    Raises
+    ------
+    TtastatsError
+        They can be asked of no benchmark: none logs the metric, or the value is far outside. Or
+        a target that names no metric is far outside in one: a number meant for accuracies says
+        nothing of BLEU.
+    """
+    if not targets:
+        return rows, ()
+    logged = _logged(rows)
+    unsuited = [why for key, metrics in logged.items() if (why := _why_not(key, metrics, targets))]
+    if not unsuited:
+        return rows, ()
+    ambiguous = any(one.outside and one.target.metric is None for one in unsuited)
+    if ambiguous or len(unsuited) == len(logged):
+        raise _none(unsuited, logged)
+    keys = pl.DataFrame(
+        [one.key for one in unsuited],
+        schema=dict.fromkeys(schema.BENCHMARK, pl.String()),
+        orient="row",
+    )
+    kept = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
+    said = ", ".join(f"{_name(one.key, logged)} ({one.why})" for one in unsuited)
+    return kept, (f"{_option(targets)}: left out, not failed, are {said}.",)
+
+
+def _logged(rows: pl.LazyFrame) -> dict[tuple[str | None, ...], list[_Metric]]:
+    """Give what was logged by benchmark; not those of which no run was ever evaluated."""
+    value = pl.col("value").filter(pl.col("value").is_finite())
+    table = (
+        rows.filter(pl.col("metric").is_not_null())
+        .group_by(*schema.BENCHMARK, "metric")
+        .agg(
+            higher=pl.col("higher_is_better").first().fill_null(value=True),
+            low=value.min(),
+            high=value.max(),
+            has_target=pl.col("target_value").is_not_null().any(),
+        )
+        .sort(*schema.BENCHMARK, "metric", nulls_last=True)
+        .collect()
+    )
+    found: dict[tuple[str | None, ...], list[_Metric]] = {}
+    for suite, edition, benchmark, *metric in table.iter_rows():
+        found.setdefault((suite, edition, benchmark), []).append(_Metric(*metric))
+    return found
+
+
+def _why_not(
+    key: tuple[str | None, ...], metrics: Sequence[_Metric], targets: Sequence[UserTarget]
+) -> _Unsuited | None:
+    for target in targets:
+        meant = _meant(target, metrics)
+        if not meant:
+            why = f"logs {', '.join(metric.name for metric in metrics)}"
+            return _Unsuited(key, why, target)
+        for metric in meant:
+            if not metric.admits(target.value):
+                why = f"{metric.name} lies between {metric.low:.3g} and {metric.high:.3g}"
+                return _Unsuited(key, why, target, metric)
+    return None
+
+
+def _meant(target: UserTarget, metrics: Sequence[_Metric]) -> list[_Metric]:
+    if target.metric is not None:
+        return [metric for metric in metrics if metric.name == target.metric]
+    with_target = [metric for metric in metrics if metric.has_target]
+    return with_target or (list(metrics) if len(metrics) == 1 else [])
+
+
+def _none(
+    unsuited: Sequence[_Unsuited], logged: dict[tuple[str | None, ...], list[_Metric]]
+) -> TtastatsError:
+    outside = [one for one in unsuited if one.outside is not None]
+    if outside:
+        return _far_outside(outside)
+    one = unsuited[0]
+    where = f"--target {one.target}"
+    by_metric: dict[str, list[str]] = {}
+    for key, metrics in logged.items():
+        for metric in metrics:
+            by_metric.setdefault(metric.name, []).append(_name(key, logged))
+    there_are = "; ".join(f"{metric} ({', '.join(of)})" for metric, of in by_metric.items())
+    if one.target.metric is None:
+        what = f"{one.benchmark} has several metrics, none with a target of its own"
+        return TtastatsError(what, where=where, remedy=f"Name one: {there_are}.")
+    close = nearest(one.target.metric, by_metric)
+    remedy = f"Metrics are: {there_are}."
+    if close:
+        remedy = f"Nearest: {', '.join(close)}. {remedy}"
+    return TtastatsError(
+        f"no benchmark logs a metric called {one.target.metric!r}", where=where, remedy=remedy
+    )
+
+
+def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
+    target = outside[0].target
+    said = [one.outside.limits(one.benchmark) for one in outside if one.outside is not None]
+    shown = "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
+    value = target.value / 100
+    as_percent = all(one.outside is not None and one.outside.admits(value) for one in outside)
+    remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
+    if target.metric is None:
+        metric = outside[0].outside.name if outside[0].outside else "METRIC"
+        remedy += f" Of several metrics, name one: --target {metric}=..."
+    return TtastatsError(
+        f"{target.value:g} is far outside what is logged: {shown}",
+        where=f"--target {target}",
+        remedy=remedy,
+    )
+
+
+def _option(targets: Sequence[UserTarget]) -> str:
+    return " ".join(f"--target {target}" for target in targets)
+
+
+def _name(key: tuple[str | None, ...], logged: dict[tuple[str | None, ...], list[_Metric]]) -> str:
+    """Name a benchmark; suite and edition are said only where the benchmark alone is not enough."""
+    same = [other for other in logged if other[-1] == key[-1]]
+    if len(same) == 1 and key[-1]:
+        return key[-1]
+    return " ".join(part for part in key if part) or "unknown benchmark"
