@@ -5,8 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import tarfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
@@ -27,15 +25,8 @@ class UnreadableError(Exception):
     """A file that cannot be read, with the reason."""
 
 
-#: What the readers of compressed files and archives raise for damaged ones.
-DAMAGED = (
-    OSError,
-    EOFError,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-)
+#: What the readers of compressed files raise for damaged ones.
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def line_blocks(raw: IO[bytes], name: str, size: int) -> Iterator[bytes]:
@@ -82,21 +73,53 @@ def decompressed(raw: IO[bytes], name: str, size: int) -> Iterator[bytes]:
         yield chunk
 
 
+#: A block of zstandard takes four bytes at least and gives 128 KiB at most, so that so many bytes
+#: give no more than 32 MiB, whatever they are.
+_ZSTANDARD_AT_ONCE = 1024
+
+
 class _Zstandard:
-    """A reader of this ending whose complaints are those of a file."""
+    """A reader of this ending whose complaints are those of a file, also about a missing end.
+
+    The stream reader of the package takes a file that was cut for one that is complete.
+    """
 
     def __init__(self, raw: IO[bytes]) -> None:
         import zstandard  # only this ending needs it
 
         self._damage = zstandard.ZstdError
-        decompressor = zstandard.ZstdDecompressor()
-        self._reader = decompressor.stream_reader(raw, read_across_frames=True)
+        self._decompressor = zstandard.ZstdDecompressor()
+        self._frame = self._decompressor.decompressobj()
+        self._begun = False
+        self._pieces = _pieces(raw)
 
-    def read(self, size: int) -> bytes:
-        try:
-            return self._reader.read(size)
-        except self._damage as error:
-            raise OSError(str(error)) from error
+    def read(self, _size: int) -> bytes:
+        for piece in self._pieces:
+            if content := self._decompressed(piece):
+                return content
+        if self._begun and not self._frame.eof:
+            raise EOFError("ends before its end-of-stream marker was reached")
+        return b""
+
+    def _decompressed(self, piece: bytes) -> bytes:
+        """Give what some bytes hold, which may end one frame and begin another."""
+        found = b""
+        while piece:
+            if self._frame.eof:
+                self._frame = self._decompressor.decompressobj()
+            self._begun = True
+            try:
+                found += self._frame.decompress(piece)
+            except self._damage as error:
+                raise OSError(str(error)) from error
+            piece = self._frame.unused_data if self._frame.eof else b""
+        return found
+
+
+def _pieces(raw: IO[bytes]) -> Iterator[bytes]:
+    while chunk := raw.read(_ZSTANDARD_AT_ONCE * 1024):
+        for start in range(0, len(chunk), _ZSTANDARD_AT_ONCE):
+            yield chunk[start : start + _ZSTANDARD_AT_ONCE]
 
 
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 import tarfile
 import tempfile
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -18,7 +20,21 @@ from typing import IO, Protocol
 
 import msgspec
 
-from ttastats.blocks import decompressed
+from ttastats.blocks import DAMAGED, decompressed
+
+#: What opening and reading a file may raise. Beside its own errors the reader of tar files raises
+#: what its conversions raise where a header is broken (ValueError, IndexError, struct.error), that
+#: of zip files RuntimeError for a member that is encrypted and for a method it does not know.
+UNUSABLE = (
+    *DAMAGED,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    ValueError,
+    LookupError,
+    RuntimeError,
+    ArithmeticError,
+    struct.error,
+)
 
 #: Archives by the end of their names, and how each is compressed as a whole.
 _WRAPPED = {
@@ -83,9 +99,11 @@ def _folder(root: str, below: str) -> PurePosixPath:
 
 def _read_if_there(path: str) -> bytes | None:
     try:
+        if not os.path.isfile(path):  # reading from a pipe would wait for ever
+            return None
         with open(path, "rb") as file:
             return file.read()
-    except OSError:
+    except (OSError, ValueError):  # a member of an archive may have a name that no file can have
         return None
 
 
@@ -135,8 +153,11 @@ class Archive:
         return PurePosixPath(self.path.rsplit(".", 1)[0], *parts)
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Give the bytes of a small member."""
-        return opened(self.path).small.get(place)
+        """Give the bytes of a small member, or None where there is none any more."""
+        try:
+            return opened(self.path).small.get(place)
+        except UNUSABLE:
+            return None
 
 
 #: Members up to this size are kept when an archive is opened: descriptions, not logs.
@@ -145,27 +166,28 @@ _DESCRIPTIONS = (".json", ".tsv")
 
 
 class _Opened:
-    """An archive with its members listed and its descriptions read."""
+    """An archive with its members listed and its descriptions read.
+
+    `damage` says why members may be missing from `files`, where it is damaged.
+    """
 
     def __init__(self, path: str) -> None:
         self.small: dict[PurePosixPath, bytes] = {}
-        self.files: list[File] = []
-        archive = Archive(path)
+        self.damage = ""
         self._plain: IO[bytes] | None = None
+        self._members: dict[str, tarfile.TarInfo | zipfile.ZipInfo]
         self._archive: zipfile.ZipFile | tarfile.TarFile
         if path.endswith(".zip"):
             self._archive = zipfile.ZipFile(path)
             infos = self._archive.infolist()
-            members = [(info.filename, info.file_size) for info in infos if not info.is_dir()]
+            self._members = {info.filename: info for info in infos if not info.is_dir()}
         else:
-            self._plain = _unwrapped(path)
-            self._archive = tarfile.open(fileobj=self._plain, mode="r:")  # noqa: SIM115 - as above
-            members = [(member.name, member.size) for member in self._archive if member.isfile()]
-        for name, size in sorted(members):
-            self.files.append(File(name, size))
-            if name.endswith(_DESCRIPTIONS) and size <= _SMALL:
-                with self.open(name) as file:
-                    self.small[archive.place(name)] = file.read()
+            self._plain, self.damage = _unwrapped(path)
+            self._archive = _tar(self._plain)
+            self._members = {}
+            self._list(self._archive, self._plain)
+        self.files = [File(name, _size(member)) for name, member in sorted(self._members.items())]
+        self._read_descriptions(Archive(path))
 
     def __del__(self) -> None:
         if hasattr(self, "_archive"):
@@ -174,32 +196,75 @@ class _Opened:
             self._plain.close()
 
     def open(self, name: str) -> IO[bytes]:
+        # Members are not looked up by name: that lists the archive anew, damaged as it may be.
+        member = self._members[name]
         if isinstance(self._archive, zipfile.ZipFile):
-            return self._archive.open(name)
-        member = self._archive.extractfile(name)
-        if member is None:
+            assert isinstance(member, zipfile.ZipInfo)  # noqa: S101 - for the type checker
+            return self._archive.open(member)
+        assert isinstance(member, tarfile.TarInfo)  # noqa: S101 - as above
+        opened_member = self._archive.extractfile(member)
+        if opened_member is None:
             raise OSError(f"{name} is no file")
-        return member
+        return opened_member
+
+    def _list(self, archive: tarfile.TarFile, plain: IO[bytes]) -> None:
+        """List the members of a tar file up to where it is damaged.
+
+        Its reader takes a header that is none for the end; an archive ends with zeros.
+        """
+        try:
+            for member in archive:
+                if member.isfile():
+                    self._members[member.name] = member
+            plain.seek(archive.offset)
+            if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
+                self.damage = self.damage or "a header is broken"
+        except UNUSABLE as error:
+            self.damage = self.damage or str(error)
+
+    def _read_descriptions(self, archive: Archive) -> None:
+        """Keep the small members that describe systems; one that cannot be read is named later."""
+        for file in self.files:
+            if file.name.endswith(_DESCRIPTIONS) and file.size <= _SMALL:
+                with suppress(*UNUSABLE), self.open(file.name) as member:
+                    self.small[archive.place(file.name)] = member.read()
 
 
-def _unwrapped(path: str) -> IO[bytes]:
-    """Give a tar file that can be read in any order.
+def _tar(plain: IO[bytes]) -> tarfile.TarFile:
+    """Open a tar file, or close what it was to be read from."""
+    try:
+        return tarfile.open(fileobj=plain, mode="r:")
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _size(member: tarfile.TarInfo | zipfile.ZipInfo) -> int:
+    return member.size if isinstance(member, tarfile.TarInfo) else member.file_size
+
+
+def _unwrapped(path: str) -> tuple[IO[bytes], str]:
+    """Give a tar file that can be read in any order, and what is wrong with it if it is damaged.
 
     Going back in a compressed stream means decompressing it from the start, for every member.
     """
     ending = next((end for name, end in _WRAPPED.items() if path.endswith(name)), None)
     if ending is None:
-        return open(path, "rb")
+        return open(path, "rb"), ""
     plain: IO[bytes] = tempfile.TemporaryFile(prefix="ttastats-")  # noqa: SIM115 - it is returned
+    damage = ""
     try:
         with open(path, "rb") as raw:
-            for chunk in decompressed(raw, ending, os.path.getsize(path)):
-                plain.write(chunk)
+            try:
+                for chunk in decompressed(raw, ending, os.path.getsize(path)):
+                    plain.write(chunk)
+            except DAMAGED as error:
+                damage = str(error)
         plain.seek(0)
     except BaseException:
         plain.close()
         raise
-    return plain
+    return plain, damage
 
 
 def opened(path: str) -> _Opened:

@@ -63,9 +63,35 @@ def read_unit(unit: Sequence[Source], reading: Reading, place: store.Parts | Non
                 continue
             runs += found[0]
             problems += found[1]
-        rows = tables.frame_of(runs)
+        rows, unfit = _rows(runs)
+        problems += unfit
     kept = rows if place is None else place.write(rows)
     return Result(kept, tuple(problems), tuple(others))
+
+
+def _rows(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem]]:
+    """Give the rows of the runs that fit the table, and name those that do not.
+
+    What comes with ttastats gives runs that fit; a dialect of another package may give anything.
+    """
+    try:
+        return tables.frame_of(runs), []
+    except Exception:
+        fitting, problems = [], []
+    for sourced in runs:
+        try:
+            tables.frame_of([sourced])
+        except Exception as error:
+            problems.append(_failed(sourced.dialect, error, sourced.source))
+        else:
+            fitting.append(sourced)
+    return tables.frame_of(fitting), problems
+
+
+def _failed(dialect: str, error: Exception, source: str) -> Problem:
+    """Name the dialect that failed: its file is left out, the others are read."""
+    what = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return Problem("dialect_failed", f"the dialect {dialect} failed: {what}", "error", None, source)
 
 
 @contextmanager
@@ -89,12 +115,13 @@ def _read(
     source: Source, chosen: Dialect | None, edition: str | None, companions: _Companions
 ) -> Found | None:
     """Give the runs and problems of a file, or None for a file in a folder that is no log."""
+    dialect = chosen
     try:
         bytes_of = _Bytes(source)
         head = bytes_of.head()
         dialect = chosen or registry.recognise(head)
         if dialect is None:
-            return _unknown(source) if source.named else None
+            return _utf_16(source, head) or (_unknown(source) if source.named else None)
         container, name = source.container, source.file.name
         log = Log(
             container.folder(name),
@@ -109,6 +136,10 @@ def _read(
         return _rejected(source, "unreadable_file", str(error))
     except TtastatsError as error:
         return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
+    except Exception as error:  # the plugin border: a dialect of another package may do anything
+        if dialect is None:
+            raise
+        return [], [_failed(dialect.name, error, source.name)]
     runs, problems = _sourced(items, source, digest, dialect.name)
     if source.has_changed():
         problems.append(Problem("changed_file", _CHANGED, "warning", source=source.name))
@@ -182,6 +213,16 @@ def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialec
         runs.append(tables.SourcedRun(run, source.name, digest, len(runs), dialect))
         problems += (structs.replace(problem, source=source.name) for problem in run.problems)
     return runs, problems
+
+
+def _utf_16(source: Source, head: bytes) -> Found | None:
+    """Name a log in UTF-16, as a shell of Windows redirects output, or give None for another."""
+    if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return None
+    text = head[: len(head) // 2 * 2].decode("utf-16", "replace")
+    if registry.recognise(text.encode("utf-8", "replace")) is None:
+        return None
+    return _rejected(source, "unreadable_file", "a log in UTF-16; convert it to UTF-8")
 
 
 def _unknown(source: Source) -> Found:

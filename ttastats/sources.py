@@ -9,13 +9,14 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from ttastats.blocks import DAMAGED, UnreadableError, line_blocks
+from ttastats.blocks import UnreadableError, line_blocks
 from ttastats.containers import (
     ARCHIVES,
+    UNUSABLE,
     Archive,
     Container,
     Disk,
@@ -53,8 +54,8 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         try:
             with self.container.open(self.file.name) as raw:
                 yield from line_blocks(raw, self.file.name, self.file.size)
-        except DAMAGED as error:
-            raise UnreadableError(getattr(error, "strerror", None) or str(error)) from error
+        except UNUSABLE as error:
+            raise UnreadableError(_reason(error)) from error
 
     def is_at(self, place: str) -> bool:
         """Tell whether this is the local file at an absolute place, or lies in the folder there."""
@@ -110,21 +111,22 @@ def _local(path: str) -> Iterator[Source]:
         folder, name = os.path.split(path)
         root = os.path.realpath(folder or ".")
         own_name = printable(os.path.basename(root))
-        yield Source(Disk(root), _stat(path, name), printable(path), own_name, named=True)
+        yield Source(
+            Disk(root), _stat(name, lambda: os.stat(path)), printable(path), own_name, named=True
+        )
         return
     disk = Disk(os.path.realpath(path))
     own_name = printable(os.path.basename(disk.root))
     for below, entry in _walk(path):
         shown = printable(f"{path.rstrip('/')}/{below}")
         if isinstance(entry, OSError):
-            refused = Refused(entry.strerror or str(entry))
-            yield Source(refused, File(below), shown, own_name, named=True)
+            yield _refused(_reason(entry), shown, own_name)
             continue
         if below.endswith(ARCHIVES):
             yield from _archive(os.path.join(path, below))
             continue
         entry_name = printable(below.rpartition("/")[0]) or own_name
-        yield Source(disk, _stat_of(entry, below), shown, entry_name)
+        yield Source(disk, _stat(below, entry.stat), shown, entry_name)
 
 
 def _walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
@@ -136,7 +138,8 @@ def _walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
     while waiting:
         below, place = waiting.pop()
         if isinstance(place, os.DirEntry) and not place.is_dir(follow_symlinks=False):
-            yield below, place
+            broken = place.is_symlink() and not os.path.exists(place.path)
+            yield below, OSError("a link that leads nowhere") if broken else place
             continue
         try:
             with os.scandir(os.fspath(place)) as listing:
@@ -148,7 +151,7 @@ def _walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
         waiting += [
             (f"{prefix}{entry.name}", entry)
             for entry in entries
-            if entry.name[0] != "." and (entry.is_dir(follow_symlinks=False) or _is_file(entry))
+            if entry.name[0] != "." and _may_be_read(entry)
         ]
 
 
@@ -156,21 +159,23 @@ def _name(entry: os.DirEntry[str]) -> str:
     return entry.name
 
 
-def _is_file(entry: os.DirEntry[str]) -> bool:
+def _may_be_read(entry: os.DirEntry[str]) -> bool:
+    """Tell whether this is a folder or a file, or a link that leads nowhere, which is said.
+
+    Pipes, sockets and devices are none, and links to folders may lead in circles.
+    """
     try:
-        return entry.is_file()
+        if entry.is_dir(follow_symlinks=False) or entry.is_file():
+            return True
     except OSError:  # a link that leads to itself
-        return False
+        return True
+    return entry.is_symlink() and not os.path.exists(entry.path)
 
 
-def _stat(path: str, name: str) -> File:
-    found = os.stat(path)
-    return File(name, found.st_size, found.st_mtime_ns)
-
-
-def _stat_of(entry: os.DirEntry[str], name: str) -> File:
+def _stat(name: str, look: Callable[[], os.stat_result]) -> File:
+    """Give a file with size and time of change; one that is gone is named where it is read."""
     try:
-        found = entry.stat()
+        found = look()
     except OSError:
         return File(name)
     return File(name, found.st_size, found.st_mtime_ns)
@@ -179,13 +184,28 @@ def _stat_of(entry: os.DirEntry[str], name: str) -> File:
 def _archive(path: str) -> Iterator[Source]:
     archive = Archive(os.path.realpath(path))
     stem = os.path.basename(path).split(".")[0]
+    shown = printable(path)
     try:
-        files = opened(archive.path).files
-    except (UnreadableError, *DAMAGED) as error:
-        raise TtastatsError(f"cannot be read as an archive: {error}", where=path) from error
-    for file in files:
-        folder = os.path.dirname(file.name) or stem
-        yield Source(archive, file, f"{path}/{file.name}", folder)
+        content = opened(archive.path)
+    except (UnreadableError, *UNUSABLE) as error:
+        yield _refused(f"cannot be read as an archive: {_reason(error)}", shown, stem)
+        return
+    if content.damage:
+        number = len(content.files)
+        reason = f"is damaged ({content.damage}); only {number:,} of its files could be found"
+        yield _refused(reason, shown, stem)
+    for file in content.files:
+        folder = printable(os.path.dirname(file.name)) or stem
+        yield Source(archive, file, f"{shown}/{printable(file.name)}", folder)
+
+
+def _refused(reason: str, shown: str, entry: str) -> Source:
+    """Give a source that says, where it is read, why it cannot be."""
+    return Source(Refused(reason), File(os.path.basename(shown)), shown, entry, named=True)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _standard_input() -> Source:
@@ -211,5 +231,8 @@ def _remote(url: str) -> Iterator[Source]:
     prefix = url.split("://")[0]
     for name in names:
         folder = os.path.dirname(os.path.relpath(name, root)) or os.path.basename(root)
-        size = int(store.size(name) or 0)
+        try:
+            size = int(store.size(name) or 0)
+        except OSError:  # gone since: named where it is read
+            size = 0
         yield Source(remote, File(name, size), f"{prefix}://{name.lstrip('/')}", folder)
