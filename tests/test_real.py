@@ -112,6 +112,29 @@ def test_the_papers_tables_are_reproduced(runs: dict[str, pl.DataFrame]) -> None
     assert [cell.split(" ")[0] for cell in table_7[3][6:8]] == ["4.629", "4.138"]
 
 
+def test_only_the_result_files_of_a_submission_count(accounts: dict[str, Account]) -> None:
+    chosen = ["benchmark=minigo", "system=8-nodes-32s-cpx-tensorflow"]
+    report = api.summary(accounts["v0.7"].output, where=chosen)
+    (row,) = report.rows
+    assert (row["n"], row["reached"], round(row["cv"], 3)) == (10, 10, 0.064)
+    assert round(row["tta_mean_seconds"] / 3600, 2) == 6.82
+    assert "20 logs beside the result files" in " ".join(note.text for note in report.notes)
+
+
+def test_a_run_that_went_on_after_its_target_counts_all_it_trained(
+    runs: dict[str, pl.DataFrame],
+) -> None:
+    entry = {"benchmark": "ssd", "entry": "Google/tpu-v3-4096-JAX"}
+    found = runs["v0.7"].filter(**entry)
+    assert sorted(found["epochs"]) == [100.0, 105.0, 105.0, 110.0, 110.0]
+
+
+def test_inference_entries_are_no_failed_runs(runs: dict[str, pl.DataFrame]) -> None:
+    aside = runs["dawnbench"].filter(set_aside="inference")
+    assert (aside.height, aside["evaluations"].null_count()) == (49, 49)
+    assert runs["dawnbench"].filter(pl.col("set_aside").is_null())["reached"].all()
+
+
 def test_the_blogs_figures_follow_or_are_shown_not_to(runs: dict[str, pl.DataFrame]) -> None:
     example = runpy.run_path(str(ROOT / "examples" / "dawnbench_leaderboard" / "__main__.py"))
     *boards, claims = (_texts(table) for table in example["tables"](runs["dawnbench"]))

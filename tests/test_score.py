@@ -197,12 +197,12 @@ class TestNumberOfRuns:
         found = report(TEN, names)
         (row,) = found.rows
         assert (row["n"], row["score_minutes"]) == (5, pytest.approx(3.0))
-        assert notes(found)["not_results"].startswith("5 logs")
+        assert notes(found)["side_log"].startswith("5 logs")
 
     def test_logs_of_any_name_count_where_there_are_no_result_files(self) -> None:
         found = report(TEN, [f"mine/{number}.log" for number in range(10)])
         assert found.rows[0]["n"] == 10
-        assert "not_results" not in notes(found)
+        assert "side_log" not in notes(found)
 
 
 class TestFirstThatConverge:

@@ -252,10 +252,11 @@ def scaling(
 
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
     """Report the official MLPerf score of each result, raw and scaled, or why there is none."""
+    from ttastats.counted import RESULT
     from ttastats.report import score as score_report  # scipy costs start-up time
 
     judged = _judged(source, where, ())
-    keys = _by(by, score_report.RESULT, judged.runs)
+    keys = _by(by, RESULT, judged.runs)
     return _with_notes(score_report.report(judged.runs, keys), judged)
 
 

@@ -6,11 +6,36 @@ from collections.abc import Sequence
 
 import polars as pl
 
+#: The files that count in a submission; other logs in its folders do not.
+_RESULT_FILE = r"(^|/)results/[^/]+/[^/]+/result_[^/]*\.txt(\.\w+)?$"
+#: What one submitted result is about. `entry` is part of it: v0.5 calls every TPU system `tpu`.
+RESULT = ("suite", "edition", "division", "submitter", "system", "entry", "benchmark")
+
+
+def set_aside() -> pl.Expr:
+    """Give the reason why a run of a table of runs does not count, null where it does.
+
+    `side_log` is a log beside the result files of a submission, such as a worker's own;
+    `inference` an entry that trained nothing and has no curve.
+    """
+    official = pl.col("source").str.contains(_RESULT_FILE).fill_null(value=False)
+    side_log = ~official & official.any().over(RESULT) & pl.col("entry").is_not_null()
+    inference = (pl.col("suite") == "dawnbench") & pl.col("benchmark").str.ends_with("_inference")
+    return pl.when(side_log).then(pl.lit("side_log")).when(inference).then(pl.lit("inference"))
+
+
+def standing(runs: pl.DataFrame) -> pl.DataFrame:
+    """Keep the runs that are not set aside."""
+    if "set_aside" not in runs.columns:
+        return runs
+    return runs.filter(pl.col("set_aside").is_null())
+
 
 def counted(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Keep the runs that count: of copies of one run in a group the first.
+    """Keep the runs that count: none that is set aside, and of copies in a group the first.
 
     Without a digest of its content no run is a copy. A spread over copies would be wrong.
     """
+    kept = standing(runs)
     first = pl.struct("content_digest", *by).is_first_distinct()
-    return runs.filter(pl.col("content_digest").is_null() | first)
+    return kept.filter(pl.col("content_digest").is_null() | first)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttastats import quality, schema
+from ttastats import counted, quality, schema
 from ttastats.target import UserTarget, with_user_targets
 
 #: What identifies a run in a table: equal bytes may lie in two places.
@@ -70,7 +70,7 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
             epoch_seconds=_ratio("observed_seconds", "epochs"),
             evaluations_to_target=_final("evaluations"),
             cost=pl.col("tta_seconds") / 3600.0 * pl.col("cost_per_hour"),
-            set_aside=pl.lit(None, pl.String),
+            set_aside=counted.set_aside(),
         )
         .select(
             *schema.RUN_NAMES,
@@ -143,13 +143,13 @@ def _finite(name: str) -> pl.Expr:
 def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     """Add how many metrics the rules ask for, so that a metric never logged is not met."""
     kinds = evaluations.select("suite", "benchmark", "edition").unique().collect()
-    counted = kinds.with_columns(
+    expected = kinds.with_columns(
         expected=pl.Series(
             [len(quality.targets(*_strings(row))) for row in kinds.iter_rows()], dtype=pl.Int64
         )
     )
     return evaluations.join(
-        counted.lazy(), on=["suite", "benchmark", "edition"], how="left", nulls_equal=True
+        expected.lazy(), on=["suite", "benchmark", "edition"], how="left", nulls_equal=True
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from ttastats.counted import standing
 from ttastats.page.facts import Fact, choices, facts
 from ttastats.pictures.picture import Picture
 from ttastats.report.cells import Note, Report, Table
@@ -44,6 +45,7 @@ def content(
 
     `conditions` are the words by which runs and target were chosen.
     """
+    sides = [(label, standing(runs)) for label, runs in sides]
     return Content(
         title=title or _title([label for label, _ in sides]),
         facts=facts(sides, conditions),

@@ -10,7 +10,7 @@ import polars as pl
 
 from ttastats import units
 from ttastats.comparison import Options
-from ttastats.counted import counted
+from ttastats.counted import counted, standing
 from ttastats.pictures import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.stats.sample import summarise
@@ -160,7 +160,8 @@ def material(
     several = len(sides) > 1
     by = tuple(by) or (BENCHMARK if several else ENTRY)
     numbered = [
-        side.runs.with_columns(side=pl.lit(number, pl.Int32)) for number, side in enumerate(sides)
+        standing(side.runs).with_columns(side=pl.lit(number, pl.Int32))
+        for number, side in enumerate(sides)
     ]
     options = options or Options()
     level = options.confidence

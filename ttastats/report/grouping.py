@@ -8,32 +8,33 @@ from typing import Any
 import polars as pl
 
 from ttastats import schema, select, units
-from ttastats.counted import counted
+from ttastats.counted import counted, standing
 from ttastats.report.cells import Column, Note, Text
 
 BENCHMARK = schema.BENCHMARK
 ENTRY = (*BENCHMARK, "entry")
+#: Runs a note names; of more it says how many.
+_NAMED = 4
 
 
 def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Give each group's keys and runs, sorted by the keys; unknown keys come last.
 
-    A run that a group holds several times counts once: a spread over copies would be wrong.
+    Only runs that count are in it: a run that a group holds several times is there once.
     """
+    kept = counted(runs, by)
     if not by:
-        yield {}, counted(runs)
+        yield {}, kept
         return
-    ordered = runs.sort(by, nulls_last=True, maintain_order=True)
+    ordered = kept.sort(by, nulls_last=True, maintain_order=True)
     for keys, group in ordered.group_by(by, maintain_order=True):
-        yield dict(zip(by, keys, strict=True)), counted(group)
+        yield dict(zip(by, keys, strict=True)), group
 
 
 def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
     """Say how many copies of runs were left out of their groups."""
-    digest = pl.col("content_digest")
-    copies = digest.is_not_null() & digest.is_duplicated()
-    suspects = runs.filter(copies)
-    left_out = sum(group.height - counted(group).height for group in _parts(suspects, by))
+    kept = standing(runs)
+    left_out = kept.height - counted(kept, by).height
     if not left_out:
         return []
     text = (
@@ -43,8 +44,36 @@ def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
     return [Note("copies", text)]
 
 
-def _parts(runs: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
-    return runs.partition_by(by) if by and not runs.is_empty() else [runs]
+#: Why runs are set aside, in words: what they are, and why they do not count.
+_SET_ASIDE = {
+    "side_log": (("log", "logs"), "beside the result files of the same entry"),
+    "inference": (("inference entry", "inference entries"), "without training"),
+}
+
+
+def set_aside_notes(runs: pl.DataFrame) -> list[Note]:
+    """Say how many runs count nowhere, and why."""
+    reasons = runs.get_column("set_aside") if "set_aside" in runs.columns else pl.Series()
+    found = [(code, words, reasons.eq(code).sum()) for code, words in _SET_ASIDE.items()]
+    return [
+        Note(code, f"{units.plural(int(n), *forms)} {why} left out; `ttastats runs` marks them.")
+        for code, (forms, why), n in found
+        if n
+    ]
+
+
+def no_length_notes(runs: pl.DataFrame) -> list[Note]:
+    """Name the runs that ended when they started: they failed at once, and count."""
+    at_once = standing(runs).filter(pl.col("observed_seconds") == 0.0)
+    if at_once.is_empty():
+        return []
+    names = at_once.get_column("source").to_list()
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    text = (
+        f"{units.plural(len(names), 'run')} ended at the start, counted as failed after 0 s: "
+        f"{', '.join(names[:_NAMED])}{more}."
+    )
+    return [Note("no_length", text)]
 
 
 def shown_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
@@ -73,12 +102,17 @@ def key_cells(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Text, ...]:
 
 
 def group_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
-    """Say what a reader must know of the groups: what varies inside them, and copies of runs."""
-    return [*_varying_notes(runs, by), *_copies_notes(runs, by)]
+    """Say what a reader must know of the groups: what varies inside, and what does not count."""
+    return [
+        *_varying_notes(runs, by),
+        *_copies_notes(runs, by),
+        *set_aside_notes(runs),
+        *no_length_notes(runs),
+    ]
 
 
 def _varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
-    names = select.varying(runs, by)
+    names = select.varying(counted(runs, by), by)
     if not names:
         return []
     text = (
@@ -89,7 +123,7 @@ def _varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
 
 
 def failed_notes(runs: pl.DataFrame) -> list[Note]:
-    """Say how many runs did not reach the target, and that they are counted."""
+    """Say how many of these runs did not reach the target, and that they are counted."""
     failed = runs.filter(~pl.col("reached"))
     if failed.is_empty():
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Tab
 from ttastats.report.grouping import (
     ENTRY,
     common_title,
+    group_notes,
     groups,
     key_cells,
     key_columns,
@@ -42,7 +44,8 @@ def from_runs(
         limits = {"cv_low": low, "cv_high": high, "reached": int(group["reached"].sum())}
         rows.append(key_row(keys) | plan(cv, count, effects, power) | limits)
     keys_shown = shown_keys(rows, by)
-    return _report(rows, keys_shown, common_title(rows, by), effects, power)
+    report = _report(rows, keys_shown, common_title(rows, by), effects, power)
+    return replace(report, notes=(*group_notes(runs, by), *report.notes))
 
 
 def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:

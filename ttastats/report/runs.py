@@ -6,14 +6,23 @@ from typing import Any
 
 import polars as pl
 
+from ttastats.counted import standing
 from ttastats.report.cells import Cell, Column, Quantity, Report, Row, Table, Text
-from ttastats.report.grouping import common_title, failed_notes, key_cells, key_columns, shown_keys
+from ttastats.report.grouping import (
+    common_title,
+    failed_notes,
+    key_cells,
+    key_columns,
+    no_length_notes,
+    set_aside_notes,
+    shown_keys,
+)
 
 KEYS = (
     "run_id", "source", "dialect", "suite", "edition", "benchmark", "entry", "submitter", "system",
     "run_status", "reached", "tta_seconds", "run_seconds", "epochs", "epoch_seconds", "samples",
     "value_final", "target_metric", "target_value", "accelerators", "nodes", "global_batch_size",
-    "seed", "cost",
+    "seed", "cost", "set_aside",
 )  # fmt: skip
 
 _SHOWN = ("suite", "edition", "benchmark", "entry")
@@ -39,13 +48,16 @@ def report(runs: pl.DataFrame) -> Report:
     table = Table(
         columns, tuple(_row(row, keys, priced) for row in rows), common_title(rows, _SHOWN)
     )
-    return Report("runs", rows, (table,), tuple(failed_notes(runs)))
+    notes = [*failed_notes(standing(runs)), *set_aside_notes(runs), *no_length_notes(runs)]
+    return Report("runs", rows, (table,), tuple(notes))
 
 
 def _row(row: dict[str, Any], keys: tuple[str, ...], priced: bool) -> Row:
     reached = "yes" if row["reached"] else "no"
     if row["run_status"] in {"aborted", "truncated"}:
         reached += f" ({row['run_status']})"
+    if row["set_aside"] is not None:
+        reached += f" (not counted: {row['set_aside'].replace('_', ' ')})"
     cells: list[Cell] = [
         *key_cells(row, keys),
         Text(row["source"].rsplit("/", 1)[-1]),

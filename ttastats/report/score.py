@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import quality
+from ttastats.counted import RESULT
 from ttastats.quality import Scoring
 from ttastats.report.cells import Column, Note, Report, Row, Table, Text
 from ttastats.report.grouping import (
@@ -30,11 +31,6 @@ from ttastats.report.grouping import (
 from ttastats.stats.sample import olympic_mean
 from ttastats.units import plural
 
-#: What one official result is about. `entry` is part of it: v0.5 calls every TPU system `tpu`.
-RESULT = ("suite", "edition", "division", "submitter", "system", "entry", "benchmark")
-
-#: The files that count in a submission; other logs in its folders do not.
-_RESULT_FILE = r"(^|/)results/[^/]+/[^/]+/result_[^/]*\.txt(\.\w+)?$"
 #: What decides which rules hold.
 _KIND = ("suite", "edition", "benchmark", "division")
 #: Failed runs named below a row of the table; the rows for programs have them all.
@@ -55,8 +51,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
 
     The runs must have been judged by the official targets: `crossing.runs(frame)`.
     """
-    results = _results(runs, by)
-    rows = [key_row(keys) | numbers(group) for keys, group in groups(results, by)]
+    rows = [key_row(keys) | numbers(group) for keys, group in groups(runs, by)]
     rows.sort(key=_place)
     keys = _shown(rows, by)
     plain = all(row["status"] == _SCORED for row in rows)
@@ -69,15 +64,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         *(() if plain else (Column("status"),)),
     )
     table = Table(columns, tuple(_row(row, keys, plain) for row in rows), _title(rows, by))
-    notes = (*group_notes(results, by), *_notes(rows), *_left_out(runs.height - results.height))
+    notes = (*group_notes(runs, by), *_notes(rows))
     return Report("score", tuple(rows), (table,), notes)
-
-
-def _results(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Leave out logs beside the result files of a submission, such as its workers' own."""
-    official = pl.col("source").str.contains(_RESULT_FILE)
-    any_official = official.any().over(by) if by else official.any()
-    return runs.filter(official | ~any_official)
 
 
 def numbers(group: pl.DataFrame) -> dict[str, Any]:
@@ -260,10 +248,3 @@ def _notes(rows: Sequence[Mapping[str, Any]]) -> list[Note]:
         )
         notes.append(Note("run_count", text))
     return notes
-
-
-def _left_out(number: int) -> list[Note]:
-    if not number:
-        return []
-    text = f"{plural(number, 'log')} beside result_*.txt of the same entry left out, by the rules."
-    return [Note("not_results", text)]

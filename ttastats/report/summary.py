@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import percentages, units
+from ttastats.counted import counted
 from ttastats.crossing import common_progress, evaluation_interval
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, Note, Quantity, Reached, Report, Row, Table
@@ -65,7 +66,7 @@ def report(
     )
     body = [Row(_cells(row, keys, failed), lines) for row, lines in zip(rows, details, strict=True)]
     table = Table(columns, tuple(body), common_title(rows, by))
-    notes = [*group_notes(runs, by), *failed_notes(runs), *_cv_notes(rows, ddof)]
+    notes = [*group_notes(runs, by), *failed_notes(counted(runs, by)), *_cv_notes(rows, ddof)]
     return Report("summary", tuple(rows), (table,), tuple(notes))
 
 

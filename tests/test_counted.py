@@ -1,0 +1,163 @@
+"""Which runs count: none beside result files, no inference, no copy; and a run of no length."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests import made_logs
+from ttastats import api
+from ttastats.ingestion import ingest
+from ttastats.report.cells import Report
+
+BOX = "v0.7/Example/results/box/minigo"
+MINIGO = {"benchmark": "minigo"}
+
+
+def notes(report: Report) -> dict[str, str]:
+    return {note.code: note.text for note in report.notes}
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    """Give a submission of three results, with a worker's log of nine times the time of each."""
+    logs = {f"{BOX}/result_{n}.txt": made_logs.reaching(3 + n, seed=n, **MINIGO) for n in range(3)}
+    logs |= {
+        f"{BOX}/workers/{n}.log": made_logs.reaching(30 + n, seed=n, **MINIGO) for n in range(3)
+    }
+    return ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
+
+
+def test_logs_beside_result_files_are_kept_marked_and_named(submission: Path) -> None:
+    report = api.runs(submission)
+    marked = {Path(row["source"]).name: row["set_aside"] for row in report.rows}
+    assert marked == {f"result_{n}.txt": None for n in range(3)} | {
+        f"{n}.log": "side_log" for n in range(3)
+    }
+    assert "3 logs beside the result files" in notes(report)["side_log"]
+    shown = str(report.tables[0].rows)
+    assert shown.count("not counted: side log") == 3
+
+
+def test_logs_beside_result_files_count_in_no_command(submission: Path) -> None:
+    for command in (api.summary, api.variance, api.power, api.score):
+        report = command(submission)
+        (row,) = report.rows
+        assert row["n"] == 3, command
+        assert notes(report)["side_log"].startswith("3 logs"), command
+    (row,) = api.summary(submission).rows
+    assert (row["reached"], row["tta_mean_seconds"]) == (3, 40.0)
+    other = api.run_table(submission).with_columns(pl.col("tta_seconds", "observed_seconds") * 2)
+    (compared,) = api.compare(submission, other).rows
+    assert (compared["n_a"], compared["n_b"], compared["speedup"]) == (3, 3, 0.5)
+
+
+def test_logs_beside_result_files_are_in_no_picture_and_not_on_the_page(submission: Path) -> None:
+    made = api.material(submission)
+    assert [panel.runs.height for panel in made.panels] == [3]
+    page = api.html_report(submission)
+    assert "3 runs, 3 reached the target" in page.html
+    assert "3 logs beside the result files" in page.html
+
+
+def test_a_log_of_any_name_counts_where_an_entry_has_no_result_files(tmp_path: Path) -> None:
+    logs = {f"{BOX}/mine/{n}.log": made_logs.reaching(3, seed=n, **MINIGO) for n in range(3)}
+    made_logs.write(tmp_path, logs)
+    report = api.summary(ingest([tmp_path], tmp_path / "runs.parquet").output)
+    assert report.rows[0]["n"] == 3
+    assert "side_log" not in notes(report)
+
+
+def test_result_files_of_one_entry_say_nothing_of_another(tmp_path: Path) -> None:
+    logs = {f"{BOX}/result_0.txt": made_logs.reaching(3, **MINIGO)}
+    logs["v0.7/Example/results/other/minigo/my.log"] = made_logs.reaching(4, **MINIGO)
+    made_logs.write(tmp_path, logs)
+    rows = api.summary(ingest([tmp_path], tmp_path / "runs.parquet").output).rows
+    assert [row["n"] for row in rows] == [1, 1]
+
+
+def test_copies_count_once_in_every_group_and_again_in_another(tmp_path: Path) -> None:
+    logs = {f"a/{n}.log": made_logs.reaching(3) for n in range(2)}
+    logs |= {"b/0.log": made_logs.reaching(3)}
+    made_logs.write(tmp_path, logs)
+    output = ingest([tmp_path], tmp_path / "runs.parquet").output
+    assert [row["n"] for row in api.summary(output).rows] == [1, 1]
+    (together,) = api.summary(output, by=["benchmark"]).rows
+    assert together["n"] == 1
+
+
+@pytest.fixture
+def dawnbench(tmp_path: Path) -> Path:
+    """Give one training and one inference entry of DAWNBench."""
+    fields = {"author": "x", "framework": "y", "hardware": "z"}
+    curve = "epoch\thours\ttop1Accuracy\ttop5Accuracy\n1\t0.5\t95.0\t99.0\n"
+    logs = {
+        "CIFAR10/train/one.json": json.dumps(fields),
+        "CIFAR10/train/one.tsv": curve,
+        "CIFAR10/inference/two.json": json.dumps(fields | {"latency": 3.0}),
+    }
+    made_logs.write(tmp_path, logs)
+    return ingest([tmp_path], tmp_path / "runs.parquet").output
+
+
+def test_an_inference_entry_is_no_failed_run(dawnbench: Path) -> None:
+    report = api.summary(dawnbench)
+    assert [(row["n"], row["reached"]) for row in report.rows] == [(1, 1)]
+    assert notes(report)["inference"].startswith("1 inference entry without training left out")
+    assert "failed_runs" not in notes(report)
+    marked = {row["benchmark"]: row["set_aside"] for row in api.runs(dawnbench).rows}
+    assert marked == {"cifar10": None, "cifar10_inference": "inference"}
+
+
+@pytest.mark.parametrize("command", [api.summary, api.variance, api.power, api.score, api.runs])
+def test_a_table_in_which_nothing_counts_is_answered(
+    command: Callable[..., Report], dawnbench: Path
+) -> None:
+    report = command(dawnbench, where=["benchmark=*_inference"])
+    assert "inference" in notes(report)
+
+
+def with_a_crash(folder: Path, first_seed: int) -> Path:
+    """Give five runs, one of which ended when it started."""
+    seeds = range(first_seed, first_seed + 4)
+    logs = {f"{seed}.log": made_logs.reaching(3 + seed % 2, seed=seed) for seed in seeds}
+    logs["crashed.log"] = made_logs.log([], status="aborted", seed=first_seed)
+    return ingest([made_logs.write(folder, logs)], folder / "runs.parquet").output
+
+
+@pytest.fixture
+def crashed(tmp_path: Path) -> Path:
+    return with_a_crash(tmp_path / "a", 0)
+
+
+def test_a_run_of_no_length_failed_at_once_and_is_named(crashed: Path) -> None:
+    report = api.summary(crashed)
+    (row,) = report.rows
+    assert (row["n"], row["reached"], row["tta_mean_seconds"]) == (5, 4, 35.0)
+    assert row["ert_seconds"] == 35.0  # 140 s in all, for 4 successes
+    assert "crashed.log" in notes(report)["no_length"]
+
+
+@pytest.mark.parametrize("command", [api.summary, api.variance, api.power, api.targets])
+def test_every_command_answers_on_a_run_of_no_length(
+    command: Callable[..., Report], crashed: Path
+) -> None:
+    assert command(crashed).rows
+
+
+def test_sides_with_a_run_of_no_length_are_compared(crashed: Path, tmp_path: Path) -> None:
+    other = with_a_crash(tmp_path / "b", 10)
+    (row,) = api.compare(crashed, other, by=["benchmark"]).rows
+    assert (row["n_a"], row["reached_a"], row["ert_a_seconds"]) == (5, 4, 35.0)
+    assert api.targets(crashed, other).rows
+
+
+def test_a_run_of_no_length_is_drawn_and_stands_on_the_page(crashed: Path, tmp_path: Path) -> None:
+    other = with_a_crash(tmp_path / "b", 10)
+    assert api.pictures(crashed)
+    assert api.pictures(crashed, other, by=["benchmark"])
+    assert "crashed.log" in api.html_report(crashed).html
