@@ -180,6 +180,8 @@ def compare(
     labels: Sequence[str] = (),
     options: Options | None = None,
     view: View | None = None,
+    fail_on: str = "",
+    require: str = "",
 ) -> Report:
     """Report whether B is faster than A to the target, by how much, why, and how sure.
 
@@ -189,15 +191,22 @@ def compare(
         One or more tables, each judged against `a`.
     labels
         Names for `a` and each of the others.
+    fail_on, require
+        Conditions such as `slower:2%` and `not-slower:2%`; `Report.gate` says what came of them.
     """
-    from ttastats.report import compare as compare_report  # scipy costs start-up time
+    from ttastats import gate  # scipy costs start-up time
+    from ttastats.comparison import Options
+    from ttastats.report import compare as compare_report
     from ttastats.report.grouping import BENCHMARK
 
+    conditions = gate.conditions(fail_on, require)
+    options = options or Options()
     judged = [_judged(source, where, target) for source in (a, *others)]
     names = labels or [_label(source, n) for n, source in enumerate((a, *others))]
     named = list(zip(names, (one.runs for one in judged), strict=True))
     keys = _by(by, BENCHMARK, judged[0].runs)
     report = compare_report.report(named[0], named[1:], keys, options, view)
+    report = gate.judged(report, conditions, options.confidence)
     return _with_notes(report, *judged)
 
 

@@ -1,49 +1,178 @@
-"""What lets a CI job fail: a slowdown that the runs cannot rule out."""
+"""Does a comparison fail a CI job? What `--fail-on` and `--require` ask of every group of runs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from ttastats import percentages
 from ttastats.errors import TtastatsError
+from ttastats.report.cells import Finding, Gate, Report
+from ttastats.report.verdicts import row_names
+from ttastats.stats.margin_power import runs_to_show
 
-_LIMIT = re.compile(r"slower:\s*(.+)")
+Option = Literal["--fail-on", "--require"]
+Row = Mapping[str, Any]
+
+_WORDS: dict[Option, str] = {"--fail-on": "slower", "--require": "not-slower"}
 
 
-def parse(text: str) -> float:
-    """Read `slower:2%` and give the slowdown that is still allowed, as a fraction.
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is asked, and the slowdown that is still allowed, as a fraction.
+
+    `--fail-on slower` fails where B is shown to be slower by more than that, `--require not-slower`
+    where it is not shown not to be.
+    """
+
+    option: Option
+    limit: float
+
+    def __str__(self) -> str:
+        """Give the condition as it is written on the command line."""
+        return f"{self.option} {_WORDS[self.option]}:{percentages.text(self.limit)}"
+
+    @property
+    def lowest(self) -> float:
+        """Give the speedup of a B that is slower by exactly the limit."""
+        return 1 / (1 + self.limit)
+
+
+def conditions(fail_on: str, require: str) -> tuple[Condition, ...]:
+    """Read `--fail-on slower:2%` and `--require not-slower:2%`; either text may be empty.
 
     Raises
     ------
     TtastatsError
-        The text is nothing of the kind.
+        A text is nothing of the kind.
     """
-    match = _LIMIT.fullmatch(text.strip())
+    asked: tuple[tuple[Option, str], ...] = (("--fail-on", fail_on), ("--require", require))
+    return tuple(_condition(option, text) for option, text in asked if text)
+
+
+def _condition(option: Option, text: str) -> Condition:
+    match = re.fullmatch(rf"{_WORDS[option]}:\s*(.+)", text.strip())
     if not match:
         raise TtastatsError(
-            f"{text!r} is not a condition", where="--fail-on", remedy="Write slower:2%."
+            f"{text!r} is not a condition",
+            where=option,
+            remedy="Write --fail-on slower:2% to fail if B is shown to be slower by more than 2%, "
+            "--require not-slower:2% to fail unless it is shown not to be.",
         )
-    return percentages.fraction(match.group(1), "--fail-on")
+    return Condition(option, percentages.fraction(match.group(1), option))
 
 
-def failures(rows: Sequence[Mapping[str, Any]], limit: float) -> tuple[str, ...]:
-    """Name the rows for which B is not shown to be at most `limit` slower than A.
+def judged(report: Report, asked: Sequence[Condition], confidence: float = 0.95) -> Report:
+    """Give a comparison with the verdict of the gate, in its rows (key `gate`) too.
 
-    A one-sided test of non-inferiority at 5 %: the lower end of the 90 % interval of the speedup,
-    unseen epochs allowed for, has to lie above 1 / (1 + limit). What cannot be judged fails.
+    A group that only A has fails every condition, and so does one that cannot be judged at all,
+    such as single runs. The bounds are one-sided at `confidence`, that of the report.
     """
-    found = []
-    for row in rows:
-        low = row["non_inferiority_low"]
-        if row["verdict"] == "faster" and not row["dagger"]:
-            continue
-        if low is None:
-            found.append(f"{row['benchmark']}: there is no speedup to judge ({row['claim']})")
-        elif low <= 1 / (1 + limit):
-            slower = "slower by any factor" if low <= 0 else f"{1 / low - 1:.1%} slower"
-            found.append(
-                f"{row['benchmark']}: cannot rule out that B is {slower}; {limit:.1%} is allowed"
-            )
-    return tuple(found)
+    if not asked:
+        return report
+    lost = [
+        Finding(str(one), name, None, None, "failed", "lost", "A has runs of it, B has none")
+        for name in report.only_a
+        for one in asked
+    ]
+    by_row = [
+        [found for one in asked for found in _findings(name, row, one, 1 - confidence)]
+        for name, row in zip(row_names(report.rows), report.rows, strict=True)
+    ]
+    findings = (*lost, *(found for row in by_row for found in row))
+    rows = tuple(
+        {**row, "gate": _worst(found)} for row, found in zip(report.rows, by_row, strict=True)
+    )
+    return replace(report, rows=rows, gate=Gate(tuple(map(str, asked)), findings))
+
+
+def _worst(findings: Sequence[Finding]) -> str:
+    outcomes = {found.outcome for found in findings}
+    return next((one for one in ("failed", "undecided") if one in outcomes), "passed")
+
+
+def _findings(name: str, row: Row, asked: Condition, alpha: float) -> Iterator[Finding]:
+    """Say what keeps a row from passing, or lets it pass undecided; nothing if it simply passes."""
+    if row["non_inferiority_low"] is None or row["inferiority_high"] is None:
+        found = _without_interval(row)
+    elif row["non_inferiority_low"] > asked.lowest:
+        found = None
+    elif _is_slower(row, asked):
+        found = ("failed", "slower", _at_least(row, asked))
+    else:
+        found = ("undecided", "undecided", _at_most(row, asked))
+    if found is None:
+        return
+    outcome, code, text = found
+    needed = None
+    if outcome == "undecided":
+        needed = _runs_needed(row, asked, alpha)
+        text += _more_runs(needed, row)
+        outcome = "failed" if asked.option == "--require" else outcome
+    yield Finding(str(asked), name, row["benchmark"], row["b"], outcome, code, text, needed)
+
+
+Found = tuple[Literal["failed", "undecided"], str, str]
+
+
+def _without_interval(row: Row) -> Found | None:
+    """Judge a row that has no interval of the speedup: no success on a side, or too few runs."""
+    if row["reached_a"] and not row["reached_b"]:
+        text = (
+            f"none of {row['n_b']} runs of {row['b']} reached the target, "
+            f"{row['reached_a']} of {row['n_a']} of {row['a']} did"
+        )
+        return "failed", "never_reached", text
+    claim = str(row["claim"]).removeprefix("no verdict: ")
+    if row["reached_b"] and not row["reached_a"]:
+        return None if row["verdict"] == "faster" else ("undecided", "undecided", claim)
+    return "failed", "not_judged", f"cannot be judged ({claim})"
+
+
+def _is_slower(row: Row, asked: Condition) -> bool:
+    """Tell whether B is shown to be slower by more than the limit.
+
+    The bound alone would be one test per row, and among many benchmarks one fails by chance; so the
+    verdict, whose p is adjusted for their number, has to say so too, and without a dagger.
+    """
+    beyond = row["inferiority_high"] < asked.lowest
+    return bool(beyond and row["verdict"] == "slower" and not row["dagger"])
+
+
+def _at_least(row: Row, asked: Condition) -> str:
+    slowdown = 1 / row["inferiority_high"] - 1 if row["inferiority_high"] else None
+    much = "infinitely" if slowdown is None else f"at least {slowdown:.1%}"
+    return f"{row['b']} is {much} slower; {_allowed(asked)}"
+
+
+def _at_most(row: Row, asked: Condition) -> str:
+    low = row["non_inferiority_low"]
+    much = "slower by any factor" if low <= 0 else f"up to {1 / low - 1:.1%} slower"
+    text = f"{row['b']} may be {much}; {_allowed(asked)}"
+    if row["verdict"] == "slower" and row["dagger"]:
+        text += "; it is slower if epochs to target really are constant (--epochs-fixed says so)"
+    elif row["inferiority_high"] < asked.lowest:
+        text += "; by itself it is shown to be slower, not once p is adjusted for all comparisons"
+    return text
+
+
+def _allowed(asked: Condition) -> str:
+    return f"{percentages.text(asked.limit)} is allowed"
+
+
+def _runs_needed(row: Row, asked: Condition, alpha: float) -> int | None:
+    if row["planning_cv"] is None:
+        return None
+    shifts = (row["epoch_shift_a"], row["epoch_shift_b"])
+    return runs_to_show(asked.limit, row["planning_cv"], shifts, alpha=alpha)
+
+
+def _more_runs(needed: int | None, row: Row) -> str:
+    """Say how many runs would show that a B as fast as A is not slower, at 80 % power."""
+    if needed is None:
+        return ""
+    if needed <= min(row["n_a"], row["n_b"]):
+        return "; more runs may decide"
+    return f"; if it is as fast as A, {needed:,} runs a side would show it (80% power)"

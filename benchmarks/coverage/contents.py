@@ -50,7 +50,7 @@ SECTIONS = (
     Section(
         "Claims about a margin",
         "B is slower by 10 %, which is the margin. How often is it claimed to be as fast, or not "
-        "slower by more than 10 % (what `--fail-on slower:10%` lets pass)? 5 % are allowed.",
+        "slower by more than 10 % (what `--require not-slower:10%` lets pass)? 5 % are allowed.",
         (("margin", "False claims, %."),),
     ),
     Section(

@@ -19,7 +19,7 @@ from ttastats.cli.options import (
     Where,
     columns,
 )
-from ttastats.cli.output import say, show
+from ttastats.cli.output import show
 from ttastats.cli.sides import (
     EpochsFixed,
     Estimand,
@@ -35,6 +35,26 @@ from ttastats.cli.sides import (
     sides,
 )
 from ttastats.errors import TtastatsError
+
+FailOn = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="slower:PERCENT",
+        help="Exit 3 if B is shown to be slower than A by more than this, or lacks a benchmark of "
+        "A: slower:2%.",
+        show_default=False,
+    ),
+]
+Require = Annotated[
+    str,
+    typer.Option(
+        "--require",
+        metavar="not-slower:PERCENT",
+        help="Exit 3 unless B is shown not to be slower than A by more than this: not-slower:2%.",
+        show_default=False,
+    ),
+]
 
 
 def compare(
@@ -61,13 +81,8 @@ def compare(
     confidence: Confidence = "",
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
-    fail_on: Annotated[
-        str,
-        typer.Option(
-            "--fail-on",
-            help="Exit 1 unless B is shown not to be slower by more than this: slower:2%.",
-        ),
-    ] = "",
+    fail_on: FailOn = "",
+    require: Require = "",
     output_format: FormatOption = Format.table,
     no_pager: NoPager = False,
 ) -> None:
@@ -75,7 +90,7 @@ def compare(
     from ttastats import api, gate
     from ttastats.report.compare import View
 
-    limit = gate.parse(fail_on) if fail_on else None
+    gate.conditions(fail_on, require)  # refused before files are read
     how = options(
         ddof=ddof,
         margin=margin,
@@ -93,13 +108,12 @@ def compare(
         labels=labels(label or (), names, len(sources)),
         options=how,
         view=View(wide, verbose, margin_claims=bool(margin)),
+        fail_on=fail_on,
+        require=require,
     )
     show(report, output_format, paged=not no_pager)
-    failures = gate.failures(report.rows, limit) if limit is not None else ()
-    for failure in failures:
-        say(f"failed: {failure}")
-    if failures:
-        raise typer.Exit(1)
+    if report.gate is not None and not report.gate.passed:
+        raise typer.Exit(3)
 
 
 def targets(

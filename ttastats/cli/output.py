@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ def show(report: Report, output_format: Format, *, paged: bool = False) -> None:
     """Print a report in the format asked for; a table taller than the screen is `paged`."""
     if output_format is Format.table:
         _print_table(report, paged=paged)
+        _say_gate(report, output_format)
         return
     from ttastats.render import as_csv, as_json, as_markdown
 
@@ -32,6 +34,16 @@ def show(report: Report, output_format: Format, *, paged: bool = False) -> None:
     if output_format is Format.csv:
         for note in report.notes:
             say(f"{note.mark} {note.text}".strip())
+    _say_gate(report, output_format)
+
+
+def _say_gate(report: Report, output_format: Format) -> None:
+    """Say the gate's verdict where the output does not hold it, or where nobody may look at it."""
+    from ttastats.render import words
+
+    unseen = report.gate is not None and not report.gate.passed and not sys.stdout.isatty()
+    if report.gate is not None and (unseen or output_format is Format.csv):
+        say("\n".join(words.gate(report.gate)))
 
 
 def _print_table(report: Report, *, paged: bool) -> None:

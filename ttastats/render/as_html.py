@@ -9,7 +9,18 @@ from html import escape
 
 from ttastats.render import words
 from ttastats.render.harmless import visible, visible_lines
-from ttastats.report.cells import Cell, Column, Note, PValue, Quantity, Reached, Report, Row, Table
+from ttastats.report.cells import (
+    Cell,
+    Column,
+    Gate,
+    Note,
+    PValue,
+    Quantity,
+    Reached,
+    Report,
+    Row,
+    Table,
+)
 
 
 def text(shown: str) -> str:
@@ -30,6 +41,8 @@ def render(report: Report) -> str:
     """
     parts = [table(one) for one in report.tables]
     parts.append(notes(report.notes))
+    if report.gate is not None:
+        parts.append(gate(report.gate))
     if report.sentence:
         parts.append(f'<p class="sentence">{text(report.sentence)}</p>\n')
     return "".join(parts)
@@ -53,6 +66,14 @@ def notes(shown: tuple[Note, ...]) -> str:
         return ""
     items = "".join(f"<li>{_note(note)}</li>\n" for note in shown)
     return f'<ul class="notes">\n{items}</ul>\n'
+
+
+def gate(shown: Gate) -> str:
+    """Give the verdict of a gate, and a list of what did not pass."""
+    headline, *said = words.gate(shown)
+    items = "".join(f"<li>{text(line)}</li>\n" for line in said)
+    below = f'<ul class="notes">\n{items}</ul>\n' if said else ""
+    return f'<p class="gate"><b>{text(headline)}</b></p>\n{below}'
 
 
 def _note(note: Note) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from json import dumps
 from typing import Any
 
 import ttastats
-from ttastats.report.cells import Report
+from ttastats.report.cells import Gate, Report
 
 
 def render(report: Report) -> str:
@@ -22,12 +23,23 @@ def render(report: Report) -> str:
             "notes": [
                 {"code": note.code, "mark": note.mark, "text": note.text} for note in report.notes
             ],
+            **({} if report.gate is None else {"gate": _gate(report.gate)}),
         },
         indent=1,
         ensure_ascii=False,
         allow_nan=False,
     )
     return "\n".join(_without_controls(line) for line in text.split("\n"))
+
+
+def _gate(gate: Gate) -> dict[str, Any]:
+    """Give the verdict of a gate; what is undecided passed."""
+    return {
+        "condition": " ".join(gate.conditions),
+        "passed": gate.passed,
+        "failures": [asdict(found) for found in gate.failures],
+        "undecided": [asdict(found) for found in gate.undecided],
+    }
 
 
 def _without_controls(line: str) -> str:

@@ -25,6 +25,10 @@ def render(report: Report) -> str:
     if report.notes:
         texts = (f"{note.mark} {note.text}".strip() for note in report.notes)
         blocks.append("\n".join(f"- {_prose(text)}" for text in texts))
+    if report.gate is not None:
+        headline, *said = words.gate(report.gate)
+        blocks.append(f"**{_prose(headline)}**")
+        blocks += ["\n".join(f"- {_prose(text)}" for text in said)] if said else []
     if report.sentence:
         blocks.append(_prose(report.sentence))
     return "\n\n".join(blocks) + "\n"

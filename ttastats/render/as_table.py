@@ -12,7 +12,7 @@ from rich.text import Text as Line
 from ttastats.render import fitting, words
 from ttastats.render.fitting import GAP, Layout
 from ttastats.render.harmless import visible
-from ttastats.report.cells import Report, Row, Table, Text, Tone
+from ttastats.report.cells import Gate, Report, Row, Table, Text, Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
 _BELOW = "   "  # what stands under a row is set in
@@ -36,9 +36,18 @@ def _report_lines(report: Report, width: int | None) -> Iterator[Line]:
         yield from _table_lines(table, width)
     for note in report.notes:
         yield from _wrapped(f"{note.mark} {note.text}".strip(), width)
+    if report.gate is not None:
+        yield from _gate_lines(report.gate, width)
     if report.sentence:
         yield Line("")
         yield from _wrapped(report.sentence, width)
+
+
+def _gate_lines(gate: Gate, width: int | None) -> Iterator[Line]:
+    headline, *said = words.gate(gate)
+    yield from _styled(_wrapped(headline, width), _STYLES["good" if gate.passed else "bad"])
+    for text in said:
+        yield from _wrapped(text, width, _BELOW)
 
 
 def _table_lines(table: Table, width: int | None) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""How one cell is written for people."""
+"""How cells, and the verdict of a gate, are written for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from ttastats import units
 from ttastats.render.harmless import visible
-from ttastats.report.cells import Cell, PValue, Quantity, Reached, Text
+from ttastats.report.cells import Cell, Gate, PValue, Quantity, Reached, Text
 
 UNKNOWN = "–"
 
@@ -22,6 +22,17 @@ def cell(value: Cell) -> str:
             return p_value(value.value)
         case Quantity():
             return quantity(value)
+
+
+def gate(value: Gate) -> tuple[str, ...]:
+    """Give the verdict of a gate as a headline, and a line for each group that did not pass."""
+    headline = f"gate {' '.join(value.conditions)}: {'passed' if value.passed else 'failed'}"
+    several = len(value.conditions) > 1
+    said = [
+        f"{found.outcome}{f' ({found.condition})' if several else ''}: {found.group}: {found.text}"
+        for found in (*value.failures, *value.undecided)
+    ]
+    return (headline, *said)
 
 
 def p_value(value: float | None) -> str:

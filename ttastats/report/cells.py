@@ -97,13 +97,54 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """A group of runs that failed a condition of the gate, or that passed it undecided.
+
+    `code` is for programs: `lost`, `never_reached`, `not_judged`, `slower`, `undecided`.
+    `runs_needed` a side would decide if B is as fast as A.
+    """
+
+    condition: str
+    group: str
+    benchmark: str | None
+    b: str | None
+    outcome: Literal["failed", "undecided"]
+    code: str
+    text: str
+    runs_needed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What the conditions of a CI job come to. What is undecided here lets the job pass."""
+
+    conditions: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        """Give what fails the job."""
+        return tuple(found for found in self.findings if found.outcome == "failed")
+
+    @property
+    def undecided(self) -> tuple[Finding, ...]:
+        """Give what passed although nothing was shown."""
+        return tuple(found for found in self.findings if found.outcome == "undecided")
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether the job may go on."""
+        return not self.failures
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The answer of a command.
 
     `rows` are for programs: raw numbers (seconds, fractions), None for unknown. `tables` say the
     same to people. `sentence` closes the report and could be said aloud. `only_a` names the groups
     of a baseline that a table compared with it lacks, after the label of that table where several
-    are compared.
+    are compared. `gate` is there if a condition for CI was asked.
     """
 
     command: str
@@ -112,6 +153,7 @@ class Report:
     notes: tuple[Note, ...] = ()
     sentence: str = ""
     only_a: tuple[str, ...] = ()
+    gate: Gate | None = None
 
     @property
     def frame(self) -> pl.DataFrame:

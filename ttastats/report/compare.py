@@ -189,6 +189,9 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
         "epoch_safe_high": safe.high if safe else None,
         "non_inferiority_low": one_sided[0],
         "inferiority_high": one_sided[1],
+        "planning_cv": plan.cv if plan else None,
+        "epoch_shift_a": _epoch_shift(one, one.a),
+        "epoch_shift_b": _epoch_shift(one, one.b),
         "p_value": one.p_value,
         "p_adjusted": one.p_adjusted,
         "p_permutation": one.p_permutation,
@@ -225,6 +228,19 @@ def _one_sided_limits(one: Comparison) -> tuple[float | None, float | None]:
     if safe is None or safe.low is None or safe.high is None:
         return 0.0, math.inf
     return min(low, safe.low), max(high, safe.high)
+
+
+def _epoch_shift(one: Comparison, side: comparison.Side) -> float:
+    """Give the share by which one evaluation interval more in every run would change a side's time.
+
+    0 where the epochs vary or cannot by design, infinite where nobody knows.
+    """
+    if one.speedup is None or not one.speedup.unseen_epochs:
+        return 0.0
+    values = side.multiset()
+    if len(values) > 1:
+        return 0.0
+    return side.quantum / next(iter(values)) if values and side.quantum else math.inf
 
 
 def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str, float | None]:

@@ -53,7 +53,7 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 
 
 def _comparisons(rows: Sequence[Numbers], confidence: float) -> tuple[Verdict, ...]:
-    names = _names(rows, _keys(rows, "a"))
+    names = row_names(rows)
     several = len({row["b"] for row in rows}) > 1
     said = []
     for name, row in zip(names, rows, strict=True):
@@ -221,6 +221,11 @@ def _keys(rows: Sequence[Numbers], first_number: str) -> tuple[str, ...]:
     """Give the columns that rows were grouped by: those that stand before their numbers."""
     names = list(rows[0]) if rows else [first_number]
     return tuple(names[: names.index(first_number)])
+
+
+def row_names(rows: Sequence[Numbers]) -> list[str]:
+    """Give the name of each row of a comparison."""
+    return _names(rows, _keys(rows, "a"))
 
 
 def _names(rows: Sequence[Numbers], keys: Sequence[str]) -> list[str]:
