@@ -45,6 +45,17 @@ def test_the_readmes_python_runs(two_systems: Path, tmp_path: Path) -> None:
     assert float(done.stdout.splitlines()[-1]) == pytest.approx(1.741, abs=0.001)
 
 
+def test_the_example_of_a_frame_makes_a_file_that_commands_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "ingest.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})  # noqa: S102 - our own page
+    assert "1230.0" in capsys.readouterr().out
+    assert program("summary", "measured.parquet", cwd=tmp_path).count("2/2") == 2
+
+
 def test_every_link_of_the_documents_leads_somewhere() -> None:
     for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "parsers" / "README.md"):
         if not page.exists():

@@ -75,7 +75,7 @@ def test_a_newer_schema_is_refused_by_name(frame: pl.DataFrame, tmp_path: Path) 
 
 def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> None:
     foreign, text = tmp_path / "foreign.parquet", tmp_path / "text.parquet"
-    frame.write_parquet(foreign)
+    pl.DataFrame({"name": ["a"], "losses": [0.5]}).write_parquet(foreign)
     text.write_text("no Parquet at all")
     for path, reason in (
         (foreign, "not written by ttastats"),
@@ -88,10 +88,12 @@ def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> Non
         assert str(path) in str(caught.value)
 
 
-def test_a_table_that_lost_a_column_is_refused(frame: pl.DataFrame, tmp_path: Path) -> None:
+def test_a_table_that_lost_a_column_it_needs_is_refused(
+    frame: pl.DataFrame, tmp_path: Path
+) -> None:
     about = {"ttastats": json.dumps({"schema": schema.VERSION, "writer": "x"})}
-    frame.drop("seed").write_parquet(tmp_path / "x.parquet", metadata=about)
-    with pytest.raises(TtastatsError, match="has no column seed"):
+    frame.drop("seconds").write_parquet(tmp_path / "x.parquet", metadata=about)
+    with pytest.raises(TtastatsError, match="has no column seconds"):
         store.read([tmp_path / "x.parquet"])
 
 

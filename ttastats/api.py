@@ -1,7 +1,8 @@
 """The Python API: each command of the program as one function.
 
-A *source* is a Parquet file, several of them, or a table already in memory; the answer is a
-`Report`, whose `rows` and `frame` hold raw numbers: seconds, fractions, None for unknown.
+A *source* is a Parquet file, several of them, or a table already in memory, of polars, pandas or
+pyarrow; `from_frame` makes one of columns with other names. The answer is a `Report`, whose `rows`
+and `frame` hold raw numbers: seconds, fractions, None for unknown.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ttastats import crossing, notebook, schema, select, store
+from ttastats.conform import conform
 from ttastats.errors import TtastatsError
+from ttastats.frames import Frame, as_polars, from_frame, is_frame
 from ttastats.ingestion import Account, ingest
 from ttastats.report import runs as runs_report
 from ttastats.report.cells import Note, Report
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from ttastats.pictures.picture import Picture
     from ttastats.report.compare import View
 
-Source = str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame
+Source = str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame | Frame
 
 __all__ = [
     "Account",
@@ -37,6 +40,7 @@ __all__ = [
     "Source",
     "compare",
     "export",
+    "from_frame",
     "html_report",
     "ingest",
     "pictures",
@@ -68,11 +72,10 @@ def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
     TtastatsError
         A file cannot be used, or a condition is malformed.
     """
-    if isinstance(source, pl.DataFrame | pl.LazyFrame):
-        frame = source.lazy()
+    if is_frame(source):
+        frame = conform(as_polars(source), f"the {type(source).__name__}")
     else:
-        paths = [source] if isinstance(source, str | Path) else source
-        frame = store.read([Path(path) for path in paths])
+        frame = store.read(_paths(source))
     return select.where(frame, where)
 
 
@@ -100,8 +103,8 @@ class _Judged:
 
 
 def _judged(source: Source, where: Sequence[str], target: Sequence[str]) -> _Judged:
-    if isinstance(source, pl.DataFrame) and "reached" in source.columns:
-        return _Judged(select.where(source.lazy(), where).collect())
+    if (table := _run_table(source)) is not None:
+        return _Judged(select.where(table.lazy(), where).collect())
     targets = parse_targets(target)
     rows, left_out = suited(read(source, where=where), targets)
     table = crossing.runs(rows, targets)
@@ -435,15 +438,37 @@ def _material(
 
 def _evaluations(source: Source, where: Sequence[str]) -> pl.LazyFrame:
     """Give the tidy table of a source; a table of runs has no evaluations."""
-    if isinstance(source, pl.DataFrame) and "reached" in source.columns:
+    if _run_table(source) is not None:
         return pl.LazyFrame(schema=schema.POLARS)
     return read(source, where=where)
 
 
 def _paths(source: Source) -> list[Path]:
-    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+    if is_frame(source):
         return []
-    return [Path(path) for path in ([source] if isinstance(source, str | Path) else source)]
+    paths: Any = [source] if isinstance(source, str | Path) else source
+    try:
+        return [Path(path) for path in paths]
+    except TypeError:
+        raise TtastatsError(
+            f"neither files nor a table: {type(source).__name__}",
+            remedy="Give the names of Parquet files or a frame, which `from_frame` makes fit.",
+        ) from None
+
+
+def _run_table(source: Source) -> pl.DataFrame | None:
+    """Give a table of runs, as `run_table` makes it, or None if the source is something else."""
+    if not isinstance(source, pl.DataFrame) or "reached" not in source.columns:
+        return None
+    if "metric" in source.columns:
+        return None
+    expected = crossing.runs(pl.LazyFrame(schema=schema.POLARS)).columns
+    if missing := [name for name in expected if name not in source.columns]:
+        raise TtastatsError(
+            f"the rows of a report are no table: they have no column {', '.join(missing[:5])}",
+            remedy="Give the file or the frame that the report was made of.",
+        )
+    return source
 
 
 def _names(sources: Sequence[Source]) -> list[str]:

@@ -97,12 +97,16 @@ def arrow(metadata: dict[str, str]) -> Any:
     """Give the Arrow schema with each column's description in its field metadata.
 
     Readers of Arrow look for the file's `metadata` in here, others in the footer of the file.
+    Texts are large strings: pyarrow cannot compare the views that polars would write.
     """
     import nanoarrow  # only a writer needs it
 
     plain = nanoarrow.c_array_stream(POLARS.to_frame()).get_schema()
+    text = nanoarrow.c_schema(nanoarrow.large_string())
     described = {
-        column.name: field.modify(metadata={"description": column.description})
+        column.name: (text if column.dtype == pl.String else field).modify(
+            name=column.name, metadata={"description": column.description}
+        )
         for column, field in zip(COLUMNS, plain.children, strict=True)
     }
     return plain.modify(children=described, metadata=metadata)

@@ -25,6 +25,7 @@ import polars as pl
 
 import ttastats
 from ttastats import schema
+from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 
 _LEDGER_KEY = "ttastats.ledger"
@@ -325,8 +326,10 @@ def read(paths: Sequence[Path]) -> pl.LazyFrame:
     Raises
     ------
     TtastatsError
-        A file is missing, unreadable, not written by ttastats, or of a newer version.
+        A file is missing or unreadable, of a newer version, or holds no table that can be used.
     """
+    if not paths:
+        raise TtastatsError("no file is named", remedy="Give a file written by `ttastats ingest`.")
     frames = [_read_one(path) for path in paths]
     if len(frames) == 1:
         return frames[0]
@@ -336,8 +339,8 @@ def read(paths: Sequence[Path]) -> pl.LazyFrame:
 
 def _read_one(path: Path) -> pl.LazyFrame:
     metadata = _metadata(path)
-    about = _about(metadata, path)
-    version = about.get("schema")
+    about = _about(metadata)
+    version = about.get("schema", schema.VERSION)
     if not isinstance(version, int) or version > schema.VERSION:
         raise TtastatsError(
             f"written by {about.get('writer', 'a newer ttastats')} with schema {version}; "
@@ -348,14 +351,7 @@ def _read_one(path: Path) -> pl.LazyFrame:
     frame = pl.scan_parquet(_files(metadata, path))
     for step in range(version, schema.VERSION):
         frame = schema.UPGRADES[step](frame)
-    missing = set(schema.NAMES) - set(frame.collect_schema().names())
-    if missing:
-        raise TtastatsError(
-            f"has no column {', '.join(sorted(missing))}",
-            where=str(path),
-            remedy="Ingest the logs again.",
-        )
-    return frame.select(schema.NAMES)
+    return conform(frame, str(path))
 
 
 def _files(metadata: dict[str, str], path: Path) -> list[Path]:
@@ -394,16 +390,13 @@ def _metadata(path: Path) -> dict[str, str]:
         raise TtastatsError(reason, where=str(path), remedy=remedy) from error
 
 
-def _about(metadata: dict[str, str], path: Path) -> dict[str, Any]:
+def _about(metadata: dict[str, str]) -> dict[str, Any]:
+    """Give what a file says of its writing: nothing where another program wrote or filtered it."""
     try:
-        about: dict[str, Any] = json.loads(metadata[schema.METADATA_KEY])
+        about = json.loads(metadata[schema.METADATA_KEY])
     except (KeyError, ValueError):
-        raise TtastatsError(
-            "a Parquet file, but not written by ttastats",
-            where=str(path),
-            remedy="Give a file written by `ttastats ingest`.",
-        ) from None
-    return about
+        return {}
+    return about if isinstance(about, dict) else {}
 
 
 def ledger_of(path: Path) -> str:
@@ -424,7 +417,7 @@ def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:
 def is_ours(path: Path) -> bool:
     """Tell whether a file or folder was written by ttastats, of whatever version."""
     try:
-        return bool(_about(_metadata(path), path))
+        return bool(_about(_metadata(path)))
     except TtastatsError:
         return False
 

@@ -1,0 +1,354 @@
+"""Tables made by others are used, or refused by the name of what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ttastats as tta
+from ttastats import api, crossing, schema
+from ttastats.conform import conform
+from ttastats.errors import TtastatsError
+
+SMALL = pl.DataFrame(
+    {
+        "run_id": ["a", "a", "b", "b"],
+        "metric": ["acc"] * 4,
+        "value": [0.5, 0.75, 0.25, 0.5],
+        "seconds": [1.0, 2.0, 1.0, 2.0],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the table of the example's two systems."""
+    logs = Path(__file__).parent.parent / "examples" / "two_systems"
+    return tta.ingest([logs], tmp_path_factory.mktemp("made") / "x.parquet").output
+
+
+@pytest.fixture(scope="module")
+def table(file: Path) -> pl.DataFrame:
+    return pl.read_parquet(file)
+
+
+def runs(source: api.Source) -> pl.DataFrame:
+    return api.run_table(source).sort(crossing.RUN)
+
+
+class TestOtherPrograms:
+    @pytest.mark.parametrize(
+        "convert",
+        [
+            lambda table: table.to_pandas(),
+            lambda table: table.to_arrow(),
+            lambda table: table.lazy(),
+            lambda made: duckdb.sql("SELECT * FROM made"),
+        ],
+    )
+    def test_a_frame_of_another_library_gives_the_same_runs(
+        self, convert: Callable[[pl.DataFrame], Any], file: Path, table: pl.DataFrame
+    ) -> None:
+        assert runs(convert(table)).equals(runs(file))
+
+    @pytest.mark.parametrize("by", ["duckdb", "pandas", "pyarrow", "polars"])
+    def test_a_file_that_another_program_filtered_is_read(
+        self, by: str, file: Path, table: pl.DataFrame, tmp_path: Path
+    ) -> None:
+        path, kept = tmp_path / "x.parquet", "Example/one_gpu"
+        if by == "duckdb":
+            query = f"SELECT * FROM '{file}' WHERE entry = '{kept}'"
+            duckdb.sql(query).write_parquet(str(path))
+        elif by == "pandas":
+            frame = pd.read_parquet(file)
+            frame[frame["entry"] == kept].to_parquet(path)
+        elif by == "pyarrow":
+            whole = pq.read_table(file)
+            pq.write_table(whole.filter(pa.compute.field("entry") == kept), path)
+        else:
+            table.filter(entry=kept).write_parquet(path)
+        assert runs(path).equals(runs(file).filter(entry=kept))
+
+    def test_two_tables_put_together_count_every_run_once(
+        self, file: Path, table: pl.DataFrame
+    ) -> None:
+        one, other = (table.filter(entry=f"Example/{name}") for name in ("one_gpu", "eight_gpus"))
+        narrow = other.with_columns(pl.col("accelerators", "nodes").cast(pl.Int32))
+        assert runs(pl.concat([one, narrow, narrow], how="vertical_relaxed")).equals(runs(file))
+        assert runs(pl.concat([one, other, other])).equals(runs(file))
+        diagonal = pl.concat([one, other.drop("seed")], how="diagonal")
+        assert runs(diagonal).drop("seed").equals(runs(file).drop("seed"))
+
+
+class TestTypes:
+    @pytest.mark.parametrize(
+        "casts",
+        [
+            {"accelerators": pl.Int32, "nodes": pl.UInt8, "seed": pl.Float64, "line": pl.UInt64},
+            {"benchmark": pl.Categorical, "source": pl.Categorical},
+            {"seed": pl.Decimal(20, 2), "step": pl.Int128, "higher_is_better": pl.Int8},
+            {"started_at": pl.Datetime("ns", "Europe/Berlin")},
+            {"started_at": pl.Datetime("ms", "UTC"), "run_status": pl.Enum(["success", "aborted"])},
+            {"cost_per_hour": pl.Null, "duplicate_of": pl.Null},
+        ],
+    )
+    def test_a_type_that_holds_the_same_is_cast(
+        self, casts: dict[str, Any], file: Path, table: pl.DataFrame
+    ) -> None:
+        odd = table.with_columns(pl.col(name).cast(kind) for name, kind in casts.items())
+        assert conform(odd, "x").collect().equals(table.select(schema.NAMES))
+        assert runs(odd).equals(runs(file))
+
+    def test_times_without_a_zone_are_utc(self, table: pl.DataFrame) -> None:
+        naive = table.with_columns(pl.col("started_at").dt.replace_time_zone(None))
+        assert conform(naive, "x").collect().equals(table)
+
+    def test_strings_of_arrow_may_be_large_or_of_a_dictionary(self, table: pl.DataFrame) -> None:
+        arrow = table.to_arrow()
+        for name, kind in (("entry", pa.large_string()), ("metric", pa.string())):
+            number = arrow.schema.get_field_index(name)
+            column = arrow[name].cast(kind)
+            column = column if name == "entry" else column.dictionary_encode()
+            arrow = arrow.set_column(number, name, column)
+        assert api.read(arrow).collect().equals(table)
+
+    def test_durations_are_seconds(self) -> None:
+        timed = SMALL.with_columns(pl.duration(seconds="seconds").alias("seconds"))
+        assert conform(timed, "x").collect()["seconds"].to_list() == [1.0, 2.0, 1.0, 2.0]
+
+    def test_nan_is_unknown(self) -> None:
+        odd = SMALL.with_columns(epoch=pl.Series([1.0, float("nan"), 1.0, 2.0]))
+        assert conform(odd, "x").collect()["epoch"].to_list() == [1.0, None, 1.0, 2.0]
+
+    @pytest.mark.parametrize(
+        ("column", "values", "said"),
+        [
+            ("seconds", ["1", "2", "3", "4"], "column seconds is String, Float64 is needed"),
+            ("value", [[1.0]] * 4, r"column value is List\(Float64\), Float64 is needed"),
+            ("accelerators", [1, 2.5, 2.5, 1], "column accelerators is Float64, Int64 .* 2.5 is"),
+            ("step", [2**63, 1, 2, 3], "column step is UInt64, Int64 .*, and 9223372036854775808"),
+            ("higher_is_better", [0, 1, 2, 1], "column higher_is_better is Int64, Boolean .* 2 is"),
+            ("entry", [1.5, 1.5, 2.0, 2.0], "column entry is Float64, String is needed"),
+            ("started_at", [date(2020, 1, 1)] * 4, "column started_at is Date, Datetime"),
+            ("seed", [timedelta(1)] * 4, "column seed is Duration"),
+        ],
+    )
+    def test_any_other_type_is_refused_by_name(
+        self, column: str, values: list[Any], said: str, tmp_path: Path
+    ) -> None:
+        odd = SMALL.with_columns(pl.Series(column, values, strict=False))
+        with pytest.raises(TtastatsError, match=said) as caught:
+            conform(odd, "some.parquet")
+        assert caught.value.where == "some.parquet"
+        odd.write_parquet(tmp_path / "x.parquet")
+        with pytest.raises(TtastatsError, match=said):
+            api.summary(tmp_path / "x.parquet")
+
+
+class TestColumns:
+    def test_little_is_enough(self) -> None:
+        table = conform(SMALL.with_columns(mine=1), "x").collect()
+        assert table.schema == schema.POLARS
+        assert table["source"].to_list() == ["a", "a", "b", "b"]
+        assert table["eval_index"].to_list() == [0, 1, 0, 1]
+        assert table["run_seconds"].unique().to_list() == [2.0]
+        assert table["run_status"].unique().to_list() == ["unknown"]
+        assert table["logged_value"].equals(table["value"].rename("logged_value"))
+        assert [row["reached"] for row in api.runs(SMALL, target=["acc=0.7"]).rows] == [True, False]
+
+    def test_a_frame_made_by_a_test_of_every_type_passes_as_it_is(self) -> None:
+        odd = pl.DataFrame(schema=schema.POLARS)
+        assert conform(odd, "x").collect().schema == schema.POLARS
+        assert conform(SMALL.clear(), "x").collect().schema == schema.POLARS
+
+    @pytest.mark.parametrize("name", ["metric", "value", "seconds"])
+    def test_what_cannot_be_done_without_is_named(self, name: str) -> None:
+        with pytest.raises(TtastatsError, match=f"has no column {name}; its columns are: run_id"):
+            conform(SMALL.drop(name), "x")
+
+    def test_every_missing_column_is_named_and_the_way_out(self) -> None:
+        odd = pl.DataFrame({"time_seconds": [1.0], "accuracy": [0.5]})
+        with pytest.raises(TtastatsError, match=r"run_id \(or source\), metric, value") as caught:
+            api.summary(odd)
+        assert "seconds may be its time_seconds" in str(caught.value)
+        assert "from_frame" in str(caught.value)
+        with pytest.raises(TtastatsError, match="its columns are: none"):
+            api.summary(pd.DataFrame())
+
+    def test_metrics_logged_one_after_the_other_share_their_step(self) -> None:
+        rows = [("acc", 1.0, 10), ("loss", 1.1, 10), ("acc", 2.0, 20), ("loss", 2.1, 20)]
+        frame = pl.DataFrame(
+            [
+                {"run_id": "a", "metric": m, "value": 0.5, "seconds": s, "step": k}
+                for m, s, k in rows
+            ]
+        )
+        assert conform(frame, "x").collect()["eval_index"].to_list() == [0, 0, 1, 1]
+        assert conform(frame.drop("step"), "x").collect()["eval_index"].to_list() == [0, 1, 2, 3]
+
+    def test_a_run_without_evaluations_is_kept(self) -> None:
+        failed = pl.DataFrame({"run_id": ["c"], "run_seconds": [7.0]})
+        table = conform(pl.concat([SMALL, failed], how="diagonal"), "x").collect()
+        assert table.filter(source="c")["eval_index"].to_list() == [None]
+        assert api.runs(table).rows[2]["run_seconds"] == 7.0
+
+    def test_a_row_that_names_no_run_is_refused(self) -> None:
+        odd = SMALL.with_columns(run_id=pl.Series(["a", "a", None, None]))
+        with pytest.raises(TtastatsError, match="run_id is null in 2 rows"):
+            conform(odd, "x")
+
+
+class TestIdentity:
+    def test_one_name_for_two_runs_is_refused(self) -> None:
+        twice = pl.concat([SMALL, SMALL.with_columns(value=pl.col("value") + 0.1)])
+        with pytest.raises(TtastatsError, match=r"run a has acc twice at 1\.0 s"):
+            conform(twice, "x")
+        systems = SMALL.with_columns(system=pl.Series(["x", "y", "x", "x"]))
+        with pytest.raises(TtastatsError, match="run a has several values of system, such as x an"):
+            conform(systems, "x")
+
+    def test_runs_of_one_name_in_two_tables_are_two(self) -> None:
+        other = SMALL.with_columns(value=pl.col("value") + 0.1)
+        ids = [set(conform(frame, "x").collect()["run_id"]) for frame in (SMALL, other)]
+        assert not ids[0] & ids[1]
+        again = conform(SMALL.sample(fraction=1.0, shuffle=True, seed=1), "x").collect()
+        assert set(again["run_id"]) == ids[0]
+
+
+class TestSources:
+    def test_what_is_no_source_is_refused(self) -> None:
+        with pytest.raises(TtastatsError, match="neither files nor a table: int"):
+            api.summary(3)  # type: ignore[arg-type]
+        with pytest.raises(TtastatsError, match="no file is named"):
+            api.summary([])
+
+    def test_the_rows_of_a_report_are_no_table(self, file: Path) -> None:
+        with pytest.raises(TtastatsError, match="rows of a report are no table"):
+            api.summary(api.runs(file).frame)
+
+    def test_a_frame_that_no_table_can_hold_is_refused(self) -> None:
+        odd = pd.DataFrame({"run_id": ["a", 1], "metric": ["acc", {}]})
+        with pytest.raises(TtastatsError, match="a frame of pandas: cannot be read as a table"):
+            api.summary(odd)
+
+
+class TestFromFrame:
+    LONG = pl.DataFrame(
+        {
+            "seed": [1, 1, 2, 2] * 2,
+            "gpus": [1] * 4 + [8] * 4,
+            "name": ["top1", "loss"] * 4,
+            "measured": [0.7, 1.2, 0.8, 1.0, 0.9, 0.8, 0.6, 1.5],
+            "wall": [10.0, 10.5, 12.0, 12.5, 3.0, 3.5, 4.0, 4.5],
+            "at": [100] * 8,
+            "model": "resnet",
+        }
+    )
+
+    def test_columns_of_other_names_make_a_table(self) -> None:
+        table = tta.from_frame(
+            self.LONG,
+            run=["gpus", "seed"],
+            metric="name",
+            value="measured",
+            seconds="wall",
+            step="at",
+            benchmark="model",
+            target={"top1": 0.75},
+            higher_is_better={"top1": True, "loss": False},
+            accelerators="gpus",
+            framework="mine",
+        )
+        assert table.schema == schema.POLARS
+        assert table["source"].unique().sort().to_list() == [
+            f"resnet/{gpus}/{seed}" for gpus in (1, 8) for seed in (1, 2)
+        ]
+        assert set(table["framework"]) == {"mine"}
+        assert table.filter(metric="loss")["target_value"].null_count() == 4
+        rows = tta.summary(table, by=["accelerators"]).rows
+        assert [(row["n"], row["reached"]) for row in rows] == [(2, 1), (2, 1)]
+        found = {row["accelerators"]: row["tta_mean_seconds"] for row in rows}
+        assert found == {1: 12.5, 8: 3.5}  # when all metrics of the checkpoint were known
+
+    def test_one_column_per_metric(self) -> None:
+        wide = pd.DataFrame(
+            {
+                "seed": [1, 1, 1, 2, 2],
+                "t": pd.to_timedelta([1, 2, 3, 1, 2], unit="s"),
+                "acc": [None, 0.8, None, None, None],
+                "loss": [None, 0.5, None, None, None],
+            }
+        )
+        table = tta.from_frame(
+            wide,
+            run="seed",
+            metric=["acc", "loss"],
+            seconds="t",
+            entry="mine",
+            target={"acc": 0.75},
+        )
+        found = table.select("source", "metric", "value", "seconds", "run_seconds").rows()
+        assert found == [
+            ("1", "acc", 0.8, 2.0, 3.0),
+            ("1", "loss", 0.5, 2.0, 3.0),
+            ("2", None, None, None, 2.0),
+        ]
+        assert [row["reached"] for row in tta.runs(table).rows] == [True, False]
+
+    def test_a_table_is_a_file_after_write_parquet(self, tmp_path: Path) -> None:
+        table = tta.from_frame(
+            self.LONG.filter(name="top1"),
+            run=["gpus", "seed"],
+            metric="top1",
+            value="measured",
+            seconds="wall",
+            entry="gpus",
+            target=0.75,
+        )
+        assert set(table["metric"]) == {"top1"}
+        table.write_parquet(tmp_path / "x.parquet")
+        assert tta.read(tmp_path / "x.parquet").collect().equals(table)
+        assert tta.summary(tmp_path / "x.parquet").rows == tta.summary(table).rows
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ({"run": "sed"}, r"run='sed': no column is called so\n  Nearest: seed"),
+            ({"seconds": "wal"}, "seconds='wal': no column"),
+            ({"target": 0.7}, "one target for 2 metrics: loss, top1"),
+            ({"target": {"top": 0.7}}, r"no metric is called 'top'\n  Nearest: top1"),
+            (
+                {"acelerators": 3},
+                r"acelerators is no column of the schema\n  Nearest: accelerators",
+            ),
+            ({"accelerators": "gpu"}, r"accelerators='gpu': no column"),
+            ({"metric": ["a", "b"]}, "several metrics and one value"),
+            ({"metric": ["a", "b"], "value": None}, "metric='a': no column"),
+            ({"run": "seed"}, "run 1 has loss twice"),
+            ({"accelerators": "measured"}, "column accelerators is Float64"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_by_name(self, words: dict[str, Any], said: str) -> None:
+        right = {
+            "run": ["gpus", "seed"],
+            "metric": "name",
+            "value": "measured",
+            "seconds": "wall",
+            "step": "at",
+        }
+        with pytest.raises(TtastatsError, match=said):
+            tta.from_frame(self.LONG, **(right | words))
+
+    def test_a_time_of_day_is_no_number_of_seconds(self) -> None:
+        odd = SMALL.with_columns(seconds=pl.lit(datetime(2020, 1, 1, tzinfo=UTC)))
+        with pytest.raises(TtastatsError, match="column seconds is Datetime"):
+            tta.from_frame(odd, run="run_id", metric="metric", value="value", seconds="seconds")

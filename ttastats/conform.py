@@ -1,0 +1,238 @@
+"""Is a table made by others one of ours, and if not, what is missing?
+
+A table that `ingest` wrote passes as it is. Any other, say one that pandas or duckdb wrote, a frame
+that lacks columns, or two rounds put together by polars, is used if it identifies its runs and says
+what was measured when; where that cannot be, the error names the columns and their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+import xxhash
+
+from ttastats import nearest, schema, units
+from ttastats.errors import TtastatsError
+
+#: What a table must say of an evaluation. What must be said of a run is `run_id` or `source`.
+REQUIRED = ("metric", "value", "seconds")
+_RUN = ("source", "run_id")
+_REMEDY = (
+    "A table needs run_id or source, metric, value and seconds, one row per run, evaluation and "
+    "metric (docs/columns.md); `ttastats.from_frame` makes one from columns of other names."
+)
+
+
+def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
+    """Give a table with the columns and types of the schema, in its order.
+
+    A frame that has them is given as it is. Of any other, columns that are missing are null, but
+    `source` or `run_id` (each stands for the other), `eval_index` (the order of the evaluations),
+    `logged_value` (the value), `run_status` (unknown) and `run_seconds` (until the last
+    evaluation). Types are cast where nothing is lost; times without a zone are taken for UTC, NaN
+    is unknown. Runs of a table that has no `source_digest` get a `run_id` that tells them from runs
+    of the same name in other tables. Columns that are not of the schema are left out.
+
+    Parameters
+    ----------
+    where
+        What the table is called in errors.
+
+    Raises
+    ------
+    TtastatsError
+        A column is missing that cannot be done without, has a type that cannot be used, or is
+        contradicted by other rows.
+    """
+    types = frame.lazy().collect_schema()
+    if dict(types.items()).items() >= dict(schema.POLARS.items()).items():
+        return frame.lazy().select(schema.NAMES)
+    _expect_columns(types, where)
+    _expect_types(types, where)
+    # What others made is small beside what `ingest` writes, and is looked at as a whole.
+    found = _cast(frame.lazy().select(_known(types)).unique(maintain_order=True).collect(), where)
+    found = _numbered(_named(found, where))
+    _expect_one_answer(found, where)
+    return _filled(_identified(found)).lazy().select(schema.NAMES)
+
+
+def _known(types: Iterable[str]) -> list[str]:
+    names = set(types)
+    return [name for name in schema.NAMES if name in names]
+
+
+def _expect_columns(types: pl.Schema, where: str) -> None:
+    missing = [name for name in REQUIRED if name not in types]
+    if not {"run_id", "source"} & types.keys():
+        missing.insert(0, "run_id (or source)")
+    if not missing:
+        return
+    close = nearest.nearest(missing[-1], types)
+    has = f"{', '.join(list(types)[:12])}{' ...' if len(types) > 12 else ''}" if types else "none"
+    alike = f" {missing[-1]} may be its {close[0]}." if close else ""
+    raise TtastatsError(
+        f"not written by ttastats, and has no column {', '.join(missing)}; its columns are: {has}",
+        where=where,
+        remedy=f"{_REMEDY}{alike}",
+    )
+
+
+# ------------------------------------------------------------------------------------------- types
+
+
+def _expect_types(types: pl.Schema, where: str) -> None:
+    wrong = [
+        f"column {name} is {types[name]}, {schema.POLARS[name]} is needed"
+        for name in _known(types)
+        if not _may_become(types[name], schema.POLARS[name])
+    ]
+    if wrong:
+        raise TtastatsError("; ".join(wrong), where=where, remedy="Cast it before.")
+
+
+def _may_become(has: pl.DataType, needs: pl.DataType) -> bool:
+    """Tell whether values of one type may all be values of another; some may turn out not to be."""
+    if has == needs or has == pl.Null:
+        return True
+    if needs == pl.String:
+        return has.is_integer() or isinstance(has, pl.Categorical | pl.Enum)
+    if needs == pl.Boolean:
+        return has.is_integer()
+    if isinstance(needs, pl.Datetime):
+        return isinstance(has, pl.Datetime)
+    return has.is_numeric() or (needs == pl.Float64 and isinstance(has, pl.Duration))
+
+
+def _cast(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Cast every column to its type, or say in which something would be lost."""
+    plain = frame.with_columns(
+        pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
+        pl.col(pl.Duration).dt.total_microseconds() / 1e6,
+    )
+    cast = plain.select(_as(name, plain.schema[name]) for name in plain.columns)
+    for name in plain.columns:
+        lost = _lost(plain.get_column(name), cast.get_column(name))
+        if lost is not None:
+            raise TtastatsError(
+                f"column {name} is {frame.schema[name]}, {schema.POLARS[name]} is needed, and "
+                f"{lost} is none",
+                where=where,
+                remedy="Correct the value, or cast the column before.",
+            )
+    return cast
+
+
+def _as(name: str, has: pl.DataType) -> pl.Expr:
+    needs = schema.POLARS[name]
+    if isinstance(needs, pl.Datetime) and isinstance(has, pl.Datetime) and has.time_zone is None:
+        return pl.col(name).dt.replace_time_zone("UTC").cast(needs)
+    return pl.col(name).cast(needs, strict=False)
+
+
+def _lost(before: pl.Series, after: pl.Series) -> object:
+    """Give a value that its new type cannot hold, or None. Nanoseconds may be lost."""
+    gone = before.is_not_null() & after.is_null()
+    if before.dtype.is_numeric() and after.dtype != pl.String:
+        gone |= (after.cast(before.dtype, strict=False) != before).fill_null(value=False)
+    values = before.filter(gone)
+    return None if values.is_empty() else values[0]
+
+
+# -------------------------------------------------------------------------------------------- runs
+
+
+def _named(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Give a frame whose rows all say of which run they are."""
+    given = [name for name in _RUN if name in frame.columns]
+    for name in given:
+        if nameless := frame.get_column(name).null_count():
+            raise TtastatsError(
+                f"column {name} is null in {units.plural(nameless, 'row')}: of which run are they?",
+                where=where,
+                remedy="Name the run in every row, or leave these rows out.",
+            )
+    return frame.with_columns(
+        pl.col(given[0]).alias(name) for name in _RUN if name not in frame.columns
+    )
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Number the evaluations of each run, unless all are, and put the rows in order."""
+    evaluated = pl.col("metric").is_not_null()
+    if "eval_index" not in frame.columns or frame.filter(evaluated)["eval_index"].null_count():
+        place = pl.col(_checkpoint(frame.filter(evaluated))).cast(pl.Float64)
+        rank = place.fill_null(float("inf")).rank("dense").over(*_RUN, evaluated)
+        frame = frame.with_columns(eval_index=pl.when(evaluated).then(rank.cast(pl.Int64) - 1))
+    return frame.sort(*_RUN, "eval_index", "metric", maintain_order=True)
+
+
+def _checkpoint(evaluations: pl.DataFrame) -> str:
+    """Give the column by which the metrics of one checkpoint know each other.
+
+    They may be logged one after the other; a single metric needs none but the time.
+    """
+    if evaluations["metric"].n_unique() > 1:
+        for name in ("step", "samples"):
+            if name in evaluations.columns and not evaluations[name].null_count():
+                return name
+    return "seconds"
+
+
+def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
+    """Refuse a table in which a run has two answers to one question.
+
+    Most often one name stands for several runs, such as a seed for a run of each system.
+    """
+    remedy = "Give every run a run_id of its own, such as its system and its seed."
+    checkpoint = [*_RUN, "eval_index", "metric"]
+    double = frame.filter(pl.col("metric").is_not_null() & pl.struct(checkpoint).is_duplicated())
+    if not double.is_empty():
+        first = double.row(0, named=True)
+        raise TtastatsError(
+            f"run {first['source']} has {first['metric']} twice at {first['seconds']} s",
+            where=where,
+            remedy=remedy,
+        )
+    of_run = [name for name in schema.RUN_NAMES if name in frame.columns and name not in _RUN]
+    several = frame.group_by(_RUN).agg(pl.col(of_run).n_unique()).sort(_RUN)
+    for name in of_run:
+        if (several[name] > 1).any():
+            run = several.filter(pl.col(name) > 1)["source"][0]
+            some = frame.filter(pl.col("source") == run)[name].unique().sort()[:2]
+            raise TtastatsError(
+                f"run {run} has several values of {name}, such as "
+                f"{' and '.join(str(value) for value in some)}",
+                where=where,
+                remedy=remedy,
+            )
+
+
+def _identified(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give runs that no log identifies a digest of what the table says of them as `run_id`."""
+    if "source_digest" in frame.columns:
+        return frame
+    rows = pl.struct(name for name in frame.columns if name != "run_id").struct.json_encode()
+    told = frame.group_by(_RUN, maintain_order=True).agg(told=rows.str.join("\n"))
+    digests = pl.Series(
+        "source_digest",
+        [xxhash.xxh3_128_hexdigest(text.encode()) for text in told["told"]],
+        pl.String,
+    )
+    runs = told.drop("told").with_columns(digests)
+    return frame.join(runs, on=_RUN, how="left", maintain_order="left").with_columns(
+        run_id=pl.col("source_digest").str.head(16) + "-0"
+    )
+
+
+def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns that are missing."""
+    derived = {
+        "logged_value": pl.col("value"),
+        "run_status": pl.lit("unknown"),
+        "run_seconds": pl.col("seconds").max().over(_RUN),
+    }
+    missing = [name for name in schema.NAMES if name not in frame.columns]
+    return frame.with_columns(
+        derived.get(name, pl.lit(None)).cast(schema.POLARS[name]).alias(name) for name in missing
+    )

@@ -1,0 +1,215 @@
+"""How does anybody's frame become a table of runs and evaluations?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import polars as pl
+
+from ttastats import nearest, schema
+from ttastats.conform import conform
+from ttastats.errors import TtastatsError
+
+_HERE = "from_frame"
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A table in memory that gives its columns to other libraries: of pandas, pyarrow, duckdb."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Give the columns as Arrow's C interface has them."""
+
+
+def is_frame(source: object) -> bool:
+    """Tell whether an object is a table in memory, of polars or of another library."""
+    return isinstance(source, pl.DataFrame | pl.LazyFrame | Frame) or hasattr(
+        source, "__dataframe__"
+    )
+
+
+def as_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
+    """Give a table in memory as polars has it: of pandas, pyarrow, duckdb, or any that exchange.
+
+    Raises
+    ------
+    TtastatsError
+        It holds something that no table can hold.
+    """
+    if isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        return frame
+    try:
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pl.DataFrame(frame)
+        return pl.from_dataframe(frame)
+    except (TypeError, ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
+        reason = f"{error}".partition("\n")[0]
+        raise TtastatsError(
+            f"cannot be read as a table: {reason}",
+            where=f"a frame of {type(frame).__module__.partition('.')[0]}",
+            remedy="Give every column one type.",
+        ) from error
+
+
+def from_frame(
+    frame: Any,
+    *,
+    run: str | Sequence[str],
+    metric: str | Sequence[str],
+    seconds: str,
+    value: str | None = None,
+    epoch: str | None = None,
+    step: str | None = None,
+    samples: str | None = None,
+    benchmark: str | None = None,
+    entry: str | None = None,
+    target: float | str | Mapping[str, float] | None = None,
+    higher_is_better: bool | str | Mapping[str, bool] | None = None,
+    **others: Any,
+) -> pl.DataFrame:
+    """Make a table from a frame that has one row per evaluation, and maybe others between.
+
+    The table is taken by every function here, and `write_parquet` makes a file of it that every
+    command reads.
+
+    Parameters
+    ----------
+    frame
+        A frame of polars, pandas, pyarrow, duckdb, or any that exchanges its columns with these.
+    run
+        The column that tells runs apart, such as a seed; several where one is not enough. Runs of
+        different benchmarks or entries may share it.
+    metric, value
+        One row per metric: the column of the metric's name (or the name itself) and that of its
+        value. One column per metric: the names of these columns, and no `value`. Rows without a
+        value are no evaluations; the run lasts until its last row all the same.
+    seconds
+        The column of the seconds (or durations) from the start of the run.
+    epoch, step, samples
+        Columns of what had been trained by then.
+    benchmark, entry
+        A column, or a name for all rows. An entry is what repeated runs of one setup share.
+    target, higher_is_better
+        The quality target and direction: a column, one for all rows, or one for each metric.
+    others
+        Any other column of the schema (docs/columns.md): the column that holds it, or a value for
+        all rows, such as `accelerators=8` or `run_seconds="total"`.
+
+    Raises
+    ------
+    TtastatsError
+        A column is not there or cannot be used, or a run has two answers to one question.
+    """
+    rows = as_polars(frame).lazy().collect()
+    given = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
+    given |= {"benchmark": benchmark, "entry": entry, **others}
+    aims = {"target_value": target, "higher_is_better": higher_is_better}
+    given |= {name: what for name, what in aims.items() if isinstance(what, str)}
+    runs = [run] if isinstance(run, str) else list(run)
+    for column in runs:
+        _expect_column(rows, "run", column)
+    shared = [name for name in (benchmark, entry) if name in rows.columns]
+    table = rows.select(
+        pl.concat_str(*map(_text, shared), pl.col(runs).cast(pl.String), separator="/").alias(
+            "source"
+        ),
+        *(_given(rows, name, what) for name, what in given.items() if what is not None),
+    )
+    table = _with_values(table, rows, metric, value)
+    for name, what in aims.items():
+        if what is not None and not isinstance(what, str):
+            table = table.with_columns(_aim(table["metric"], name, what))
+    return conform(_evaluations(table), _HERE).collect()
+
+
+def _text(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.String).fill_null("unknown")
+
+
+def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:
+    if column not in rows.columns:
+        raise TtastatsError(
+            f"{name}={column!r}: no column is called so",
+            where=_HERE,
+            remedy=nearest.among(str(column), rows.columns, "Columns are"),
+        )
+
+
+def _given(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
+    """Give a column of the schema: a column of the frame, or one value for all rows."""
+    if name not in schema.NAMES:
+        raise TtastatsError(
+            f"{name} is no column of the schema",
+            where=_HERE,
+            remedy=nearest.among(name, schema.NAMES, "Columns are"),
+        )
+    if isinstance(what, str) and (what in rows.columns or schema.POLARS[name] != pl.String):
+        _expect_column(rows, name, what)
+        return pl.col(what).alias(name)
+    return pl.lit(what).alias(name)
+
+
+def _with_values(
+    table: pl.DataFrame, rows: pl.DataFrame, metric: str | Sequence[str], value: str | None
+) -> pl.DataFrame:
+    """Add `metric` and `value`; where each metric has a column, the rows once for each."""
+    if value is not None:
+        if not isinstance(metric, str):
+            raise TtastatsError(
+                "several metrics and one value",
+                where=_HERE,
+                remedy="Name the columns that hold the values with metric=[...], without value.",
+            )
+        return table.hstack(
+            rows.select(_given(rows, "metric", metric), _given(rows, "value", value))
+        )
+    names = [metric] if isinstance(metric, str) else list(metric)
+    for name in names:
+        _expect_column(rows, "metric", name)
+    return pl.concat(
+        [table.with_columns(rows[name].alias("value"), metric=pl.lit(name)) for name in names],
+        how="vertical_relaxed",
+    )
+
+
+def _aim(metrics: pl.Series, name: str, what: Any) -> pl.Series:
+    """Give the target or the direction of each metric."""
+    known = metrics.cast(pl.String).drop_nulls().unique().sort().to_list()
+    if isinstance(what, Mapping):
+        for metric in what:
+            if metric not in known:
+                raise TtastatsError(
+                    f"no metric is called {metric!r}",
+                    where=_HERE,
+                    remedy=nearest.among(str(metric), known, "Metrics are"),
+                )
+        wanted = metrics.cast(pl.String).replace_strict(dict(what), default=None)
+        return wanted.cast(schema.POLARS[name]).alias(name)
+    if name == "target_value" and len(known) > 1:
+        raise TtastatsError(
+            f"one target for {len(known)} metrics: {', '.join(known[:5])}",
+            where=_HERE,
+            remedy=f"Say which: target={{{known[0]!r}: {what}}}.",
+        )
+    return pl.Series(name, [what]).new_from_index(0, len(metrics))
+
+
+def _evaluations(table: pl.DataFrame) -> pl.DataFrame:
+    """Leave out rows without a value, but one of a run that has no other; say how long runs took.
+
+    Metrics that are logged in rows of their own leave the others empty there, as training does.
+    """
+    measured = pl.col("value").is_not_null()
+    if table.schema["value"].is_float():
+        measured &= pl.col("value").is_not_nan()
+    if "run_seconds" not in table.columns:
+        table = table.with_columns(run_seconds=pl.col("seconds").max().over("source"))
+    only = ~measured.any().over("source") & pl.int_range(pl.len()).over("source").eq(0)
+    of_evaluation = [name for name in table.columns if name in schema.EVALUATION_NAMES]
+    if "target_value" in table.columns:
+        table = table.with_columns(target_source=pl.lit("user"))
+        of_evaluation.append("target_source")
+    return table.filter(measured | only).with_columns(
+        pl.when(measured).then(name).alias(name) for name in of_evaluation
+    )
