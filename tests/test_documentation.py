@@ -51,7 +51,7 @@ def test_the_example_of_a_frame_makes_a_file_that_commands_read(
     page = (ROOT / "docs" / "ingest.md").read_text("utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(code, {})  # noqa: S102 - our own page
+    exec(code, {})
     assert "1230.0" in capsys.readouterr().out
     assert program("summary", "measured.parquet", cwd=tmp_path).count("2/2") == 2
 

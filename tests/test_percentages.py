@@ -69,3 +69,16 @@ def test_a_lower_limit_holds_too() -> None:
 )
 def test_a_fraction_is_shown_without_needless_digits(value: float, shown: str) -> None:
     assert percentages.text(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("written", "value"), [("97%", 0.97), ("0.97", 0.97), ("21.8", 21.8), ("-1.5", -1.5)]
+)
+def test_a_number_may_be_written_as_a_percentage(written: str, value: float) -> None:
+    assert percentages.number(written, "--target") == pytest.approx(value)
+
+
+@pytest.mark.parametrize("written", ["", "high", "--1", "nan", "0,97"])
+def test_what_is_no_number_is_refused(written: str) -> None:
+    with pytest.raises(TtastatsError):
+        percentages.number(written, "--target")

@@ -33,6 +33,23 @@ def fraction(written: str, option: str, *, above: float = 0.0, below: float = 1.
     return value
 
 
+def number(written: str, option: str) -> float:
+    """Read `97%` as 0.97, and any number without a sign as it is.
+
+    Raises
+    ------
+    TtastatsError
+        The text is no number.
+    """
+    match = _NUMBER.fullmatch(written.strip().removeprefix("-"))
+    if match is None:
+        raise TtastatsError(
+            f"{written!r} is not a number", where=option, remedy="Write 0.97 or 97%."
+        )
+    value = float(match.group(1)) / (100 if match.group(2) else 1)
+    return -value if written.strip().startswith("-") else value
+
+
 def text(value: float) -> str:
     """Give a fraction as a percentage without needless digits: 0.95 is "95%", 0.995 "99.5%"."""
     return f"{100 * value:g}%"

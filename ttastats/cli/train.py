@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ttastats import percentages
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -42,8 +43,10 @@ Workload = Annotated[
 Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setup.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run; then the next.")]
 Target = Annotated[
-    float | None,
-    typer.Option("--target", help="Quality at which a run ends.", show_default=_RECIPE),
+    str | None,
+    typer.Option(
+        "--target", help="Quality at which a run ends: 0.97 or 97%.", show_default=_RECIPE
+    ),
 ]
 Epochs = Annotated[
     int | None,
@@ -116,7 +119,7 @@ def train(
         from ttastats.trainer.settings import Options
 
     options = Options(
-        target=target,
+        target=None if target is None else percentages.number(target, "--target"),
         epochs=epochs,
         batch_size=batch_size,
         width=width,
@@ -189,7 +192,7 @@ def sweep(
         "workers": _list(workers, _positive, "--workers"),
     }
     options = Options(
-        target=target,
+        target=None if target is None else percentages.number(target, "--target"),
         epochs=epochs,
         compiled=compile_,
         channels_last=channels_last,
