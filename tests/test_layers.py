@@ -23,6 +23,7 @@ LAYERS = (
     ("ttastats.target",),
     ("ttastats.select", "ttastats.counted", "ttastats.stats"),
     ("ttastats.crossing",),
+    ("ttastats.given",),
     ("ttastats.pairing",),
     ("ttastats.comparison",),
     ("ttastats.report",),

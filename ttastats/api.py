@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ttastats import crossing, notebook, schema, select, store
-from ttastats.conform import conform
+from ttastats import crossing, given, notebook, schema, select
 from ttastats.errors import TtastatsError
-from ttastats.frames import Frame, as_polars, from_frame, is_frame
+from ttastats.frames import from_frame
+from ttastats.given import Source
 from ttastats.ingestion import Account, ingest
 from ttastats.report import runs as runs_report
 from ttastats.report.cells import Note, Report
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ttastats.pictures.material import Material
     from ttastats.pictures.picture import Picture
     from ttastats.report.compare import View
-
-Source = str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame | Frame
 
 __all__ = [
     "Account",
@@ -72,11 +70,7 @@ def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
     TtastatsError
         A file cannot be used, or a condition is malformed.
     """
-    if is_frame(source):
-        frame = conform(as_polars(source), f"the {type(source).__name__}")
-    else:
-        frame = store.read(_paths(source))
-    return select.where(frame, where)
+    return select.where(given.tidy(source), where)
 
 
 def run_table(
@@ -103,7 +97,7 @@ class _Judged:
 
 
 def _judged(source: Source, where: Sequence[str], target: Sequence[str]) -> _Judged:
-    if (table := _run_table(source)) is not None:
+    if (table := given.judged(source)) is not None:
         return _Judged(select.where(table.lazy(), where).collect())
     targets = parse_targets(target)
     rows, left_out = suited(read(source, where=where), targets)
@@ -371,7 +365,7 @@ def html_report(
     from ttastats.pictures import kinds
 
     if output is not None:
-        place.expect(Path(output), [path for source in sources for path in _paths(source)])
+        place.expect(Path(output), [path for source in sources for path in given.paths(source)])
     options = options or Defaults()
     names = labels or _names(sources)
     judged = [_judged(source, where, target) for source in sources]
@@ -438,42 +432,14 @@ def _material(
 
 def _evaluations(source: Source, where: Sequence[str]) -> pl.LazyFrame:
     """Give the tidy table of a source; a table of runs has no evaluations."""
-    if _run_table(source) is not None:
+    if given.judged(source) is not None:
         return pl.LazyFrame(schema=schema.POLARS)
     return read(source, where=where)
 
 
-def _paths(source: Source) -> list[Path]:
-    if is_frame(source):
-        return []
-    paths: Any = [source] if isinstance(source, str | Path) else source
-    try:
-        return [Path(path) for path in paths]
-    except TypeError:
-        raise TtastatsError(
-            f"neither files nor a table: {type(source).__name__}",
-            remedy="Give the names of Parquet files or a frame, which `from_frame` makes fit.",
-        ) from None
-
-
-def _run_table(source: Source) -> pl.DataFrame | None:
-    """Give a table of runs, as `run_table` makes it, or None if the source is something else."""
-    if not isinstance(source, pl.DataFrame) or "reached" not in source.columns:
-        return None
-    if "metric" in source.columns:
-        return None
-    expected = crossing.runs(pl.LazyFrame(schema=schema.POLARS)).columns
-    if missing := [name for name in expected if name not in source.columns]:
-        raise TtastatsError(
-            f"the rows of a report are no table: they have no column {', '.join(missing[:5])}",
-            remedy="Give the file or the frame that the report was made of.",
-        )
-    return source
-
-
 def _names(sources: Sequence[Source]) -> list[str]:
     """Name sources by their files without folders, if that tells them apart, or by letters."""
-    short = [", ".join(path.stem for path in _paths(source)) for source in sources]
+    short = [", ".join(path.stem for path in given.paths(source)) for source in sources]
     if "" in short or len(set(short)) < len(short):
         return [_label(source, n) for n, source in enumerate(sources)]
     return short
