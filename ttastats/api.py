@@ -343,6 +343,8 @@ def html_report(
     target: Sequence[str] = (),
     labels: Sequence[str] = (),
     options: Options | None = None,
+    fail_on: str = "",
+    require: str = "",
 ) -> Page:
     """Give one HTML page that needs no network: verdict, numbers and pictures.
 
@@ -354,6 +356,8 @@ def html_report(
         Where to write the page, whole or not at all.
     labels
         Names for the sources; those of their files if there are none.
+    fail_on, require
+        Conditions as `compare` takes them; `Page.gate` says what came of them.
 
     Raises
     ------
@@ -364,6 +368,12 @@ def html_report(
     from ttastats.page import content, document, place
     from ttastats.pictures import kinds
 
+    if len(sources) < 2 and (fail_on or require):
+        raise TtastatsError(
+            "a condition needs something to be compared with",
+            where="--fail-on" if fail_on else "--require",
+            remedy="Give two files, the baseline first, or --a and --b.",
+        )
     if output is not None:
         place.expect(Path(output), [path for source in sources for path in given.paths(source)])
     options = options or Defaults()
@@ -372,7 +382,7 @@ def html_report(
     made = _material(sources, judged, by, where, target, names, options)
     runs = [one.runs for one in judged]
     answer = (
-        compare(*runs, by=by, labels=names, options=options)
+        compare(*runs, by=by, labels=names, options=options, fail_on=fail_on, require=require)
         if made.compares
         else summary(*runs, by=by, ddof=options.ddof, confidence=options.confidence)
     )

@@ -54,6 +54,22 @@ def test_conditions_and_targets_are_said_in_the_head(sides: list[Path], tmp_path
     assert "<dd>seed&lt;1004, target 0.9</dd>" in out.read_text("utf-8")
 
 
+def test_a_gate_stands_on_the_page_and_fails_the_job(sides: list[Path], tmp_path: Path) -> None:
+    one, eight = sides
+    gate = ("--fail-on", "slower:2%")
+    passed = run("report", one, eight, *gate, "-o", tmp_path / "passed.html")
+    assert passed.returncode == 0
+    said = "<b>gate --fail-on slower:2%: passed</b>"
+    assert said in (tmp_path / "passed.html").read_text("utf-8")
+    done = run("report", eight, one, *gate, "-o", tmp_path / "failed.html")
+    assert done.returncode == 3
+    assert "failed: digits: " in done.stderr
+    assert "slower:2%: failed</b>" in (tmp_path / "failed.html").read_text("utf-8")
+    alone = run("report", one, *gate, "-o", tmp_path / "none.html")
+    assert "needs something to be compared with" in failed(alone)
+    assert not (tmp_path / "none.html").exists()
+
+
 def test_mistakes_cost_no_work_and_no_file(sides: list[Path], tmp_path: Path) -> None:
     before = sides[0].read_bytes()
     assert "is read and cannot be written" in failed(run("report", *sides, "-o", sides[0]))

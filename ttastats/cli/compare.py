@@ -24,9 +24,11 @@ from ttastats.cli.sides import (
     EpochsFixed,
     Estimand,
     EstimandOption,
+    FailOn,
     Fdr,
     Labels,
     Margin,
+    Require,
     SameConvergence,
     SideA,
     SideB,
@@ -35,26 +37,6 @@ from ttastats.cli.sides import (
     sides,
 )
 from ttastats.errors import TtastatsError
-
-FailOn = Annotated[
-    str,
-    typer.Option(
-        "--fail-on",
-        metavar="slower:PERCENT",
-        help="Exit 3 if B is shown to be slower than A by more than this, or lacks a benchmark of "
-        "A: slower:2%.",
-        show_default=False,
-    ),
-]
-Require = Annotated[
-    str,
-    typer.Option(
-        "--require",
-        metavar="not-slower:PERCENT",
-        help="Exit 3 unless B is shown not to be slower than A by more than this: not-slower:2%.",
-        show_default=False,
-    ),
-]
 
 
 def compare(

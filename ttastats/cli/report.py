@@ -13,9 +13,11 @@ from ttastats.cli.sides import (
     EpochsFixed,
     Estimand,
     EstimandOption,
+    FailOn,
     Fdr,
     Labels,
     Margin,
+    Require,
     SameConvergence,
     SideA,
     SideB,
@@ -55,11 +57,15 @@ def report(
     fdr: Fdr = False,
     ddof: Ddof = 1,
     confidence: Confidence = "",
+    fail_on: FailOn = "",
+    require: Require = "",
 ) -> None:
     """One HTML page with verdict, numbers and pictures, to open offline or to mail."""
-    from ttastats import api
+    from ttastats import api, gate
     from ttastats.page import place
+    from ttastats.render import words
 
+    gate.conditions(fail_on, require)  # refused before files are read
     to_stdout = str(output) == "-"
     if not to_stdout:
         place.expect(output, files)
@@ -83,9 +89,14 @@ def report(
             fdr=fdr,
             confidence=confidence,
         ),
+        fail_on=fail_on,
+        require=require,
     )
     if to_stdout:
         typer.echo(page.html, nl=False)
     else:
         size = f"{page.size / 1e6:.1f} MB"
         say(f"wrote {output}: {page.runs:,} runs, {page.pictures} pictures, {size}")
+    if page.gate is not None and not page.gate.passed:
+        say("\n".join(words.gate(page.gate)))
+        raise typer.Exit(3)

@@ -52,6 +52,25 @@ SameConvergence = Annotated[
 EpochsFixed = Annotated[
     bool, typer.Option("--epochs-fixed", help="Epochs to the target cannot vary, by design.")
 ]
+FailOn = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="slower:PERCENT",
+        help="Exit 3 if B is shown to be slower than A by more than this, or lacks a benchmark of "
+        "A: slower:2%.",
+        show_default=False,
+    ),
+]
+Require = Annotated[
+    str,
+    typer.Option(
+        "--require",
+        metavar="not-slower:PERCENT",
+        help="Exit 3 unless B is shown not to be slower than A by more than this: not-slower:2%.",
+        show_default=False,
+    ),
+]
 Fdr = Annotated[bool, typer.Option("--fdr", help="Adjust p by Benjamini-Hochberg, not by Holm.")]
 
 

@@ -15,7 +15,7 @@ from ttastats.pictures import theme
 from ttastats.pictures.picture import FILTERS, Picture
 from ttastats.render import as_html
 from ttastats.render.as_html import prose, text
-from ttastats.report.cells import Report
+from ttastats.report.cells import Gate, Report
 from ttastats.report.verdicts import Verdict
 
 #: Fonts that are there; a page brings none.
@@ -25,11 +25,12 @@ _ACROSS = "Across benchmarks"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page, and what is in it: runs, pictures, bytes."""
+    """A page, and what is in it: runs, pictures, bytes, the verdict of a gate if one was asked."""
 
     html: str
     runs: int
     pictures: int
+    gate: Gate | None = None
 
     @property
     def size(self) -> int:
@@ -40,7 +41,7 @@ class Page:
 def page(content: Content) -> Page:
     """Give the page of some content."""
     runs = int(content.choices.get_column("runs").sum())
-    return Page(html(content), runs, len(content.pictures))
+    return Page(html(content), runs, len(content.pictures), content.report.gate)
 
 
 def html(content: Content) -> str:
@@ -55,6 +56,7 @@ def html(content: Content) -> str:
         facts="".join(map(_fact, content.facts)),
         contents=_contents(sections),
         verdicts="".join(map(_verdict, content.verdicts)),
+        gate="" if content.report.gate is None else as_html.gate(content.report.gate),
         advice=prose(_advice(content.report)),
         numbers="".join(map(as_html.table, content.report.tables))
         + as_html.notes(content.report.notes),
