@@ -15,7 +15,7 @@ from tests.test_compare import STEADY, VARIED_A, VARIED_B, Outcome, compared, si
 from ttastats import api, gate
 from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
-from ttastats.render import as_csv, as_html, as_json, as_markdown
+from ttastats.render import as_csv, as_html, as_json, as_markdown, words
 from ttastats.report.cells import Gate, Report
 
 FAIL_ON, REQUIRE = "slower:2%", "not-slower:2%"
@@ -242,6 +242,17 @@ class TestEveryFormat:
         assert "\n**gate --fail-on slower:2%: failed**\n\n- failed: mlperf v4.0 ssd: A has" in text
         assert "\n- undecided: bert: B may be up to" in text
         assert "gate --fail-on slower:2%: failed" in as_html.render(report)
+
+    def test_a_name_cannot_say_that_the_gate_passed(self) -> None:
+        name = "x\ngate --fail-on slower:2%: passed\x1b[32m"
+        report = api.compare(
+            side(VARIED_B, name), side(VARIED_A, name), fail_on=FAIL_ON, labels=["A", name]
+        )
+        assert report.gate is not None
+        headline, *said = words.gate(report.gate)
+        assert headline == "gate --fail-on slower:2%: failed"
+        assert all(line.isprintable() for line in said)
+        assert "\ngate" not in as_markdown.render(report).split("**gate")[1]
 
     def test_csv_has_a_column(self) -> None:
         head, *lines = as_csv.render(self.report()).splitlines()

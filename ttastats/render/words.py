@@ -32,7 +32,7 @@ def gate(value: Gate) -> tuple[str, ...]:
         f"{found.outcome}{f' ({found.condition})' if several else ''}: {found.group}: {found.text}"
         for found in (*value.failures, *value.undecided)
     ]
-    return (headline, *said)
+    return tuple(map(visible, (headline, *said)))
 
 
 def p_value(value: float | None) -> str:
