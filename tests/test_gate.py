@@ -171,8 +171,8 @@ class TestRunsNeeded:
         assert 0.76 < shown / 1000 < 0.86
 
     def test_constant_epochs_take_as_many_runs_as_bound_what_was_not_seen(self) -> None:
-        from ttastats.stats.epoch_safety import unseen_share
         from ttastats.stats.margin_power import runs_to_show
+        from ttastats.stats.unseen import unseen_share
 
         n = runs_to_show(0.02, 0.0, (0.0, 1 / 3))
         assert n is not None

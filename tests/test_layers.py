@@ -25,6 +25,7 @@ LAYERS = (
     ("ttastats.crossing",),
     ("ttastats.given",),
     ("ttastats.pairing",),
+    ("ttastats.sides",),
     ("ttastats.comparison",),
     ("ttastats.report",),
     ("ttastats.gate",),

@@ -6,37 +6,27 @@ shown that of `ttastats.report.compare`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from ttastats.crossing import common_progress, evaluation_interval
+from ttastats.crossing import common_progress
 from ttastats.pairing import Pair
-from ttastats.stats.failures import ert_speedup, expected_time
+from ttastats.sides import Side, in_separate_sessions, side
 from ttastats.stats.fraction import fisher, newcombe
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
-from ttastats.stats.permutation import permutation_test
+from ttastats.stats.outcomes import Estimand as Mean
+from ttastats.stats.outcomes import Outcomes, outcomes
+from ttastats.stats.permutation import permutation_test, smallest_p
 from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.ranks import PairWins, mann_whitney, pair_wins
-from ttastats.stats.results import Difference, Flag, Ratio, Significance
-from ttastats.stats.speedup import (
-    Epochs,
-    Speedup,
-    ratio_of_geometric_means,
-    ratio_of_means,
-    speedup,
-)
-from ttastats.stats.variation import cv_interval
-from ttastats.stats.verdict import Verdict, decide, decide_by_fraction
-
-Floats = NDArray[np.float64]
-Mean = Literal["mean", "geomean"]
+from ttastats.stats.results import Difference, Flag, FlagCode, Floats, Ratio
+from ttastats.stats.speedup import Speedup, ratio_between, speedup
+from ttastats.stats.verdict import Bounds, Verdict, decide, decide_by_fraction, margin_bounds
 
 #: What the speedup is a ratio of: mean times, geometric means, expected times to a success (when
 #: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide,
@@ -64,36 +54,6 @@ class Options:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
-    """The runs of one side. Times in seconds; `times` and `progress` of runs that reached.
-
-    `n_untimed` runs have no time at all and are part of `n` only.
-    """
-
-    n: int
-    times: Floats
-    observed: Floats
-    reached: NDArray[np.bool_]
-    progress: Floats | None
-    quantum: float | None
-    mean_seconds: float | None
-    ert_seconds: float | None
-    cv: float | None
-    cv_low: float | None
-    cv_high: float | None
-    batch_sizes: tuple[int, ...]
-
-    @property
-    def n_reached(self) -> int:
-        """Give the number of runs that reached the target."""
-        return int(self.times.size)
-
-    def multiset(self) -> Counter[float]:
-        """Count how often each amount of progress was needed."""
-        return Counter() if self.progress is None else Counter(self.progress.tolist())
-
-
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Why: the speedup of the successes is `throughput` x `progress` x `interaction`.
@@ -112,12 +72,16 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the runs at hand can show at 80 % power, and what the observed speedup would take."""
+    """What the runs at hand can show at 80 % power, and what the observed speedup would take.
+
+    Both among the `tests` that are not decided yet, with unseen epochs allowed for.
+    """
 
     cv: float
     n: int
     detectable: float | None
     needed: int | None
+    tests: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,167 +94,214 @@ class Comparison:
     keys: Mapping[str, Any]
     a: Side
     b: Side
-    estimand: Estimand
-    progress_unit: str | None
-    speedup: Speedup | None
-    parts: Parts | None
-    fraction: Difference
-    fraction_p: float | None
-    p_value: float | None
-    p_permutation: float | None
-    wins: PairWins | None
+    estimand: Estimand = "none"
+    progress_unit: str | None = None
+    speedup: Speedup | None = None
+    parts: Parts | None = None
+    fraction: Difference | None = None
+    fraction_p: float | None = None
+    p_value: float | None = None
+    p_permutation: float | None = None
+    wins: PairWins | None = None
     other_mean: Ratio | None = None
     epochs_p: float | None = None
     plan: Plan | None = None
     p_adjusted: float | None = None
     verdict: Verdict | None = None
-
-    @property
-    def flags(self) -> tuple[Flag, ...]:
-        """Give every warning once."""
-        found = (
-            *(self.speedup.flags if self.speedup else ()),
-            *(self.verdict.flags if self.verdict else ()),
-        )
-        return tuple(dict.fromkeys(found))
+    flags: tuple[Flag, ...] = ()
 
 
 def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comparison, ...]:
     """Compare pairs of groups of runs and judge them together.
 
-    One that is `unavailable` is no test: it takes no part in the adjustment of the others.
+    One that is `unavailable`, or that no outcome could decide, is no test: it takes no part in
+    the adjustment of the others.
     """
     options = options or Options()
-    raw = [
-        _compare_one(pair, options) if pair.unavailable is None else _not_compared(pair, options)
-        for pair in pairs
-    ]
+    measured = [_measured(pair, options) for pair in pairs]
+    return judged(measured, options)
+
+
+def judged(measured: Sequence[Comparison], options: Options) -> tuple[Comparison, ...]:
+    """Judge comparisons together: p values and claims about the margin share one alpha."""
     adjust = benjamini_hochberg if options.fdr else holm
-    adjusted = adjust([one.p_value for one in raw])
+    adjusted = adjust([one.p_value for one in measured])
+    bounds = margin_bounds([one.speedup for one in measured], options.margin)
+    open_tests = sum(p is not None and p >= 1 - options.confidence for p in adjusted)
     return tuple(
-        _judged(replace(one, p_adjusted=p), options) if one.verdict is None else one
-        for one, p in zip(raw, adjusted, strict=True)
+        _judged(replace(one, p_adjusted=p, plan=_plan(one, open_tests, options)), within, options)
+        if one.verdict is None
+        else one
+        for one, p, within in zip(measured, adjusted, bounds, strict=True)
     )
 
 
-def _not_compared(pair: Pair, options: Options) -> Comparison:
-    """Describe both sides and claim nothing but the reason why."""
+def _measured(pair: Pair, options: Options) -> Comparison:
     unit, quantum = common_progress(pair.a, pair.b)
-    a, b = (_side(runs, unit, quantum, options) for runs in (pair.a, pair.b))
+    a, b = (
+        side(runs, unit, quantum, ddof=options.ddof, confidence=options.confidence)
+        for runs in (pair.a, pair.b)
+    )
+    base = Comparison(pair.keys, a, b, progress_unit=unit)
+    if pair.unavailable is None:
+        return measured(base, options)
     alpha = round(1 - options.confidence, 12)
-    return Comparison(
-        keys=pair.keys,
-        a=a,
-        b=b,
-        estimand="none",
-        progress_unit=unit,
-        speedup=None,
-        parts=None,
-        fraction=Difference(None, None, None, options.confidence, a.n, b.n),
-        fraction_p=None,
-        p_value=None,
-        p_permutation=None,
-        wins=None,
-        verdict=Verdict("unavailable", False, pair.unavailable or "", options.margin, alpha),
-    )
+    return replace(base, verdict=Verdict("unavailable", pair.unavailable, options.margin, alpha))
 
 
-def _compare_one(pair: Pair, options: Options) -> Comparison:
-    unit, quantum = common_progress(pair.a, pair.b)
-    a, b = (_side(runs, unit, quantum, options) for runs in (pair.a, pair.b))
-    fraction = newcombe(b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence)
-    fraction_p = fisher(a.n_reached, a.n, b.n_reached, b.n).p_value
-    base = Comparison(
-        keys=pair.keys,
-        a=a,
-        b=b,
-        estimand="fraction",
-        progress_unit=unit,
-        speedup=None,
+def measured(base: Comparison, options: Options) -> Comparison:
+    """Give what is measured of two sides, before it is judged among others."""
+    a, b, level = base.a, base.b, options.confidence
+    test = fisher(a.n_reached, a.n, b.n_reached, b.n)
+    described = replace(
+        base,
         parts=_parts(a, b, options),
-        fraction=fraction,
-        fraction_p=fraction_p,
-        p_value=fraction_p,
-        p_permutation=None,
-        wins=pair_wins(a.observed, b.observed, reached_a=a.reached, reached_b=b.reached),
+        fraction=newcombe(b.n_reached, b.n, a.n_reached, a.n, confidence=level),
+        fraction_p=test.p_value,
+        flags=_flags(a, b),
     )
-    if not a.n_reached or not b.n_reached:
-        return base
-    all_reached = a.n_reached == a.n and b.n_reached == b.n
-    compared = _compare_times(base, options) if all_reached else _compare_failures(base, options)
-    return replace(compared, plan=_plan(compared))
+    if a.n_untimed or b.n_untimed or not a.n_reached or not b.n_reached:
+        p_value = test.p_value if _fractions_can_decide(a, b, 1 - level) else None
+        return replace(described, estimand="fraction", p_value=p_value, wins=_wins(a, b))
+    return _with_speedup(replace(described, wins=_wins(a, b)), options)
 
 
-def _compare_times(base: Comparison, options: Options) -> Comparison:
-    """Compare sides of which every run reached the target."""
-    a, b, rng = base.a, base.b, np.random.default_rng(options.seed)
-    if options.same_convergence and a.progress is not None and b.progress is not None:
-        per_a, per_b = a.times / a.progress, b.times / b.progress
-        ratio = speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
-        test = permutation_test(per_a, per_b, rng=rng)
-        epochs_p = permutation_test(a.progress, b.progress, rng=rng).p_value
-        return _with_speedup(base, "throughput", ratio, test, epochs_p)
-    epochs = [None if s.progress is None else Epochs(s.progress, s.quantum) for s in (a, b)]
-    ratio = speedup(
-        a.times,
-        b.times,
-        epochs_a=epochs[0],
-        epochs_b=epochs[1],
+def _with_speedup(base: Comparison, options: Options) -> Comparison:
+    a, b = base.a, base.b
+    if options.same_convergence:
+        base = _same_convergence(base, options)
+        if base.speedup is not None:
+            return base
+    times = speedup(
+        a.outcomes,
+        b.outcomes,
         epochs_fixed=options.epochs_fixed,
         estimand=options.estimand,
         confidence=options.confidence,
     )
-    other = ratio_of_means if options.estimand == "geomean" else ratio_of_geometric_means
-    test = permutation_test(a.times, b.times, rng=rng)
-    compared = _with_speedup(base, options.estimand, ratio, test)
-    return replace(compared, other_mean=other(a.times, b.times, confidence=options.confidence))
+    succeeded = a.all_reached and b.all_reached
+    found = _tested(base, a.outcomes, b.outcomes, times, options)
+    if not succeeded:
+        return replace(found, estimand="ert")
+    other: Mean = "mean" if options.estimand == "geomean" else "geomean"
+    ratio = ratio_between(a.outcomes, b.outcomes, estimand=other, confidence=options.confidence)
+    return replace(found, estimand=options.estimand, other_mean=ratio)
 
 
-def _compare_failures(base: Comparison, options: Options) -> Comparison:
-    """Compare expected times to a success; failed runs rank behind all others in the test."""
+def _same_convergence(base: Comparison, options: Options) -> Comparison:
+    """Compare times per epoch, unless runs failed or the epochs rule out that they are alike."""
     a, b = base.a, base.b
-    sides = (a.observed, a.reached, b.observed, b.reached)
-    ratio = ert_speedup(*sides, confidence=options.confidence)
-    test = mann_whitney(
-        a.observed,
-        b.observed,
-        reached_a=a.reached,
-        reached_b=b.reached,
-        rng=np.random.default_rng(options.seed),
+    rng = np.random.default_rng(options.seed)
+    if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
+        reason = "some runs failed" if base.progress_unit else "epochs are not logged"
+        return _flagged(base, "convergence_not_used", f"--same-convergence not used: {reason}")
+    epochs_p = permutation_test(a.progress, b.progress, rng=rng).p_value
+    base = replace(base, epochs_p=epochs_p)
+    if epochs_p is not None and epochs_p < 1 - options.confidence:
+        message = f"--same-convergence refused: epochs to target differ (p = {epochs_p:.2g})"
+        return _flagged(base, "convergence_differs", message)
+    per_a, per_b = (
+        outcomes(one.times / progress, clusters=one.outcomes.clusters)
+        for one, progress in ((a, a.progress), (b, b.progress))
     )
-    return _with_speedup(base, "ert", ratio, test)
+    ratio = speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
+    return replace(_tested(base, per_a, per_b, ratio, options), estimand="throughput")
 
 
-def _with_speedup(
-    base: Comparison,
-    estimand: Estimand,
-    ratio: Speedup,
-    test: Significance,
-    epochs_p: float | None = None,
+def _flagged(base: Comparison, code: FlagCode, message: str) -> Comparison:
+    return replace(base, flags=(*base.flags, Flag(code, message)))
+
+
+def _tested(
+    base: Comparison, a: Outcomes, b: Outcomes, ratio: Speedup, options: Options
 ) -> Comparison:
-    p_value = ratio.ratio.p_value if ratio.ratio.p_value is not None else test.p_value
-    return replace(
-        base,
-        estimand=estimand,
-        speedup=ratio,
-        p_value=p_value,
-        p_permutation=test.p_value,
-        epochs_p=epochs_p,
-    )
+    """Add a speedup with its p, and the p of a test that assumes no distribution.
+
+    That test stands in where there is no variance for the first; runs of pooled setups cannot
+    change places with each other, so that there it would be wrong.
+    """
+    flags = (*base.flags, *ratio.flags)
+    if a.clusters is not None or b.clusters is not None:
+        return replace(base, speedup=ratio, p_value=ratio.ratio.p_value, flags=flags)
+    second = second_opinion(a, b, options.seed)
+    p_value = ratio.ratio.p_value
+    if p_value is None and ratio.ratio.low is not None and _splits_can_decide(a, b, options):
+        p_value = second
+    return replace(base, speedup=ratio, p_value=p_value, p_permutation=second, flags=flags)
 
 
-def _plan(one: Comparison) -> Plan | None:
-    """Plan from the spread seen, as a CV of one run: SE(log S) = CV sqrt(2/n) at equal n."""
-    ratio = one.speedup.ratio if one.speedup else None
-    n = min(one.a.n, one.b.n)
-    if ratio is None or n < 2 or not ratio.se_log or not ratio.estimate:
+def second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float | None:
+    """Give the p of a permutation test; failed runs rank behind all others."""
+    rng = np.random.default_rng(seed)
+    if a.all_reached and b.all_reached:
+        return permutation_test(a.times, b.times, rng=rng).p_value
+    test = mann_whitney(a.times, b.times, reached_a=a.reached, reached_b=b.reached, rng=rng)
+    return test.p_value
+
+
+def _splits_can_decide(a: Outcomes, b: Outcomes, options: Options) -> bool:
+    return smallest_p(a.n, b.n) < 1 - options.confidence
+
+
+def _fractions_can_decide(a: Side, b: Side, alpha: float) -> bool:
+    """Tell whether the most extreme fractions of so many runs would be significant."""
+    if not a.n_reached and not b.n_reached:
+        return False
+    extreme = fisher(a.n, a.n, 0, b.n).p_value
+    return extreme is not None and extreme < alpha
+
+
+def _wins(a: Side, b: Side) -> PairWins | None:
+    one, other = a.outcomes, b.outcomes
+    if not one.n or not other.n:
         return None
+    return pair_wins(one.times, other.times, reached_a=one.reached, reached_b=other.reached)
+
+
+def _flags(a: Side, b: Side) -> tuple[Flag, ...]:
+    """Flag what the runs themselves say about how far a comparison of them can be trusted."""
+    found = []
+    for name, one in (("A", a), ("B", b)):
+        if one.n_untimed:
+            message = f"{one.n_untimed} runs of {name} failed after an unknown time: no speedup"
+            found.append(Flag("untimed_failures", message))
+        if one.pooled:
+            message = (
+                f"{name} pools {len(one.setups)} setups: its interval is by setup, since runs of "
+                "one setup are not independent evidence about others"
+            )
+            found.append(Flag("pooled_setups", message))
+    if in_separate_sessions((a, b)):
+        message = "all runs of one side were started before the other's: a session can differ"
+        found.append(Flag("separate_sessions", message))
+    return tuple(found)
+
+
+def _plan(one: Comparison, tests: int, options: Options) -> Plan | None:
+    """Plan from the spread seen, as a CV of one run: SE(log S) = CV sqrt(2/n) at equal n.
+
+    A claim has to hold among all `tests` that are not decided yet, as Holm's step-down asks, and
+    for epochs not seen.
+    """
+    found = one.speedup
+    ratio = found.ratio if found else None
+    n = min(one.a.n, one.b.n)
+    if found is None or ratio is None or n < 2 or not ratio.se_log or not ratio.estimate:
+        return None
+    if one.a.pooled or one.b.pooled:
+        return None
+    alpha = (1 - options.confidence) / max(tests, 1)
     cv = ratio.se_log * float(np.sqrt(1 / (1 / one.a.n + 1 / one.b.n)))
-    needed = None if ratio.estimate == 1.0 else runs_needed(ratio.estimate, cv).n
-    return Plan(cv, n, detectable_ratio(n, cv).ratio, needed)
+    shifts = [side.epoch_shift if side else 0.0 for side in (found.a, found.b)]
+    shift = max(shifts) if found.unseen_epochs else 0.0
+    needed = None
+    if ratio.estimate != 1.0:
+        needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shift=shift).n
+    detectable = detectable_ratio(n, cv, alpha=alpha, epoch_shift=shift).ratio
+    return Plan(cv, n, detectable, needed, tests)
 
 
-def _judged(one: Comparison, options: Options) -> Comparison:
+def _judged(one: Comparison, bounds: Bounds, options: Options) -> Comparison:
     margin = options.margin
     if one.speedup is None:
         verdict = decide_by_fraction(
@@ -299,55 +310,30 @@ def _judged(one: Comparison, options: Options) -> Comparison:
         )  # fmt: skip
         return replace(one, verdict=verdict)
     verdict = decide(
-        one.speedup, margin=margin, p_value=one.p_adjusted, p_permutation=one.p_permutation
+        one.speedup,
+        margin=margin,
+        p_value=one.p_adjusted,
+        p_permutation=one.p_permutation,
+        bounds=bounds,
     )
-    return replace(one, verdict=verdict)
-
-
-def _side(runs: pl.DataFrame, unit: str | None, quantum_name: str | None, options: Options) -> Side:
-    solved = runs.filter("reached")
-    timed = runs.filter(pl.col("observed_seconds").is_not_null())
-    times = _floats(solved.get_column("tta_seconds"))
-    progress = _floats(solved.get_column(unit)) if unit else None
-    quantum = evaluation_interval(runs, quantum_name) if quantum_name else None
-    observed = _floats(timed.get_column("observed_seconds"))
-    reached = timed.get_column("reached").to_numpy()
-    ert = expected_time(observed, reached).estimate if timed.height == runs.height else None
-    spread = cv_interval(
-        times,
-        epochs=progress,
-        eval_quantum=quantum,
-        confidence=options.confidence,
-        ddof=options.ddof,
-    )
-    return Side(
-        n=runs.height,
-        times=times,
-        observed=observed,
-        reached=reached,
-        progress=progress,
-        quantum=quantum,
-        mean_seconds=float(times.mean()) if times.size else None,
-        ert_seconds=ert,
-        cv=spread.estimate,
-        cv_low=spread.low,
-        cv_high=spread.high,
-        batch_sizes=tuple(runs.get_column("global_batch_size").drop_nulls().unique().sort()),
-    )
-
-
-def _floats(column: pl.Series) -> Floats:
-    return column.cast(pl.Float64).to_numpy()
+    return replace(one, verdict=verdict, flags=tuple(dict.fromkeys((*one.flags, *verdict.flags))))
 
 
 def _parts(a: Side, b: Side, options: Options) -> Parts | None:
     if a.progress is None or b.progress is None or not a.n_reached or not b.n_reached:
         return None
-    ratio = ratio_of_means if options.estimand == "mean" else ratio_of_geometric_means
     per_a, per_b = a.times / a.progress, b.times / b.progress
-    throughput = ratio(per_a, per_b, confidence=options.confidence)
-    progress = ratio(a.progress, b.progress, confidence=options.confidence)
-    whole = ratio(a.times, b.times, confidence=options.confidence)
+
+    def ratio(x: Floats, y: Floats) -> Ratio:
+        one, other = (
+            outcomes(values, clusters=_clusters_reached(which))
+            for values, which in ((x, a), (y, b))
+        )
+        return ratio_between(one, other, estimand=options.estimand, confidence=options.confidence)
+
+    throughput, progress, whole = (
+        ratio(per_a, per_b), ratio(a.progress, b.progress), ratio(a.times, b.times)
+    )  # fmt: skip
     explained = (throughput.estimate or 1.0) * (progress.estimate or 1.0)
     return Parts(
         throughput,
@@ -356,3 +342,8 @@ def _parts(a: Side, b: Side, options: Options) -> Parts | None:
         coefficient_of_variation(per_a),
         coefficient_of_variation(per_b),
     )
+
+
+def _clusters_reached(one: Side) -> NDArray[np.intp] | None:
+    clusters = one.outcomes.clusters
+    return None if clusters is None else clusters[one.outcomes.reached]

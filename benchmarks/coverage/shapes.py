@@ -135,6 +135,7 @@ class Runs:
     reached: Bools
     epochs: Floats | None
     quantum: float | None
+    clusters: NDArray[np.intp] | None = None
 
     def row(self, index: int) -> Runs:
         """Give one replicate of many."""

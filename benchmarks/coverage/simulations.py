@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.coverage.figures import Figure, Kind, Rate, covers, rate
-from benchmarks.coverage.judging import Judge, Limits, judge, limits, measured
+from benchmarks.coverage.judging import Judge, Limits, judge, limits, measured, side
 from benchmarks.coverage.shapes import (
     ALIKE,
     CONST,
@@ -27,10 +27,9 @@ from benchmarks.coverage.shapes import (
     draw,
     generator,
 )
-from ttastats.stats.failures import ert_ratio
 from ttastats.stats.multiplicity import geometric_mean_speedup, holm
 from ttastats.stats.sensitivity import Curve, compare_targets
-from ttastats.stats.speedup import Speedup
+from ttastats.stats.speedup import Speedup, ratio_between
 from ttastats.stats.verdict import Verdict, decide
 
 #: Runs of A and of B, by what a column is called.
@@ -159,7 +158,7 @@ def failures(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
         truth = row.pair.ratio * row.a.expected_time / row.b.expected_time
         for runs, size in SIZES.items():
             drawn = list(samples(row.pair, size, plan, row.name, failing=(row.a, row.b)))
-            ratios = [ert_ratio(a.times, a.reached, b.times, b.reached) for a, b in drawn]
+            ratios = [ratio_between(side(a), side(b)) for a, b in drawn]
             every = [limits(ratio) for ratio in ratios]
             # `compare` shows expected times where a run failed, and mean times otherwise.
             shown = [

@@ -17,7 +17,8 @@ COMPARED: dict[str, Any] = {
     "speedup": 2.0, "speedup_low": 1.6, "speedup_high": 2.5, "p_adjusted": 0.0004,
     "progress_unit": "epochs", "throughput_speedup": 4.0, "throughput_low": 3.9,
     "throughput_high": 4.1, "epochs_ratio": 0.5, "epochs_low": 0.4, "epochs_high": 0.625,
-    "runs_needed": 12, "verdict": "faster", "dagger": False, "claim": "faster by more than 1%",
+    "runs_needed": 12, "verdict": "faster", "conditions": [],
+    "claim": "faster by more than 1%",
 }  # fmt: skip
 
 
@@ -63,7 +64,10 @@ def test_the_same_within_a_margin_says_the_margin() -> None:
 
 
 def test_a_condition_stands_beside_its_claim() -> None:
-    assert said(dagger=True).sentence.endswith("if epochs to target really are constant.")
+    sentence = said(conditions=["constant_epochs", "no_stragglers"]).sentence
+    assert sentence.endswith(
+        " if epochs to target really are constant and no further run fails or straggles."
+    )
 
 
 def test_failed_runs_are_said() -> None:

@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ttastats.stats.failures import (
-    ert_ratio,
-    ert_speedup,
-    expected_time,
-    penalised_mean,
-    two_parts,
-)
-from ttastats.stats.fraction import fisher, newcombe
+from tests.stats.made import ert_ratio
+from ttastats.stats.failures import expected_time
 from ttastats.stats.ranks import pair_wins
 from ttastats.stats.speedup import ratio_of_means
 
@@ -101,48 +95,6 @@ def test_the_interval_of_one_expected_time_is_the_delta_t_interval() -> None:
     half = stats.t.ppf(0.975, 3) * math.sqrt(found.variance_log)
     assert found.low == pytest.approx(found.estimate * math.exp(-half))
     assert found.high == pytest.approx(found.estimate * math.exp(half))
-
-
-def test_the_two_parts_are_fraction_and_survivors_with_holm_over_both() -> None:
-    a, hit_a = [100.0, 105, 140, 98, 300], [True, True, True, True, False]
-    b, hit_b = [90.0, 88, 95, 92, 91], [True] * 5
-    parts = two_parts(a, hit_a, b, hit_b)
-    assert parts.fraction == newcombe(4, 5, 5, 5)
-    assert parts.fraction_test == fisher(4, 5, 5, 5)
-    survivors = ratio_of_means(a[:4], b)
-    assert parts.given_success.estimate == survivors.estimate
-    assert (parts.given_success.n_a, parts.given_success.n_censored_a) == (4, 1)
-    assert survivors.p_value is not None
-    assert parts.p_given_success_adjusted == pytest.approx(2 * survivors.p_value)
-    assert parts.p_fraction_adjusted == 1.0
-    assert [flag.code for flag in parts.flags] == ["survivors_only"]
-    assert two_parts(b, hit_b, b, hit_b).flags == ()
-
-
-def test_survivors_cannot_be_compared_when_a_side_has_none() -> None:
-    parts = two_parts([1.0, 2.0], [True, True], [9.0, 9.0], [False, False])
-    assert parts.given_success.estimate is None
-    assert parts.given_success.flags[0].code == "no_success"
-    assert parts.p_given_success_adjusted is None
-    assert parts.p_fraction_adjusted == parts.fraction_test.p_value
-
-
-def test_the_speedup_with_failures_carries_the_weaker_interval_for_equivalence() -> None:
-    sides = ([5.0, 6, 9, 7], [True, True, False, True], [4.0, 5, 6, 5], [True] * 4)
-    found = ert_speedup(*sides)
-    assert found.ratio == ert_ratio(*sides)
-    assert found.tost == ert_ratio(*sides, confidence=0.9)
-    assert not found.unseen_epochs
-
-
-def test_penalised_means_count_failures_and_late_runs_at_the_cap() -> None:
-    times, reached = [10.0, 50.0, 30.0], [True, True, False]
-    assert penalised_mean(times, reached, 40).estimate == pytest.approx((10 + 40 + 40) / 3)
-    twice = penalised_mean(times, reached, 40, factor=2)
-    assert twice.estimate == pytest.approx((10 + 80 + 80) / 3)
-    assert twice.n_censored == 2
-    with pytest.raises(ValueError, match="cap"):
-        penalised_mean(times, reached, 0)
 
 
 def test_misuse_is_refused() -> None:

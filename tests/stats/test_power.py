@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, special, stats
 from statsmodels.stats.power import TTestIndPower
 
-from ttastats.stats.power import detectable_ratio, power_of, runs_needed, simulated_power
+from ttastats.stats.power import detectable_ratio, power_of, runs_needed
 from ttastats.stats.speedup import ratio_of_geometric_means
 
 
@@ -89,28 +89,6 @@ def test_what_cannot_be_reached_is_said() -> None:
     assert runs_needed(1.001, 0.0).n == 2
 
 
-def test_resampled_power_agrees_with_the_closed_form_on_lognormal_runs() -> None:
-    rng = np.random.default_rng(2)
-    a, b = rng.lognormal(3, 0.14, 400), rng.lognormal(2, 0.14, 400)
-    resampled = simulated_power(a, b, 1.2, 10, rng=np.random.default_rng(3))
-    assert resampled.power == pytest.approx(
-        power_of(1.2, 10, resampled.cv_a, resampled.cv_b).power or 0, abs=0.04
-    )
-    again = simulated_power(a, b, 1.2, 10, rng=np.random.default_rng(3))
-    assert again == resampled
-    null = simulated_power(a, b, 1.0, 10, rng=np.random.default_rng(4))
-    assert null.power == pytest.approx(0.05, abs=0.02)
-
-
-def test_resampling_needs_ten_observed_runs() -> None:
-    few = simulated_power(np.ones(9), np.ones(10), 1.1, 5, rng=np.random.default_rng(0))
-    assert (few.power, few.flags[0].code) == (None, "few_runs")
-    equal = simulated_power(np.ones(10), np.ones(10), 1.1, 5, rng=np.random.default_rng(0))
-    assert equal.power == 1.0
-    same = simulated_power(np.ones(10), np.ones(10), 1.0, 5, rng=np.random.default_rng(0))
-    assert same.power == 0.0
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -119,7 +97,6 @@ def test_resampling_needs_ten_observed_runs() -> None:
         lambda: power_of(1.1, 5, 0.1, alpha=0),
         lambda: runs_needed(1.1, 0.1, power=1.0),
         lambda: runs_needed(math.inf, 0.1),
-        lambda: simulated_power(np.ones(10), np.ones(10), 1.1, 1, rng=np.random.default_rng(0)),
     ],
 )
 def test_impossible_questions_are_refused(call) -> None:  # type: ignore[no-untyped-def]

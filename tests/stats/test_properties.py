@@ -10,22 +10,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.stats.made import compared, ert_ratio
 from ttastats.stats.decompose import decompose_speedup, decompose_variance
-from ttastats.stats.equivalence import equivalence
-from ttastats.stats.failures import ert_ratio, expected_time, two_parts
+from ttastats.stats.failures import expected_time
 from ttastats.stats.fraction import clopper_pearson, fisher, jeffreys, newcombe, wilson
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
+from ttastats.stats.outcomes import Epochs
 from ttastats.stats.permutation import permutation_test
 from ttastats.stats.power import detectable_ratio, power_of
 from ttastats.stats.ranks import brunner_munzel, mann_whitney, pair_wins
 from ttastats.stats.results import Ratio
 from ttastats.stats.sample import summarise
 from ttastats.stats.speedup import (
-    Epochs,
-    epoch_safe_ratio,
     ratio_of_geometric_means,
     ratio_of_means,
-    speedup,
 )
 from ttastats.stats.survival import restricted_mean, survival_curve
 from ttastats.stats.variation import cv_interval
@@ -88,9 +86,12 @@ def test_trading_sides_inverts_every_ratio_and_its_interval(a: list[Any], b: lis
     assert inverted(ratio_of_geometric_means(t_a, t_b), ratio_of_geometric_means(t_b, t_a))
     assert inverted(ert_ratio(t_a, s_a, t_b, s_b), ert_ratio(t_b, s_b, t_a, s_a))
     there, back = Epochs(e_a, 1.0), Epochs(e_b, 1.0)
-    assert inverted(
-        epoch_safe_ratio(t_a, t_b, there, back), epoch_safe_ratio(t_b, t_a, back, there)
-    )
+    one, other = compared(t_a, t_b, there, back), compared(t_b, t_a, back, there)
+    for allowed in ({"epochs": True}, {"stragglers": True}, {"epochs": True, "stragglers": True}):
+        low, high = one.limits(0.9, **allowed) or (None, None)
+        low_back, high_back = other.limits(0.9, **allowed) or (None, None)
+        assert close(low, 1 / high_back if high_back else high_back)
+        assert close(high, 1 / low_back if low_back else None if low_back is None else math.inf)
     forth, home = decompose_speedup(t_a, e_a, t_b, e_b), decompose_speedup(t_b, e_b, t_a, e_a)
     assert inverted(forth.throughput, home.throughput)
     assert inverted(forth.epochs, home.epochs)
@@ -205,12 +206,11 @@ def test_a_further_failed_run_never_makes_a_side_look_better(
 @given(runs(), runs())
 def test_no_result_ever_holds_a_nan(a: list[Any], b: list[Any]) -> None:
     (t_a, e_a, s_a), (t_b, e_b, s_b) = columns(a), columns(b)
-    both = speedup(t_a, t_b, epochs_a=Epochs(e_a, 1.0), epochs_b=Epochs(e_b, 1.0))
+    both = compared(t_a, t_b, Epochs(e_a, 1.0), Epochs(e_b, 1.0))
     results = [
         both,
-        equivalence(both),
         decide(both),
-        two_parts(t_a, s_a, t_b, s_b),
+        ert_ratio(t_a, s_a, t_b, s_b),
         decompose_speedup(t_a, e_a, t_b, e_b),
         decompose_variance(t_a, e_a),
         survival_curve(t_a, s_a),
@@ -230,9 +230,9 @@ def test_an_interval_holds_its_estimate_and_its_p_agrees_with_it(
     a: list[Any], b: list[Any]
 ) -> None:
     (t_a, e_a, _), (t_b, e_b, _) = columns(a), columns(b)
-    both = speedup(t_a, t_b, epochs_a=Epochs(e_a, 1.0), epochs_b=Epochs(e_b, 1.0))
-    for ratio in (both.ratio, both.tost, both.epoch_safe, ratio_of_geometric_means(t_a, t_b)):
-        if ratio is None or ratio.low is None or ratio.high is None or ratio.estimate is None:
+    both = compared(t_a, t_b, Epochs(e_a, 1.0), Epochs(e_b, 1.0))
+    for ratio in (both.ratio, ratio_of_geometric_means(t_a, t_b)):
+        if ratio.low is None or ratio.high is None or ratio.estimate is None:
             continue
         assert ratio.low <= ratio.estimate * (1 + 1e-12)
         assert ratio.estimate <= ratio.high * (1 + 1e-12)

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.stats.made import compared, ert_ratio
 from ttastats.stats import (
     decompose,
-    epoch_safety,
-    equivalence,
     failures,
     fraction,
     multiplicity,
@@ -36,11 +36,12 @@ from ttastats.stats import (
     speedup,
     spread,
     survival,
+    unseen,
     variation,
     verdict,
 )
+from ttastats.stats.outcomes import Epochs
 from ttastats.stats.results import Flag, Ratio
-from ttastats.stats.speedup import Epochs
 
 PATH = Path(__file__).parents[1] / "reference" / "statistics_cases.json"
 CASES = {case["id"]: case for case in json.loads(PATH.read_text())["cases"]}
@@ -124,7 +125,7 @@ def check_cv_epoch_safe(inputs: Inputs) -> Found:
     return {
         "cv": safe.estimate,
         "vangel": limits(variation.cv_interval(tta)),
-        "cv_epochs_upper": epoch_safety.cv_epochs_high(epochs[0], len(tta), quantum),
+        "cv_epochs_upper": unseen.cv_epochs_high(epochs[0], len(tta), quantum),
         "cv_ci_epoch_safe": limits(safe),
     }
 
@@ -134,8 +135,11 @@ def check_epoch_safe_limits(inputs: Inputs) -> Found:
     for case in inputs["cases"]:
         n, e, q = case["n"], case["e"], case["q"]
         found |= {
-            f"n{n}_e{e}_q{q}.u": epoch_safety.unseen_share(n),
-            f"n{n}_e{e}_q{q}.mean_epochs_limits": list(epoch_safety.mean_epochs_limits(e, n, q)),
+            f"n{n}_e{e}_q{q}.u": unseen.unseen_share(n),
+            f"n{n}_e{e}_q{q}.mean_epochs_limits": [
+                e - q * unseen.unseen_share(n),
+                e + q * unseen.unseen_share(n),
+            ],
             f"n{n}_e{e}_q{q}.gaffke_is_qbeta": stats.beta.ppf(0.975, 1, n),  # independent
         }
     return found
@@ -248,11 +252,11 @@ def check_two_samples(inputs: Inputs) -> Found:
 def two_samples_with_epochs(inputs: Inputs) -> Found:
     a, b, e_a, e_b = (floats(inputs[k]) for k in ("tta_a", "tta_b", "epochs_a", "epochs_b"))
     q_a, q_b = inputs.get("eval_quantum_a"), inputs.get("eval_quantum_b")
-    both = speedup.speedup(a, b, epochs_a=Epochs(e_a, q_a), epochs_b=Epochs(e_b, q_b))
-    safe = both.epoch_safe
+    both = compared(a, b, Epochs(e_a, q_a), Epochs(e_b, q_b))
+    safe = both.limits(0.95, epochs=True) if both.unseen_epochs else None
     return {
         **check_speedup_parts(inputs),
-        "epoch_safe_ci": None if safe is None else limits(safe),
+        "epoch_safe_ci": None if safe is None else list(safe),
     }
 
 
@@ -301,14 +305,27 @@ def check_variance_parts(inputs: Inputs) -> Found:
 
 
 def check_tost(inputs: Inputs) -> Found:
-    both = speedup.speedup(inputs["tta_a"], inputs["tta_b"])
-    test = equivalence.equivalence(both, inputs["margin"])
+    both = compared(inputs["tta_a"], inputs["tta_b"])
+    levels = [least_level(both, inputs["margin"], claim) for claim in ("not_slower", "not_faster")]
+    low_high = both.limits(0.9)
+    assert low_high is not None
     return {
-        "p_not_slower": test.p_not_slower,
-        "p_not_faster": test.p_not_faster,
-        "p_tost": test.p_same,
-        "ci90": limits(test),
+        "p_not_slower": levels[0],
+        "p_not_faster": levels[1],
+        "p_tost": max(levels),
+        "ci90": list(low_high),
     }
+
+
+def least_level(both: speedup.Speedup, margin: float, claim: str) -> float:
+    """Give the least alpha at which a claim about the margin is shown: its p value."""
+    low, high = 0.0, 0.5
+    for _ in range(60):
+        level = (low + high) / 2
+        at_level = replace(both, ratio=replace(both.ratio, confidence=1 - level))
+        (found,) = verdict.margin_bounds([at_level], margin)
+        low, high = (low, level) if getattr(found, claim) is not None else (level, high)
+    return high
 
 
 def check_empty_side(inputs: Inputs) -> Found:
@@ -386,8 +403,7 @@ def independent_median_of_r(curve: survival.SurvivalCurve) -> float | None:
 
 def check_censored(inputs: Inputs) -> Found:
     sides = [inputs[k] for k in ("time_a", "reached_a", "time_b", "reached_b")]
-    ratio = failures.ert_ratio(*sides)
-    parts = failures.two_parts(*sides)
+    ratio = ert_ratio(*sides)
     log_rank = survival.log_rank(*sides)
     ordering = ranks.mann_whitney(sides[0], sides[2], reached_a=sides[1], reached_b=sides[3])
     k_a, k_b = sum(sides[1]), sum(sides[3])
@@ -399,19 +415,24 @@ def check_censored(inputs: Inputs) -> Found:
         "logrank_chi2": log_rank.chi2,
         "logrank_p": log_rank.p_asymptotic,
         "logrank_exact_perm_p_coin": log_rank.permutation.p_value,
-        "fisher_p": parts.fraction_test.p_value,
+        "fisher_p": fraction.fisher(k_a, n_a, k_b, n_b).p_value,
         "worst_rank_mwu_exact": ordering.p_value,
         "ert_speedup": ratio.estimate,
         "ert_df": ratio.df,
         "ert_speedup_ci": limits(ratio),
         "ert_p": ratio.p_value,
         "ert_speedup_is_bound": "no_success" in {flag.code for flag in ratio.flags},
-        "speedup_mean": parts.given_success.estimate,
+        "speedup_mean": mean_of_successes(sides),
         "verdict": words.claim if k_a == k_b == 0 else f"B {words.claim}",
         "fraction_a_ci_wilson": limits(fraction.wilson(k_a, n_a)),
         "fraction_b_ci_wilson": limits(fraction.wilson(k_b, n_b)),
         "min_ert_b_bound": failures.expected_time(sides[2], sides[3]).total_seconds,
     }
+
+
+def mean_of_successes(sides: list[Any]) -> float | None:
+    a, b = (floats(sides[k])[np.array(sides[k + 1], dtype=bool)] for k in (0, 2))
+    return float(a.mean() / b.mean()) if a.size and b.size else None
 
 
 def check_ncf(inputs: Inputs) -> Found:

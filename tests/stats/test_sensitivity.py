@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ttastats.stats.failures import ert_ratio
+from tests.stats.made import ert_ratio
 from ttastats.stats.sensitivity import (
     Curve,
     compare_targets,

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ttastats.stats.epoch_safety import unseen_share
+from tests.stats.made import compared, safe_limits
+from ttastats.stats.outcomes import Epochs, outcomes
 from ttastats.stats.speedup import (
-    Epochs,
-    epoch_safe_ratio,
-    ratio_from_summaries,
+    ratio_between,
     ratio_of_geometric_means,
     ratio_of_means,
     speedup,
     time_saved,
 )
+from ttastats.stats.unseen import unseen_share
 
 CONSTANT = Epochs(np.full(5, 3.0), 1.0)
 VARYING = Epochs(np.array([3.0, 3, 4, 3, 3]), 1.0)
@@ -64,14 +64,12 @@ def test_epoch_safety_repairs_the_coverage_that_constant_epochs_destroy() -> Non
     for _ in range(600):  # A: 3 epochs, rarely 4; B: always 62
         e_a, e_b = np.where(rng.random(5) < 0.1, 4.0, 3.0), np.full(5, 62.0)
         a, b = e_a * rng.lognormal(0, 0.0025, 5), e_b * rng.lognormal(0, 0.0025, 5)
-        both = speedup(a, b, epochs_a=Epochs(e_a, 1.0), epochs_b=Epochs(e_b, 1.0))
-        decides = both.epoch_safe or both.ratio
+        both = compared(a, b, Epochs(e_a, 1.0), Epochs(e_b, 1.0))
+        low, high = safe_limits(both)
         assert both.ratio.low is not None
         assert both.ratio.high is not None
-        assert decides.low is not None
-        assert decides.high is not None
         plain += both.ratio.low <= truth <= both.ratio.high
-        safe += decides.low <= truth <= decides.high
+        safe += low <= truth <= high
     assert plain / 600 < 0.55
     assert safe / 600 > 0.98
 
@@ -79,57 +77,83 @@ def test_epoch_safety_repairs_the_coverage_that_constant_epochs_destroy() -> Non
 def test_the_epoch_safe_limits_hold_for_the_worst_unseen_epochs() -> None:
     """Without other noise the limits are those of the extreme means that 0 of n allows."""
     times = np.full(5, 30.0)
-    found = epoch_safe_ratio(times, times, CONSTANT, CONSTANT)
+    low, high = safe_limits(compared(times, times, CONSTANT, CONSTANT))
     share = unseen_share(5)
     down, up = math.log(1 - share / 3), math.log(1 + share / 3)
-    assert found.low == pytest.approx(math.exp(-math.hypot(down, up)))
-    assert found.high == pytest.approx(math.exp(math.hypot(up, down)))
+    assert low == pytest.approx(math.exp(-math.hypot(down, up)))
+    assert high == pytest.approx(math.exp(math.hypot(up, down)))
+
+
+def test_of_a_side_with_failures_the_time_of_its_successes_alone_can_hold_unseen_epochs() -> None:
+    times, reached = [30.0, 30, 30, 30, 30, 60], [True] * 5 + [False]
+    failing = outcomes(times, reached, progress=CONSTANT)
+    steady = outcomes(np.full(5, 30.0), progress=Epochs(np.full(5, 3.0), 1e-9))
+    found = speedup(failing, steady)
+    low, _ = found.limits(1e-6, epochs=True) or (0, 0)
+    # 150 of 210 seconds are of successes, and at a confidence near 0 half the runs may differ.
+    share = 1 - (0.5 * (1 - 1e-6)) ** (1 / 5)
+    assert found.unseen_epochs
+    assert low / (found.ratio.estimate or 0) == pytest.approx(1 - share / 3 * 150 / 210, abs=1e-5)
 
 
 def test_a_quantum_as_coarse_as_the_whole_run_leaves_the_speedup_unbounded() -> None:
     times = np.array([30.0, 31, 30, 31, 30])
     coarse = Epochs(np.full(5, 1.0), 2.0)
-    assert epoch_safe_ratio(times, times, coarse, VARYING).low == 0.0
-    assert epoch_safe_ratio(times, times, VARYING, coarse).high == math.inf
+    assert safe_limits(compared(times, times, coarse, VARYING))[0] == 0.0
+    assert safe_limits(compared(times, times, VARYING, coarse))[1] == math.inf
 
 
 def test_only_constant_epochs_call_for_the_epoch_safe_interval() -> None:
     times = np.array([30.0, 31, 30, 31, 30])
-    assert speedup(times, times, epochs_a=VARYING, epochs_b=VARYING).epoch_safe is None
-    one = speedup(times, times, epochs_a=CONSTANT, epochs_b=VARYING)
+    varying = compared(times, times, VARYING, VARYING)
+    assert not varying.unseen_epochs
+    assert varying.limits(0.95, epochs=True) == (varying.ratio.low, varying.ratio.high)
+    one = compared(times, times, CONSTANT, VARYING)
     assert one.unseen_epochs
-    assert one.epoch_safe is not None
-    assert one.epoch_safe_tost is not None
-    assert one.epoch_safe_tost.confidence == one.tost.confidence == 0.9
+    assert safe_limits(one)[0] < (one.ratio.low or 0)
+    assert safe_limits(one, 0.9)[0] > safe_limits(one)[0]
     assert [flag.code for flag in one.flags] == ["constant_epochs"]
     assert "up to 52% of runs" in one.flags[0].message
-    fixed = speedup(times, times, epochs_a=CONSTANT, epochs_b=VARYING, epochs_fixed=True)
-    assert (fixed.unseen_epochs, fixed.epoch_safe, fixed.flags) == (False, None, ())
+    fixed = compared(times, times, CONSTANT, VARYING, epochs_fixed=True)
+    assert (fixed.unseen_epochs, fixed.flags) == (False, ())
 
 
-def test_an_unknown_quantum_or_unknown_epochs_are_flagged_and_give_no_safe_interval() -> None:
+def test_to_know_less_never_allows_to_claim_more() -> None:
     times = np.array([30.0, 31, 30, 31, 30])
-    no_quantum = speedup(times, times, epochs_a=Epochs(np.full(5, 3.0)), epochs_b=VARYING)
-    assert no_quantum.unseen_epochs
-    assert no_quantum.epoch_safe is None
+    no_quantum = compared(times, times, Epochs(np.full(5, 3.0)), VARYING)
     assert {flag.code for flag in no_quantum.flags} == {"constant_epochs", "unknown_quantum"}
-    unknown = speedup(times, times, epochs_a=None, epochs_b=VARYING)
+    unknown = speedup(outcomes(times), outcomes(times, progress=VARYING))
     assert [flag.code for flag in unknown.flags] == ["unknown_epochs"]
-    assert not unknown.unseen_epochs
-    with pytest.raises(ValueError, match="evaluation quantum"):
-        epoch_safe_ratio(times, times, Epochs(np.full(5, 3.0)), VARYING)
+    for found in (no_quantum, unknown):
+        assert found.unseen_epochs
+        assert safe_limits(found) == (0.0, math.inf)
 
 
-def test_summaries_give_what_the_runs_give() -> None:
-    rng = np.random.default_rng(5)
-    a, b = rng.lognormal(5, 0.2, 6), rng.lognormal(5, 0.1, 9)
-    cv_a, cv_b = (float(np.std(x, ddof=1) / x.mean()) for x in (a, b))
-    from_runs = ratio_of_means(a, b)
-    from_summary = ratio_from_summaries(float(a.mean()), cv_a, 6, float(b.mean()), cv_b, 9)
-    for name in ("estimate", "low", "high", "p_value", "df"):
-        assert getattr(from_summary, name) == pytest.approx(getattr(from_runs, name))
-    with pytest.raises(ValueError, match="no runs for side B"):
-        ratio_from_summaries(1.0, 0.1, 5, 1.0, 0.1, 0)
+def test_an_unseen_straggler_may_take_three_times_the_mean() -> None:
+    """5 of 5 leave up to 45 % of runs: without other noise the mean may rise by 90 %."""
+    times = np.full(5, 30.0)
+    found = compared(times, times)
+    low, high = found.limits(0.95, stragglers=True) or (0, 0)
+    worst = 1 + 2 * (1 - 0.05 ** (1 / 5))
+    assert worst == pytest.approx(1.90, abs=0.01)
+    assert (low, high) == pytest.approx((1 / worst, worst))
+
+
+def test_pooled_setups_are_the_unit_of_evidence() -> None:
+    """With setups of equal size the interval is that of the means of the setups."""
+    rng = np.random.default_rng(8)
+    clusters = np.repeat([0, 1, 2], 10)
+    setups = np.array([20.0, 30.0, 55.0])
+    a = np.repeat(setups, 10) * rng.lognormal(0, 0.01, 30)
+    b = rng.lognormal(math.log(10), 0.01, 12)
+    pooled = ratio_between(outcomes(a, clusters=clusters), outcomes(b))
+    means = a.reshape(3, 10).mean(axis=1)
+    half = stats.t.ppf(0.975, 2) * means.std(ddof=1) / means.mean() / math.sqrt(3)
+    assert pooled.estimate == pytest.approx(a.mean() / b.mean())
+    assert math.log((pooled.high or 0) / (pooled.estimate or 0)) == pytest.approx(half, rel=1e-3)
+    assert (ratio_of_means(a, b).high or 0) < (pooled.high or 0)
+    for same in (np.zeros(30), np.arange(30)):
+        assert ratio_between(outcomes(a, clusters=same), outcomes(b)) == ratio_of_means(a, b)
 
 
 def test_one_run_gives_the_ratio_and_nothing_else() -> None:
@@ -138,7 +162,7 @@ def test_one_run_gives_the_ratio_and_nothing_else() -> None:
         assert found.estimate == pytest.approx(2.0)
         assert (found.low, found.high, found.p_value, found.se_log) == (None,) * 4
         assert found.flags[0].code == "one_run"
-    assert epoch_safe_ratio([10.0], [5.0], Epochs(np.ones(1)), Epochs(np.ones(1))).low is None
+    assert compared([10.0], [5.0], Epochs(np.ones(1)), Epochs(np.ones(1))).limits(0.95) is None
 
 
 def test_no_variance_leaves_a_point_and_no_p() -> None:
@@ -170,9 +194,11 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(ValueError, match="no runs for side B"):
         ratio_of_geometric_means([1.0], [])
     with pytest.raises(ValueError, match="confidence must lie between"):
-        speedup([1.0, 2.0], [1.0, 2.0], confidence=0.4)
+        compared([1.0, 2.0], [1.0, 2.0], confidence=0.4)
     with pytest.raises(ValueError, match="5 epochs of side A"):
-        epoch_safe_ratio([1.0, 2.0], [1.0, 2.0], CONSTANT, CONSTANT)
+        compared([1.0, 2.0], [1.0, 2.0], CONSTANT, CONSTANT)
+    with pytest.raises(ValueError, match="2 times but 1 clusters"):
+        outcomes([1.0, 2.0], clusters=[1])
 
 
 def test_a_speedup_of_one_and_a_quarter_saves_a_fifth_of_the_time() -> None:

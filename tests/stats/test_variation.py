@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from ttastats.stats import epoch_safety
+from ttastats.stats import unseen
 from ttastats.stats.variation import cv_interval, delta_limits, vangel_limits
 
 
@@ -108,19 +108,19 @@ def test_no_share_of_deviating_runs_allowed_by_the_bound_gives_a_larger_cv(
         mean = (1 - share) * epochs + share * other
         return -math.sqrt(share * (1 - share)) * abs(other - epochs) / mean
 
-    bound = epoch_safety.unseen_share(n)
+    bound = unseen.unseen_share(n)
     worst = optimize.minimize_scalar(minus_cv, bounds=(0, min(bound, 0.5)), method="bounded")
-    found = epoch_safety.cv_epochs_high(epochs, n, quantum)
+    found = unseen.cv_epochs_high(epochs, n, quantum)
     assert found == pytest.approx(-worst.fun, rel=1e-3)
 
 
 def test_the_unseen_share_is_what_n_runs_would_miss_with_the_tail_probability() -> None:
     for n in (1, 5, 100):
         for confidence in (0.9, 0.95):
-            share = epoch_safety.unseen_share(n, confidence)
+            share = unseen.unseen_share(n, confidence)
             assert (1 - share) ** n == pytest.approx((1 - confidence) / 2)
     with pytest.raises(ValueError, match="at least 1 run"):
-        epoch_safety.unseen_share(0)
+        unseen.unseen_share(0)
 
 
 def test_ddof_changes_the_estimate_and_not_the_interval() -> None:

@@ -13,6 +13,8 @@ from ttastats.pictures.material import Material, side_labels
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.report import compare as compare_report
 from ttastats.report.grouping import shown_keys
+from ttastats.report.verdicts import CONDITIONS
+from ttastats.stats.verdict import MARKS
 
 KIND = "speedups"
 _STEP = 50.0
@@ -117,7 +119,7 @@ _COLUMNS = pl.Schema(
 def _verdict(row: Mapping[str, Any]) -> str:
     word = row["verdict"]
     if word in {"faster", "slower"}:
-        return f"B {word}" + (" †" if row["dagger"] else "")
+        return f"B {word} {row['marks']}".strip()
     return {"same": str(row["claim"]), "unavailable": "n/a"}.get(word, "~ undecided")
 
 
@@ -138,8 +140,9 @@ def _estimands(rows: Sequence[Mapping[str, Any]]) -> str:
             f"Where runs failed ({names.listed(failed)}) the speedup is the ratio of expected "
             "times to a success, the parts are of the runs that reached."
         )
-    if any(row["dagger"] for row in rows):
-        text += " † holds only if epochs to target really are constant."
+    for condition, meaning in CONDITIONS.items():
+        if any(condition in row["conditions"] for row in rows):
+            text += f" {MARKS[condition]} holds only if {meaning}."
     return text.strip()
 
 

@@ -15,6 +15,7 @@ from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair
 from ttastats.report import compare_cells, compare_notes
 from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Table, Text
+from ttastats.report.compare_notes import Shown
 from ttastats.report.grouping import (
     BENCHMARK,
     common_title,
@@ -24,20 +25,26 @@ from ttastats.report.grouping import (
     key_columns,
     shown_keys,
 )
+from ttastats.report.verdicts import row_names
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
-from ttastats.stats.speedup import time_saved
+from ttastats.stats.speedup import equivalence_confidence, time_saved
+from ttastats.stats.unseen import Bounded
 
 Runs = pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is shown: more columns, a strip of dots per side, claims about a margin."""
+    """What is shown: more columns, a strip of dots per side, claims about a margin.
+
+    `named`: sentences call the sides by their labels, not A and B.
+    """
 
     wide: bool = False
     strips: bool = False
     margin_claims: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ def report(
     options, view = options or Options(), view or View()
     sides = _compared(baseline, others, by, options)
     rows = tuple(row for side in sides for row in side.rows)
-    tables = tuple(_table(side, baseline[0], by, view) for side in sides)
+    tables = tuple(_table(side, baseline[0], by, view, options) for side in sides)
     found = [one for side in sides for one in side.found]
     unmatched = tuple(
         dict.fromkeys(name for side in sides for name in (*side.only_a, *side.only_b))
@@ -79,13 +86,25 @@ def report(
     has_mean = any(side.mean is not None for side in sides)
     notes = (
         *_varying(baseline, others, by),
-        *compare_notes.notes(found, rows, options, unmatched, has_mean),
+        *compare_notes.notes(_shown(found, rows), options, unmatched, has_mean),
     )
-    sentences = [compare_notes.sentence(side.found, side.rows) for side in sides]
+    sentences = [
+        compare_notes.sentence(
+            _shown(side.found, side.rows),
+            *((baseline[0], side.label) if view.named else ("A", "B")),
+            options.confidence,
+        )
+        for side in sides
+    ]
     if len(sides) > 1:
         pairs = zip(sides, sentences, strict=True)
         sentences = [f"{side.label}: {sentence}" for side, sentence in pairs]
     return Report("compare", rows, tables, notes, " ".join(sentences), _only_a(sides))
+
+
+def _shown(found: Sequence[Comparison], rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
+    names = row_names(rows)
+    return [Shown(one, row, name) for one, row, name in zip(found, rows, names, strict=True)]
 
 
 def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
@@ -109,7 +128,7 @@ def _compared(
         mine = found[start : start + len(pairs)]
         start += len(pairs)
         rows = tuple(_row_of(one, (baseline[0], label), by) for one in mine)
-        mean = _mean_speedup(mine, len(only_a) + len(only_b))
+        mean = _mean_speedup(mine, len(only_a) + len(only_b), options.confidence)
         sides.append(_Side(label, mine, rows, only_a, only_b, mean))
     return sides
 
@@ -148,11 +167,13 @@ def _nothing_in_common(
     )
 
 
-def _mean_speedup(found: Sequence[Comparison], unmatched: int) -> MeanSpeedup | None:
+def _mean_speedup(
+    found: Sequence[Comparison], unmatched: int, confidence: float
+) -> MeanSpeedup | None:
     ratios = [one.speedup.ratio for one in found if one.speedup is not None]
     if len(ratios) < 2 or len(ratios) < len(found):
         return None
-    return geometric_mean_speedup(ratios, unmatched=unmatched)
+    return geometric_mean_speedup(ratios, unmatched=unmatched, confidence=confidence)
 
 
 def _varying(
@@ -168,8 +189,8 @@ def _varying(
 def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict[str, Any]:
     """Give the numbers of one benchmark for programs."""
     ratio = one.speedup.ratio if one.speedup else None
-    safe = one.speedup.epoch_safe if one.speedup else None
-    verdict, plan, one_sided = one.verdict, one.plan, _one_sided_limits(one)
+    verdict, plan, fraction = one.verdict, one.plan, one.fraction
+    one_sided = _one_sided_limits(one)
     row: dict[str, Any] = {name: one.keys.get(name) for name in dict.fromkeys((*BENCHMARK, *by))}
     row |= {"a": labels[0], "b": labels[1]}
     for name, side in (("a", one.a), ("b", one.b)):
@@ -181,17 +202,18 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
             f"cv_{name}_low": side.cv_low,
             f"cv_{name}_high": side.cv_high,
             f"ert_{name}_seconds": side.ert_seconds,
+            f"setups_{name}": len(side.setups),
         }
     row |= {"estimand": one.estimand, **_limits("speedup", ratio)}
     row |= {
         "time_saved": time_saved(ratio.estimate) if ratio and ratio.estimate else None,
-        "epoch_safe_low": safe.low if safe else None,
-        "epoch_safe_high": safe.high if safe else None,
+        **_allowing("epoch_safe", one, epochs=True),
+        **_allowing("robust", one, epochs=True, stragglers=True),
         "non_inferiority_low": one_sided[0],
         "inferiority_high": one_sided[1],
         "planning_cv": plan.cv if plan else None,
-        "epoch_shift_a": _epoch_shift(one, one.a),
-        "epoch_shift_b": _epoch_shift(one, one.b),
+        "epoch_shift_a": _epoch_shift(one, one.speedup.a if one.speedup else None),
+        "epoch_shift_b": _epoch_shift(one, one.speedup.b if one.speedup else None),
         "p_value": one.p_value,
         "p_adjusted": one.p_adjusted,
         "p_permutation": one.p_permutation,
@@ -200,9 +222,9 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
     row |= _limits("throughput_speedup", one.parts.throughput if one.parts else None, "throughput")
     row |= _limits("epochs_ratio", one.parts.progress if one.parts else None, "epochs")
     row |= {
-        "reached_difference": one.fraction.estimate,
-        "reached_difference_low": one.fraction.low,
-        "reached_difference_high": one.fraction.high,
+        "reached_difference": fraction.estimate if fraction else None,
+        "reached_difference_low": fraction.low if fraction else None,
+        "reached_difference_high": fraction.high if fraction else None,
         "p_reached": one.fraction_p,
         "prob_b_faster": one.wins.estimate if one.wins else None,
         "other_mean_ratio": one.other_mean.estimate if one.other_mean else None,
@@ -212,35 +234,41 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
     return row | {
         "verdict": verdict.word if verdict else "unavailable",
         "dagger": verdict.dagger if verdict else False,
+        "conditions": list(verdict.conditions) if verdict else [],
+        "marks": verdict.marks if verdict else "",
         "claim": verdict.claim if verdict else None,
         "flags": [flag.code for flag in one.flags],
     }
 
 
+def _allowing(
+    name: str, one: Comparison, *, epochs: bool, stragglers: bool = False
+) -> dict[str, float | None]:
+    """Give the interval that allows for what was not seen; None where nothing bounds it."""
+    found = one.speedup
+    asked = found is not None and (stragglers or found.unseen_epochs)
+    limits = None
+    if found is not None and asked:
+        limits = found.limits(found.ratio.confidence, epochs=epochs, stragglers=stragglers)
+    if limits is None or not math.isfinite(limits[1]):
+        return {f"{name}_low": None, f"{name}_high": None}
+    return {f"{name}_low": limits[0], f"{name}_high": limits[1]}
+
+
 def _one_sided_limits(one: Comparison) -> tuple[float | None, float | None]:
     """Give the interval whose ends are those of one-sided claims, unseen epochs allowed for."""
-    speedup = one.speedup
-    if speedup is None or speedup.tost.low is None or speedup.tost.high is None:
+    if one.speedup is None:
         return None, None
-    low, high, safe = speedup.tost.low, speedup.tost.high, speedup.epoch_safe_tost
-    if not speedup.unseen_epochs:
-        return low, high
-    if safe is None or safe.low is None or safe.high is None:
-        return 0.0, math.inf
-    return min(low, safe.low), max(high, safe.high)
+    confidence = equivalence_confidence(one.speedup.ratio.confidence)
+    return one.speedup.limits(confidence, epochs=True) or (None, None)
 
 
-def _epoch_shift(one: Comparison, side: comparison.Side) -> float:
+def _epoch_shift(one: Comparison, side: Bounded | None) -> float:
     """Give the share by which one evaluation interval more in every run would change a side's time.
 
     0 where the epochs vary or cannot by design, infinite where nobody knows.
     """
-    if one.speedup is None or not one.speedup.unseen_epochs:
-        return 0.0
-    values = side.multiset()
-    if len(values) > 1:
-        return 0.0
-    return side.quantum / next(iter(values)) if values and side.quantum else math.inf
+    return side.epoch_shift if side and one.speedup and one.speedup.unseen_epochs else 0.0
 
 
 def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str, float | None]:
@@ -250,15 +278,15 @@ def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str
     return {name: ratio.estimate, f"{stem}_low": ratio.low, f"{stem}_high": ratio.high}
 
 
-def _table(side: _Side, baseline: str, by: Sequence[str], view: View) -> Table:
+def _table(side: _Side, baseline: str, by: Sequence[str], view: View, options: Options) -> Table:
     keys = shown_keys(side.rows, by)
     columns = (
         *key_columns(keys),
         Column("A: mean ±CV", "right", rank=2),
         Column("B: mean ±CV", "right", rank=2),
         Column("reached", rank=1),
-        Column("speedup [95% CI]"),
-        *(compare_cells.WIDE if view.wide else ()),
+        Column(f"speedup [{options.confidence:.0%} CI]"),
+        *(compare_cells.wide_columns(options.confidence) if view.wide else ()),
         Column("p", "right", rank=3),
         Column("verdict"),
     )

@@ -6,24 +6,27 @@ import math
 from collections.abc import Iterator
 
 from ttastats import units
-from ttastats.comparison import Comparison, Side
+from ttastats.comparison import Comparison
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text, Tone
 from ttastats.report.compare_notes import CONSTANT, marks
+from ttastats.sides import Side
 from ttastats.stats.results import Ratio
-
-#: The columns that `--wide` adds, after the speedup.
-WIDE = (
-    Column("time saved", "right", rank=4),
-    Column("other mean", "right", rank=6),
-    Column("B wins", "right", rank=5),
-    Column("CV A [95%]", "right", rank=7),
-    Column("CV B [95%]", "right", rank=7),
-    Column("p perm", "right", rank=5),
-)
 
 _MOST_VALUES = 4  # a multiset of more values is shown as a range
 _TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
+
+
+def wide_columns(confidence: float) -> tuple[Column, ...]:
+    """Give the columns that `--wide` adds, after the speedup."""
+    return (
+        Column("time saved", "right", rank=4),
+        Column("other mean", "right", rank=6),
+        Column("B wins", "right", rank=5),
+        Column(f"CV A [{confidence:.0%}]", "right", rank=7),
+        Column(f"CV B [{confidence:.0%}]", "right", rank=7),
+        Column("p perm", "right", rank=5),
+    )
 
 
 def cells(one: Comparison, wide: bool, margin_claims: bool) -> tuple[Cell, ...]:
@@ -65,11 +68,11 @@ def _verdict(one: Comparison, margin_claims: bool) -> Text:
         return Text(verdict.claim if verdict else "n/a")
     if verdict is None or verdict.word == "unavailable":
         return Text("n/a")
+    marked = f" {verdict.marks}" if verdict.marks else ""
     if verdict.word in _TONES:
-        dagger = " †" if verdict.dagger else ""
-        return Text(f"B {verdict.word}{dagger}", _TONES[verdict.word])
+        return Text(f"B {verdict.word}{marked}", _TONES[verdict.word])
     if verdict.word == "same":
-        return Text(verdict.claim)
+        return Text(f"{verdict.claim}{marked}")
     claim = verdict.claim if margin_claims and verdict.claim.startswith("not ") else "undecided"
     return Text(f"~ {claim}")
 
@@ -80,7 +83,7 @@ def why(one: Comparison, *, dots: bool) -> Iterator[str]:
         return
     if one.parts is None:
         yield (
-            f"why  {_fractions(one)}" if one.estimand != "mean" else "why  the logs tell no epochs"
+            f"why  {_fractions(one)}" if one.estimand != "mean" else "why  epochs are not logged"
         )
     else:
         unit = one.progress_unit or "epochs"
@@ -104,12 +107,12 @@ def why(one: Comparison, *, dots: bool) -> Iterator[str]:
 
 def _strips(one: Comparison) -> Iterator[str]:
     """Give the runs of both sides on one axis, and the axis."""
-    times = [*one.a.observed.tolist(), *one.b.observed.tolist()]
+    times = [*one.a.outcomes.times.tolist(), *one.b.outcomes.times.tolist()]
     if not times:
         return
     low, high = min(times), max(times)
     for name, side in (("A", one.a), ("B", one.b)):
-        failed = side.observed[~side.reached].tolist()
+        failed = side.outcomes.times[~side.outcomes.reached].tolist()
         yield f"     {name}  {strips.strip(side.times.tolist(), failed, low, high)}"
     left, right = units.seconds(low), units.seconds(high)
     yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
@@ -143,8 +146,8 @@ def _multiset(side: Side) -> str:
 def _fractions(one: Comparison) -> str:
     """Give the difference of the fractions reached, in percentage points."""
     difference = one.fraction
-    if difference.estimate is None:
-        return "nothing to compare"
+    if difference is None or difference.estimate is None:
+        return "no data"
     text = f"reached {difference.estimate * 100:+.0f} pp"
     if difference.low is not None and difference.high is not None:
         text += f" [{difference.low * 100:+.1f}, {difference.high * 100:+.1f}]"

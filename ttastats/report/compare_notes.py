@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ttastats import units
 from ttastats.comparison import Comparison, Options
 from ttastats.report.cells import Note
+from ttastats.report.verdicts import finding
 from ttastats.stats.permutation import smallest_p
+from ttastats.stats.results import Ratio
 
 CONSTANT, FAILED = "ᵉ", "ᶠ"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A comparison with its row for programs and the name its group has in this report."""
+
+    one: Comparison
+    row: Mapping[str, Any]
+    name: str
 
 
 def marks(one: Comparison) -> str:
@@ -20,41 +32,34 @@ def marks(one: Comparison) -> str:
 
 
 def notes(
-    found: Sequence[Comparison],
-    rows: Sequence[Mapping[str, Any]],
-    options: Options,
-    unmatched: Sequence[str],
-    has_mean: bool,
+    shown: Sequence[Shown], options: Options, unmatched: Sequence[str], has_mean: bool
 ) -> list[Note]:
     """Give the footnotes, each said once however many benchmarks it concerns."""
-    pairs = list(zip(found, rows, strict=True))
     candidates = (
-        _multiplicity(found, options),
-        _estimand(options),
-        _undecided(found),
-        _constant_epochs(pairs),
-        _failures(pairs),
-        _no_success(pairs),
-        _same_convergence(pairs),
-        _batch_sizes(pairs),
-        _unsteady(pairs),
-        *_statistical(pairs),
-        _exact_limit(found),
-        _plans(pairs),
+        _multiplicity(shown, options),
+        _estimand(shown),
+        _undecided(shown, options),
+        _constant_epochs(shown),
+        _stragglers(shown, options),
+        _failures(shown),
+        _no_success(shown),
+        _same_convergence(shown),
+        _batch_sizes(shown),
+        _unsteady(shown),
+        *_statistical(shown),
+        _exact_limit(shown, options),
+        _plans(shown),
         _unmatched(unmatched, has_mean),
     )
     return [note for note in candidates if note is not None]
 
 
-Pairs = Sequence[tuple[Comparison, Mapping[str, Any]]]
+def _names(shown: Iterable[Shown]) -> str:
+    return ", ".join(dict.fromkeys(each.name for each in shown))
 
 
-def _names(pairs: Pairs) -> str:
-    return ", ".join(dict.fromkeys(str(row["benchmark"]) for _, row in pairs))
-
-
-def _multiplicity(found: Sequence[Comparison], options: Options) -> Note | None:
-    tested = sum(one.p_value is not None for one in found)
+def _multiplicity(shown: Sequence[Shown], options: Options) -> Note | None:
+    tested = sum(each.one.p_value is not None for each in shown)
     if tested < 2:
         return None
     if options.fdr:
@@ -62,30 +67,45 @@ def _multiplicity(found: Sequence[Comparison], options: Options) -> Note | None:
     return Note("holm", f"p: Holm over {tested} comparisons.")
 
 
-def _estimand(options: Options) -> Note | None:
-    if options.estimand == "mean":
+def _estimand(shown: Sequence[Shown]) -> Note | None:
+    if not any(each.one.estimand == "geomean" for each in shown):
         return None
-    return Note("geomean", "speedups are ratios of geometric means (--estimand geomean).")
+    where = "" if all(each.one.estimand == "geomean" for each in shown) else ", where no run failed"
+    return Note("geomean", f"speedups are ratios of geometric means{where} (--estimand geomean).")
 
 
-def _undecided(found: Sequence[Comparison]) -> Note | None:
-    if not any(one.verdict and one.verdict.word == "undecided" for one in found):
+def _undecided(shown: Sequence[Shown], options: Options) -> Note | None:
+    if not any(each.row["verdict"] == "undecided" for each in shown):
         return None
-    return Note("undecided", '~ not decided at 5%, which is not "equal": see --margin.')
+    percent = f"{100 * (1 - options.confidence):.3g}%"
+    return Note("undecided", f'~ not decided at {percent}, which is not "equal": see --margin.')
 
 
-def _constant_epochs(pairs: Pairs) -> Note | None:
-    chosen = [(one, row) for one, row in pairs if CONSTANT in marks(one)]
-    if not chosen:
+def _constant_epochs(shown: Sequence[Shown]) -> Note | None:
+    marked = [each for each in shown if CONSTANT in marks(each.one)]
+    if not marked:
         return None
-    said = [f"{row['benchmark']} {_epoch_safe(row)}" for _, row in chosen]
-    text = (
-        "every run of a side took the same number of epochs, so the interval cannot know of runs "
-        f"that would not; the epoch-safe CI allows for them: {'; '.join(said)}."
-    )
-    if any(one.verdict and one.verdict.dagger for one, _ in chosen):
-        text += " † holds only if epochs to target really are constant (--epochs-fixed says so)."
-    return Note("constant_epochs", text, CONSTANT)
+    unlogged = [each for each in marked if _codes(each) & {"unknown_epochs"}]
+    constant = [each for each in marked if each not in unlogged]
+    parts = []
+    if constant:
+        said = "; ".join(f"{each.name} {_epoch_safe(each.row)}" for each in constant)
+        parts.append(
+            "every run of a side took the same number of epochs, so the interval ignores that "
+            "epochs may vary; the epoch-safe CI allows for runs that take one evaluation interval "
+            f"more or less, and for none further away: {said}."
+        )
+    if unlogged:
+        parts.append(
+            f"without logged progress nothing shows whether epochs vary ({_names(unlogged)})."
+        )
+    if any("constant_epochs" in each.row["conditions"] for each in marked):
+        parts.append("† holds only if epochs to target really are constant (--epochs-fixed).")
+    return Note("constant_epochs", " ".join(parts), CONSTANT)
+
+
+def _codes(each: Shown) -> set[str]:
+    return {flag.code for flag in each.one.flags}
 
 
 def _epoch_safe(row: Mapping[str, Any]) -> str:
@@ -96,12 +116,33 @@ def _epoch_safe(row: Mapping[str, Any]) -> str:
     return f"[{low:.3f}, {high:.3f}] {outcome}"
 
 
-def _failures(pairs: Pairs) -> Note | None:
+def _stragglers(shown: Sequence[Shown], options: Options) -> Note | None:
+    marked = [each for each in shown if "no_stragglers" in each.row["conditions"]]
+    if not marked:
+        return None
+    shares: dict[tuple[int, int], float] = {}
+    for each in marked:
+        found = each.one.speedup
+        for side in (found.a, found.b) if found else ():
+            if side is not None:
+                shares[side.n_reached, side.n] = side.straggler_share(options.confidence)
+    said = ", ".join(
+        f"{reached} of {n} leave up to {share:.0%}"
+        for (reached, n), share in sorted(shares.items(), key=lambda item: -item[1])
+    )
+    text = (
+        f"holds if no further run fails or straggles: {said} of runs that may fail, or take three "
+        "times as long, beyond those seen."
+    )
+    return Note("no_stragglers", text, "‡")
+
+
+def _failures(shown: Sequence[Shown]) -> Note | None:
     said = [
-        f"{row['benchmark']} {units.seconds(row['ert_a_seconds'])} vs "
-        f"{units.seconds(row['ert_b_seconds'])}"
-        for one, row in pairs
-        if one.estimand == "ert"
+        f"{each.name} {units.seconds(each.row['ert_a_seconds'])} vs "
+        f"{units.seconds(each.row['ert_b_seconds'])}"
+        for each in shown
+        if each.one.estimand == "ert"
     ]
     if not said:
         return None
@@ -112,14 +153,18 @@ def _failures(pairs: Pairs) -> Note | None:
     return Note("failed_runs", text, FAILED)
 
 
-def _no_success(pairs: Pairs) -> Note | None:
-    chosen = [(one, row) for one, row in pairs if one.estimand == "fraction"]
+def _no_success(shown: Sequence[Shown]) -> Note | None:
+    chosen = [
+        each
+        for each in shown
+        if each.one.estimand == "fraction" and not (each.one.a.n_reached and each.one.b.n_reached)
+    ]
     if not chosen:
         return None
     spent = [
-        f"{name}: 0/{side.n} in {units.seconds(float(side.observed.sum()))}"
-        for one, _ in chosen
-        for name, side in (("A", one.a), ("B", one.b))
+        f"{name}: 0/{side.n} in {units.seconds(float(side.outcomes.times.sum()))}"
+        for each in chosen
+        for name, side in (("A", each.one.a), ("B", each.one.b))
         if not side.n_reached
     ]
     text = (
@@ -129,27 +174,29 @@ def _no_success(pairs: Pairs) -> Note | None:
     return Note("no_success", text)
 
 
-def _same_convergence(pairs: Pairs) -> Note | None:
-    chosen = [(one, row) for one, row in pairs if one.estimand == "throughput"]
+def _same_convergence(shown: Sequence[Shown]) -> Note | None:
+    chosen = [each for each in shown if each.one.estimand == "throughput"]
     if not chosen:
         return None
     tests = ", ".join(
-        f"{row['benchmark']} p {one.epochs_p:.2g}"
-        for one, row in chosen
-        if one.epochs_p is not None
+        f"{each.name} p = {each.one.epochs_p:.2g}"
+        for each in chosen
+        if each.one.epochs_p is not None
     )
     text = (
-        "both sides are taken to need the same epochs (--same-convergence), so the speedup is that "
-        f"of throughput; that the epochs do not differ, by permutation: {tests}."
+        "--same-convergence: the speedup is that of throughput, on the assumption that both sides "
+        f"need the same epochs; permutation test of that assumption: {tests}."
     )
     return Note("same_convergence", text)
 
 
-def _batch_sizes(pairs: Pairs) -> Note | None:
+def _batch_sizes(shown: Sequence[Shown]) -> Note | None:
     chosen = [
-        (one, row)
-        for one, row in pairs
-        if one.a.batch_sizes and one.b.batch_sizes and one.a.batch_sizes != one.b.batch_sizes
+        each
+        for each in shown
+        if each.one.a.batch_sizes
+        and each.one.b.batch_sizes
+        and each.one.a.batch_sizes != each.one.b.batch_sizes
     ]
     if not chosen:
         return None
@@ -163,121 +210,140 @@ def _batch_sizes(pairs: Pairs) -> Note | None:
 _STEADY = 0.03
 
 
-def _unsteady(pairs: Pairs) -> Note | None:
+def _unsteady(shown: Sequence[Shown]) -> Note | None:
     def unsteady(one: Comparison) -> bool:
         cvs = (one.parts.cv_epoch_time_a, one.parts.cv_epoch_time_b) if one.parts else ()
         return any(cv is not None and cv > _STEADY for cv in cvs)
 
-    chosen = [(one, row) for one, row in pairs if unsteady(one)]
+    chosen = [each for each in shown if unsteady(each.one)]
     if not chosen:
         return None
     text = (
         f"time per epoch varies by more than 3% within a side ({_names(chosen)}): unsteady "
         "hardware, start-up time in the TTA"
     )
-    constant = [(one, row) for one, row in chosen if CONSTANT in marks(one)]
+    constant = [each for each in chosen if CONSTANT in marks(each.one)]
     if constant:
         text += f", or epochs that do not count the progress ({_names(constant)})"
     return Note("unsteady", f"{text}.")
 
 
 #: Statistical flags worth a footnote; the others are said elsewhere in the report.
-_SAID = ("one_run", "few_runs", "zero_variance", "unbalanced", "borderline", "unknown_epochs")
+_SAID = (
+    "one_run",
+    "few_runs",
+    "zero_variance",
+    "unbalanced",
+    "borderline",
+    "untimed_failures",
+    "pooled_setups",
+    "separate_sessions",
+    "convergence_not_used",
+    "convergence_differs",
+)
 
 
-def _statistical(pairs: Pairs) -> list[Note]:
-    messages: dict[tuple[str, str], list[str]] = {}
-    for one, row in pairs:
-        for flag in one.flags:
+def _statistical(shown: Sequence[Shown]) -> list[Note]:
+    messages: dict[tuple[str, str], list[Shown]] = {}
+    for each in shown:
+        for flag in each.one.flags:
             if flag.code in _SAID:
-                messages.setdefault((flag.code, flag.message), []).append(str(row["benchmark"]))
-    return [
-        Note(code, f"{', '.join(dict.fromkeys(names))}: {message}.")
-        for (code, message), names in messages.items()
-    ]
+                messages.setdefault((flag.code, flag.message), []).append(each)
+    return [Note(code, f"{_names(some)}: {message}.") for (code, message), some in messages.items()]
 
 
-def _exact_limit(found: Sequence[Comparison]) -> Note | None:
+def _exact_limit(shown: Sequence[Shown], options: Options) -> Note | None:
     """Say where even total separation could not survive the permutation test."""
-    tested = [one for one in found if one.p_permutation is not None]
-    if not tested or all(smallest_p(one.a.n, one.b.n) <= 0.05 for one in tested):
+    alpha = round(1 - options.confidence, 12)
+    tested = [each.one for each in shown if each.one.p_permutation is not None]
+    if not tested or all(smallest_p(one.a.n, one.b.n) <= alpha for one in tested):
         return None
-    return Note(
-        "few_runs",
-        "the permutation test (--wide) needs 4 runs a side for p < .05.",
-    )
+    runs = next(n for n in range(2, 1000) if smallest_p(n, n) <= alpha)
+    text = f"the permutation test (--wide) needs {runs} runs a side for p < {_p_limit(alpha)}."
+    return Note("few_runs", text)
 
 
-def _plans(pairs: Pairs) -> Note | None:
-    said = []
-    for one, row in pairs:
-        plan = one.plan
-        if plan is None or not one.verdict or one.verdict.word != "undecided":
+def _p_limit(alpha: float) -> str:
+    return f"{alpha:.3g}".removeprefix("0")
+
+
+def _plans(shown: Sequence[Shown]) -> Note | None:
+    said, tests = [], 1
+    for each in shown:
+        plan = each.one.plan
+        if plan is None or each.row["verdict"] != "undecided":
             continue
         if plan.detectable is None or plan.needed is None:
             continue
+        tests = plan.tests
         said.append(
-            f"{row['benchmark']}: n={plan.n} can detect {plan.detectable:.2f}×, the observed "
-            f"{row['speedup']:.2f}× needs {plan.needed:,} runs a side"
+            f"{each.name}: n={plan.n} can detect {plan.detectable:.2f}×, the observed "
+            f"{each.row['speedup']:.2f}× needs {plan.needed:,} runs a side"
         )
     if not said:
         return None
-    return Note("power", f"at 80% power, {'; '.join(said)}.")
+    among = f", among {tests} undecided comparisons" if tests > 1 else ""
+    return Note("power", f"at 80% power{among}: {'; '.join(said)}.")
 
 
 def _unmatched(names: Sequence[str], has_mean: bool) -> Note | None:
     if not names:
         return None
     over = " The geometric mean is over the matched ones." if has_mean else ""
-    shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    return Note("unmatched", f"only one side has: {shown}.{over}")
+    listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return Note("unmatched", f"only one side has: {listed}.{over}")
 
 
-def sentence(found: Sequence[Comparison], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Give what a person would say aloud of the whole table."""
+def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:
+    """Give what a person would say aloud of the whole table; `a` and `b` name the sides."""
     decided = [
-        _said(one, row)
-        for one, row in zip(found, rows, strict=True)
-        if one.verdict and one.verdict.word in {"faster", "slower", "same"}
+        finding(each.row, a, b, confidence, on=each.name)
+        for each in shown
+        if each.row["verdict"] in {"faster", "slower", "same"}
     ]
-    others = len(found) - len(decided)
+    others = sum(each.row["verdict"] == "undecided" for each in shown)
+    unjudged = len(shown) - len(decided) - others
     if not decided:
-        subject = "The comparison" if len(found) == 1 else f"None of the {len(found)} comparisons"
-        return f"{subject} is {'un' if len(found) == 1 else ''}decided." + _why_undecided(found)
-    text = "; ".join(decided)
-    if others:
-        text += f"; {'the other is' if others == 1 else f'the other {others} are'} undecided"
-    return f"{text[0].upper()}{text[1:]}."
+        text = _none_decided(shown, others)
+    else:
+        text = "; ".join(decided)
+        if others:
+            text += f"; {'the other is' if others == 1 else f'the other {others} are'} undecided"
+        text = f"{text}."
+    if unjudged:
+        text += f" {_unjudged(shown)}"
+    return text.strip()
 
 
-def _said(one: Comparison, row: Mapping[str, Any]) -> str:
-    verdict, name = one.verdict, row["benchmark"]
-    if verdict is None or row["speedup"] is None or row["speedup_low"] is None:
-        return f"B is {verdict.claim if verdict else 'unknown'} on {name}"
-    if verdict.word == "same":
-        return f"B is as fast as A on {name} ({verdict.claim})"
-    ratio, low, high = row["speedup"], row["speedup_low"], row["speedup_high"]
-    if verdict.word == "slower":
-        ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    by = f"{ratio:.2f}×" if ratio >= 1.1 else f"{(ratio - 1) * 100:.1f}%"
-    interval = (
-        f"{low:.2f} to {high:.2f}×"
-        if ratio >= 1.1
-        else f"{(low - 1) * 100:.1f} to {(high - 1) * 100:.1f}%"
-    )
-    condition = " if epochs to target really are constant" if verdict.dagger else ""
-    return f"B is {by} {verdict.word} than A on {name} (95% CI {interval}){condition}"
+def _none_decided(shown: Sequence[Shown], others: int) -> str:
+    if not others:
+        return ""
+    if others == 1:
+        return "The comparison is undecided." + _why_undecided(shown)
+    return f"None of the {others} comparisons is decided." + _why_undecided(shown)
 
 
-def _why_undecided(found: Sequence[Comparison]) -> str:
-    """Say which part is settled although the whole is not."""
-    settled = [
-        one.parts is not None
-        and one.parts.throughput.low is not None
-        and one.parts.throughput.high is not None
-        and not one.parts.throughput.low <= 1 <= one.parts.throughput.high
-        for one in found
-    ]
-    if settled and all(settled):
+def _unjudged(shown: Sequence[Shown]) -> str:
+    reasons: dict[str, list[Shown]] = {}
+    for each in shown:
+        if each.row["verdict"] == "unavailable":
+            reasons.setdefault(each.row["claim"] or "no verdict", []).append(each)
+    said = "; ".join(f"{_names(some)}: {reason}" for reason, some in reasons.items())
+    return f"No verdict on {said}."
+
+
+def _why_undecided(shown: Sequence[Shown]) -> str:
+    """Say which part is settled where that holds for all: throughput, while epochs are not."""
+
+    def open_epochs(one: Comparison) -> bool:
+        if one.parts is None or one.estimand == "ert":
+            return False
+        return not _includes_one(one.parts.throughput) and _includes_one(one.parts.progress)
+
+    if all(open_epochs(each.one) for each in shown):
         return " The throughput part is decided; what stays uncertain is the epochs to the target."
     return ""
+
+
+def _includes_one(ratio: Ratio) -> bool:
+    return ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high

@@ -156,6 +156,8 @@ def _speedup(one: TargetComparison | None) -> dict[str, Any]:
         "p_value": ratio.p_value,
         "verdict": one.verdict.word,
         "dagger": one.verdict.dagger,
+        "conditions": list(one.verdict.conditions),
+        "marks": one.verdict.marks,
     }
 
 
@@ -226,6 +228,5 @@ def _row(row: Mapping[str, Any], keys: Sequence[str], sides: int) -> Row:
         cells.append(Quantity(row[f"ert_{name}_seconds"], "seconds"))
     if sides == 2:
         cells.append(Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"]))
-        dagger = " †" if row["dagger"] else ""
-        cells += [PValue(row["p_value"]), Text(row["verdict"] + dagger)]
+        cells += [PValue(row["p_value"]), Text(f"{row['verdict']} {row['marks']}".strip())]
     return Row(tuple(cells))

@@ -11,6 +11,7 @@ from typing import Any
 from ttastats import units
 from ttastats.report.cells import Report, Tone
 from ttastats.report.grouping import BENCHMARK, shown_keys
+from ttastats.stats.verdict import Condition
 
 Numbers = Mapping[str, Any]
 
@@ -59,28 +60,48 @@ def _comparisons(rows: Sequence[Numbers], confidence: float) -> tuple[Verdict, .
     for name, row in zip(names, rows, strict=True):
         word, tone = _WORDS[row["verdict"]]
         about = f"{name}: {row['b']}" if several else name
-        sentence = _judged(row, f"{confidence:.0%} CI")
+        sentence = finding(row, row["a"], row["b"], confidence) + "."
+        if row["verdict"] in {"undecided", "unavailable"}:  # others begin with a side's name
+            sentence = _capital(sentence)
         more = " ".join(part for part in (_plan(row), _why(row), _failures(row)) if part)
         said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
     return tuple(said)
 
 
-def _judged(row: Numbers, interval: str) -> str:
-    """Say which side is faster, by how much, and how sure that is."""
-    a, b = row["a"], row["b"]
-    word, speedup = row["verdict"], row["speedup"]
+#: What has to be true for a claim that carries a condition.
+CONDITIONS: dict[Condition, str] = {
+    "constant_epochs": "epochs to target really are constant",
+    "no_stragglers": "no further run fails or straggles",
+}
+
+
+def finding(row: Numbers, a: str, b: str, confidence: float, on: str = "") -> str:
+    """Say which side is faster, by how much, and how sure that is; no full stop.
+
+    `a` and `b` are what the sides are called; `on` names what they are compared on.
+    """
+    word, where = row["verdict"], f" on {on}" if on else ""
     if word == "unavailable":
-        return f"{_capital(row['claim'] or 'no verdict')}."
-    if speedup is None or row["speedup_low"] is None:
-        return f"{b} against {a}: {row['claim']}{_p(row, ' ({})')}."
+        return f"{on}: {row['claim']}" if on else row["claim"] or "no verdict"
+    if row["speedup"] is None or row["speedup_low"] is None:
+        return f"{b} against {a}{where}: {row['claim']}{_p(row, ' ({})')}"
+    interval = f"{confidence:.0%} CI"
+    condition = condition_of(row)
     if word == "same":
-        return f"{b} is as fast as {a} ({row['claim']}; speedup {_span(row, interval)})."
+        span = _span(row, interval)
+        return f"{b} is as fast as {a}{where} ({row['claim']}; speedup {span}){condition}"
     if word == "undecided":
         span = _span(row, interval)
-        return f"Whether {b} is faster than {a} is undecided: speedup {span}."
-    condition = " if epochs to target really are constant" if row["dagger"] else ""
+        return f"whether {b} is faster than {a}{where} is undecided: speedup {span}"
     factor, limits = _factor(row, word)
-    return f"{b} is {factor} {word} than {a} ({interval} {limits}{_p(row, '; {}')}){condition}."
+    p = _p(row, "; {}")
+    return f"{b} is {factor} {word} than {a}{where} ({interval} {limits}{p}){condition}"
+
+
+def condition_of(row: Numbers) -> str:
+    """Give ` if no further run fails or straggles`, or nothing if a claim holds as it stands."""
+    conditions = [CONDITIONS[name] for name in row["conditions"]]
+    return f" if {' and '.join(conditions)}" if conditions else ""
 
 
 def _factor(row: Numbers, word: str) -> tuple[str, str]:
@@ -119,9 +140,9 @@ def _why(row: Numbers) -> str:
     unit = row["progress_unit"] or "epochs"
     limits = _limits(row["throughput_low"], row["throughput_high"])
     first = f"Its throughput is {throughput:.2f}×{limits} that of {row['a']}"
-    if abs(ratio - 1) < 0.005:
-        return f"{first}; both need as many {unit} to the target."
     low, high = (1 / end if end else None for end in (row["epochs_high"], row["epochs_low"]))
+    if ratio == low == high == 1:
+        return f"{first}; every run of both took the same number of {unit}."
     return f"{first}, and it needs {1 / ratio:.2f}×{_limits(low, high)} as many {unit}."
 
 
@@ -236,4 +257,5 @@ def _names(rows: Sequence[Numbers], keys: Sequence[str]) -> list[str]:
 
 
 def _capital(text: str) -> str:
+    """Give a sentence its capital letter."""
     return text[:1].upper() + text[1:]

@@ -22,11 +22,11 @@ from ttastats.stats.moments import (
     log_standard_deviation,
     mean,
 )
+from ttastats.stats.outcomes import outcomes, time_term
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Estimate, Flag, Floats, Ratio
 from ttastats.stats.sample import size_flags
 from ttastats.stats.shares import RUNS_FOR_BOOTSTRAP, Limits, bootstrap_limits, covariance_shares
-from ttastats.stats.speedup import log_term
 
 STEADY_CV = 0.03
 """CV of time per epoch up to which the hardware counts as steady (Coleman et al. 2019)."""
@@ -99,7 +99,8 @@ def decompose_speedup(
 
     def part(key: str) -> Ratio:
         x, y = a[key], b[key]
-        return ratio_of(log_term(x), log_term(y), confidence, x.size, y.size)
+        one, other = (time_term(outcomes(side), "geomean") for side in (x, y))
+        return ratio_of(one, other, confidence, x.size, y.size)
 
     means = {key: mean(a[key]) / mean(b[key]) for key in ("total", "epochs", "epoch time")}
     return SpeedupParts(

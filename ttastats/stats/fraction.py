@@ -84,17 +84,12 @@ def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> Est
 
     "Fails at most x of the time" with x = 1 - low: 0.45 for 5 of 5, 0.26 for 10 of 10.
     """
-    two_sided = clopper_pearson(successes, n, confidence=1 - 2 * (1 - confidence))
-    high = None if n == 0 else 1.0
-    return Estimate(
-        two_sided.estimate,
-        two_sided.low,
-        high,
-        confidence,
-        n,
-        n - successes,
-        two_sided.flags,
-    )
+    _check_counts(successes, n)
+    check_confidence(confidence)
+    if n == 0:
+        return _no_runs(confidence)
+    low = beta_quantile(1 - confidence, successes, n - successes + 1) if successes else 0.0
+    return Estimate(successes / n, low, 1.0, confidence, n, n - successes)
 
 
 def newcombe(

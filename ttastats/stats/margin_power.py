@@ -11,9 +11,9 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from ttastats.stats.epoch_safety import unseen_share
 from ttastats.stats.power import MOST_RUNS, runs_needed
 from ttastats.stats.quantiles import two_sided_t
+from ttastats.stats.unseen import unseen_share
 
 _Z_80 = 0.8416212335729143  # the 80 % quantile of the normal distribution
 

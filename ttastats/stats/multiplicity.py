@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Flag, Floats, Ratio
 
 PValues = Sequence[float | None]
+Case = TypeVar("Case")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,24 @@ def _benjamini_hochberg(ascending: Floats) -> Floats:
     m = ascending.size
     steps: Floats = np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
     return steps
+
+
+def step_down(
+    cases: Sequence[Case], shown: Callable[[Case, float], bool], alpha: float
+) -> list[bool]:
+    """Tell which claims hold together at ``alpha``, by Holm's step-down without p values.
+
+    ``shown(case, level)`` says whether a case's claim holds at a level; a claim that holds at
+    one level holds at every larger one.
+    """
+    found = [False] * len(cases)
+    while True:
+        left = found.count(False)
+        new = [k for k, case in enumerate(cases) if not found[k] and shown(case, alpha / left)]
+        if not new:
+            return found
+        for k in new:
+            found[k] = True
 
 
 def geometric_mean_speedup(

@@ -42,6 +42,11 @@ FlagCode = Literal[
     "too_many_restarts",
     "out_of_reach",
     "unmatched_benchmarks",
+    "convergence_differs",
+    "convergence_not_used",
+    "untimed_failures",
+    "separate_sessions",
+    "pooled_setups",
 ]
 
 

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from ttastats.stats.decompose import decompose_speedup
 from ttastats.stats.logratio import LogTerm, combine
 from ttastats.stats.moments import as_side
+from ttastats.stats.outcomes import outcomes, time_term
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Estimate, Flag, Floats, Ratio
-from ttastats.stats.speedup import mean_term, ratio_of_means
+from ttastats.stats.speedup import ratio_of_means
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +111,7 @@ def loglog_slope(
         return Estimate(None, None, None, confidence, runs, flags=(flag,))
     x = np.log(np.asarray(accelerators, dtype=np.float64))
     weights = -(x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    terms = [mean_term(sample) for sample in samples]
+    terms = [time_term(outcomes(sample)) for sample in samples]
     slope = float(np.dot(weights, np.log([term.estimate for term in terms])))
     weighted = [_weighted(term, w) for term, w in zip(terms, weights.tolist(), strict=True)]
     half = combine(slope, weighted, confidence).half_width

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.failures import ert_speedup, expected_time
+from ttastats.stats.failures import expected_time
 from ttastats.stats.fraction import wilson
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Bools, Estimate, Floats
-from ttastats.stats.speedup import Epochs, Speedup
-from ttastats.stats.speedup import speedup as speedup_of_means
+from ttastats.stats.speedup import Speedup, speedup
 from ttastats.stats.verdict import Verdict, decide, decide_by_fraction
 
 RELATIVE_TOLERANCE = 1e-6
@@ -140,54 +140,51 @@ def compare_targets(
     """
     comparisons = []
     for target in targets:
-        times_a, reached_a = _outcomes(curves_a, target, higher_is_better)
-        times_b, reached_b = _outcomes(curves_b, target, higher_is_better)
-        epochs = _epochs_to(curves_a, curves_b, target, higher_is_better)
-        if epochs is not None:
-            speedup = speedup_of_means(
-                times_a, times_b, epochs_a=epochs[0], epochs_b=epochs[1], confidence=confidence
-            )
-        else:
-            speedup = ert_speedup(times_a, reached_a, times_b, reached_b, confidence=confidence)
-        counts = (int(reached_a.sum()), reached_a.size, int(reached_b.sum()), reached_b.size)
-        timed = reached_a.any() and reached_b.any()
+        a, b = (_side(curves, target, higher_is_better) for curves in (curves_a, curves_b))
+        found = speedup(a, b, confidence=confidence)
         verdict = (
-            decide(speedup, margin=margin)
-            if timed
-            else decide_by_fraction(*counts, alpha=1 - confidence, margin=margin)
+            decide(found, margin=margin)
+            if a.n_reached and b.n_reached
+            else decide_by_fraction(
+                a.n_reached, a.n, b.n_reached, b.n, alpha=1 - confidence, margin=margin
+            )
         )
-        comparisons.append(TargetComparison(target, counts[0], counts[2], speedup, verdict))
+        comparisons.append(TargetComparison(target, a.n_reached, b.n_reached, found, verdict))
     return tuple(comparisons)
 
 
+def _side(curves: Sequence[Curve], target: float, higher_is_better: bool) -> Outcomes:
+    """Times to a target, with the epochs they took where every run that reached tells them."""
+    times, reached = _outcomes(curves, target, higher_is_better)
+    told = [
+        _epochs_to(curve, target, higher_is_better)
+        for curve, hit in zip(curves, reached, strict=True)
+        if hit
+    ]
+    epochs = [progress for progress in told if progress is not None and progress[0] > 0]
+    if not told or len(epochs) < len(told):
+        return outcomes(times, reached)
+    gaps = [gap for _, gap in epochs if gap is not None]
+    quantum = max(gaps) if len(gaps) == len(epochs) else None
+    progress = Epochs(np.array([number for number, _ in epochs]), quantum)
+    return outcomes(times, reached, progress=progress)
+
+
 def _epochs_to(
-    curves_a: Sequence[Curve], curves_b: Sequence[Curve], target: float, higher_is_better: bool
-) -> tuple[Epochs, Epochs] | None:
-    """Epochs to the target of both sides, if every run reached it and tells them."""
-    sides = []
-    for curves in (curves_a, curves_b):
-        found = [_epochs_of(curve, target, higher_is_better) for curve in curves]
-        known = [epochs for epochs in found if epochs is not None and epochs > 0]
-        if not known or len(known) < len(found):
-            return None
-        sides.append(Epochs(np.asarray(known), _quantum(curves)))
-    return sides[0], sides[1]
-
-
-def _epochs_of(curve: Curve, target: float, higher_is_better: bool) -> float | None:
+    curve: Curve, target: float, higher_is_better: bool
+) -> tuple[float, float | None] | None:
+    """Epochs to a target that is met, and the wider gap to the evaluations around it."""
     met = reaches(curve.values, target, higher_is_better=higher_is_better)
-    if curve.epochs is None or not met.any():
+    if curve.epochs is None:
         return None
     epochs = float(curve.epochs[int(np.argmax(met))])
-    return epochs if math.isfinite(epochs) else None
-
-
-def _quantum(curves: Sequence[Curve]) -> float | None:
-    """Least epochs between two evaluations of one run."""
-    steps = [np.diff(np.unique(curve.epochs)) for curve in curves if curve.epochs is not None]
-    gaps = np.concatenate(steps) if steps else np.empty(0)
-    gaps = gaps[np.isfinite(gaps)]
-    return float(gaps.min()) if gaps.size else None
+    if not math.isfinite(epochs):
+        return None
+    others = curve.epochs[np.isfinite(curve.epochs)]
+    before, after = others[others < epochs], others[others > epochs]
+    gaps = [epochs - before.max()] if before.size else []
+    gaps += [after.min() - epochs] if after.size else []
+    return epochs, float(max(gaps)) if gaps else None
 
 
 def stable_range(comparisons: Sequence[TargetComparison], target: float) -> TargetRange:

@@ -1,57 +1,68 @@
 """How much faster B is than A, and how sure that is.
 
-The speedup is S = mean time of A over mean time of B: above 1 means that B is faster.
+The speedup is S = mean time of A over mean time of B: above 1 means that B is faster. Where a
+run failed, it is the ratio of expected times to a success.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
-from ttastats.stats.epoch_safety import log_half_widths, unseen_share
-from ttastats.stats.logratio import LogTerm, ratio_of, safe_exp
-from ttastats.stats.moments import (
-    as_pair,
-    as_side,
-    coefficient_of_variation,
-    geometric_mean,
-    is_constant,
-    log_standard_deviation,
-    mean,
-)
+from ttastats.stats.failures import no_success_flags
+from ttastats.stats.logratio import ratio_of, safe_exp
+from ttastats.stats.moments import is_constant
+from ttastats.stats.outcomes import Estimand, Outcomes, outcomes, time_term
 from ttastats.stats.quantiles import check_confidence
-from ttastats.stats.results import Flag, Floats, Ratio
+from ttastats.stats.results import Flag, Ratio
+from ttastats.stats.unseen import Bounded, epoch_shift, unseen_share
 
-Estimand = Literal["mean", "geomean"]
+Limits = tuple[float, float]
+"""Low and high of a speedup."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """The speedup shown, and the intervals that decide about it.
+    """The speedup that is shown, and the intervals that decide about it.
 
-    ``ratio`` is shown; ``tost`` is the same ratio at confidence ``1 - 2 alpha`` for claims
-    of equivalence. ``unseen_epochs`` says that every run of a side took the same number of
-    epochs and nobody declared them fixed: then ``epoch_safe`` and ``epoch_safe_tost``
-    allow for epochs not yet seen (None when the evaluation quantum is unknown).
+    ``ratio`` is shown. ``a`` and ``b`` say what runs that were not seen could change;
+    ``unseen_epochs``, that the epochs are part of it: every run of a side took the same number,
+    or nobody knows, and nobody declared them fixed.
     """
 
     ratio: Ratio
-    tost: Ratio
+    a: Bounded | None
+    b: Bounded | None
     unseen_epochs: bool = False
-    epoch_safe: Ratio | None = None
-    epoch_safe_tost: Ratio | None = None
     flags: tuple[Flag, ...] = ()
 
+    def limits(
+        self, confidence: float, *, epochs: bool = False, stragglers: bool = False
+    ) -> Limits | None:
+        """Give the interval, also allowing for unseen ``epochs`` or ``stragglers`` if asked.
 
-@dataclass(frozen=True, slots=True)
-class Epochs:
-    """Epochs to target of one side's runs, and the epochs between two evaluations."""
+        The sides' own limits are combined by MOVER on the log scale (Zou and Donner 2008), and
+        what allows for more is never narrower than what does not. None without a variance.
+        """
+        plain = self._plain(confidence)
+        if plain is None or self.a is None or self.b is None or self.ratio.estimate is None:
+            return None
+        guarded = epochs and self.unseen_epochs
+        if not (guarded or stragglers):
+            return plain
+        below_a, above_a = self.a.half_widths(confidence, epochs=guarded, stragglers=stragglers)
+        below_b, above_b = self.b.half_widths(confidence, epochs=guarded, stragglers=stragglers)
+        low = self.ratio.estimate / safe_exp(math.hypot(below_a, above_b))
+        high = self.ratio.estimate * safe_exp(math.hypot(above_a, below_b))
+        return min(low, plain[0]), max(high, plain[1])
 
-    epochs: Floats
-    quantum: float | None = None
+    def _plain(self, confidence: float) -> Limits | None:
+        ratio = self.ratio
+        if confidence != ratio.confidence and self.a is not None and self.b is not None:
+            ratio = ratio_of(self.a.term, self.b.term, confidence, ratio.n_a, ratio.n_b)
+        return None if ratio.low is None or ratio.high is None else (ratio.low, ratio.high)
 
 
 def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95) -> Ratio:
@@ -61,124 +72,81 @@ def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float 
     any common unit, shapes (n_A,) and (n_B,). With one run on a side there is no interval;
     with no variance on either the interval is the point. ValueError for an empty side.
     """
-    a, b = as_side(times_a, "A"), as_side(times_b, "B")
-    return ratio_of(mean_term(a), mean_term(b), check_confidence(confidence), a.size, b.size)
+    return ratio_between(_side(times_a, "A"), _side(times_b, "B"), confidence=confidence)
 
 
 def ratio_of_geometric_means(
     times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95
 ) -> Ratio:
     """Ratio of geometric means with Welch's t interval on the logs (Welch 1947)."""
-    a, b = as_side(times_a, "A"), as_side(times_b, "B")
-    return ratio_of(log_term(a), log_term(b), check_confidence(confidence), a.size, b.size)
+    a, b = _side(times_a, "A"), _side(times_b, "B")
+    return ratio_between(a, b, estimand="geomean", confidence=confidence)
 
 
-def ratio_from_summaries(
-    mean_a: float,
-    cv_a: float,
-    n_a: int,
-    mean_b: float,
-    cv_b: float,
-    n_b: int,
-    *,
-    confidence: float = 0.95,
+def _side(times: ArrayLike, name: str) -> Outcomes:
+    return outcomes(times, name=name)
+
+
+def ratio_between(
+    a: Outcomes, b: Outcomes, *, estimand: Estimand = "mean", confidence: float = 0.95
 ) -> Ratio:
-    """As :func:`ratio_of_means`, from published means, CVs (ddof=1, fractions) and counts."""
-    for name, n in (("A", n_a), ("B", n_b)):
-        if n < 1:
-            raise ValueError(f"no runs for side {name}")
-    a = _summary_term(mean_a, cv_a, n_a)
-    b = _summary_term(mean_b, cv_b, n_b)
-    return ratio_of(a, b, check_confidence(confidence), n_a, n_b)
+    """Ratio A over B of mean times, of geometric means, or of expected times if a run failed.
 
-
-def _summary_term(mean_seconds: float, cv: float | None, n: int) -> LogTerm:
-    variance = cv**2 / n if n > 1 and cv is not None else None
-    return LogTerm(mean_seconds, variance, n - 1)
-
-
-def mean_term(times: Floats) -> LogTerm:
-    """Mean of positive values, delta-method variance and df of its log."""
-    return _summary_term(mean(times), coefficient_of_variation(times), times.size)
-
-
-def log_term(times: Floats) -> LogTerm:
-    """Geometric mean of positive values, variance and df of its log, the mean log."""
-    spread = log_standard_deviation(times)
-    variance = None if spread is None else spread**2 / times.size
-    return LogTerm(geometric_mean(times), variance, times.size - 1)
-
-
-def epoch_safe_ratio(
-    times_a: ArrayLike,
-    times_b: ArrayLike,
-    epochs_a: Epochs,
-    epochs_b: Epochs,
-    *,
-    confidence: float = 0.95,
-) -> Ratio:
-    """Ratio of mean times with an interval that allows for epochs not seen yet.
-
-    Where a side's runs all took the same number of epochs its own limits are widened by
-    what one evaluation quantum more or less would do in the largest share of runs that
-    could have escaped; the sides are combined by MOVER on the log scale (Zou and Donner
-    2008). ``low`` is 0 where the quantum is so coarse that nothing bounds the time below.
-    No p. ValueError for a side with constant epochs and no quantum.
+    The interval is Welch's on the log, by setups where several are pooled. Without a success
+    on one side the ratio is 0 or infinite, a bound and no estimate: no interval, no p and the
+    flag ``no_success``; None when neither side has one.
     """
     check_confidence(confidence)
-    a, e_a = as_pair(as_side(times_a, "A"), epochs_a.epochs, "A")
-    b, e_b = as_pair(as_side(times_b, "B"), epochs_b.epochs, "B")
-    estimate = mean(a) / mean(b)
-    if min(a.size, b.size) < 2:
-        flag = Flag("one_run", "2 runs needed per side for an interval")
-        return Ratio(
-            estimate, None, None, confidence, None, None, None, a.size, b.size, flags=(flag,)
-        )
-    below_a, above_a = log_half_widths(a, e_a, epochs_a.quantum, confidence)
-    below_b, above_b = log_half_widths(b, e_b, epochs_b.quantum, confidence)
-    return Ratio(
-        estimate=estimate,
-        low=estimate / safe_exp(math.hypot(below_a, above_b)),
-        high=estimate * safe_exp(math.hypot(above_a, below_b)),
-        confidence=confidence,
-        p_value=None,
-        se_log=None,
-        df=None,
-        n_a=a.size,
-        n_b=b.size,
-    )
+    if a.n_reached and b.n_reached:
+        which = _mean_of(a, b, estimand)
+        ratio = ratio_of(time_term(a, which), time_term(b, which), confidence, a.n, b.n)
+    else:
+        ratio = _bound(a, b, confidence)
+    return replace(ratio, n_censored_a=a.n - a.n_reached, n_censored_b=b.n - b.n_reached)
+
+
+def _mean_of(a: Outcomes, b: Outcomes, estimand: Estimand) -> Estimand:
+    """Failures have a cost, and only an arithmetic mean adds it up."""
+    return estimand if a.all_reached and b.all_reached else "mean"
+
+
+def _bound(a: Outcomes, b: Outcomes, confidence: float) -> Ratio:
+    """Give what is known of a ratio when a side has no success."""
+    bound = None
+    if a.n_reached or b.n_reached:
+        bound = 0.0 if a.n_reached else math.inf
+    flags = no_success_flags(a.times, a.reached, b.times, b.reached)
+    return Ratio(bound, None, None, confidence, None, None, None, a.n, b.n, flags=flags)
 
 
 def speedup(
-    times_a: ArrayLike,
-    times_b: ArrayLike,
+    a: Outcomes,
+    b: Outcomes,
     *,
-    epochs_a: Epochs | None = None,
-    epochs_b: Epochs | None = None,
     epochs_fixed: bool = False,
     estimand: Estimand = "mean",
     confidence: float = 0.95,
 ) -> Speedup:
-    """Speedup of B over A when all runs reached the target, ready for a verdict.
+    """Speedup of B over A, ready for a verdict.
 
     ``epochs_fixed`` asserts that the schedule is deterministic, so that constant epochs
-    are no surprise and the epoch-safe interval is left out; that one is for the ratio of
-    means whatever the ``estimand``. ``confidence`` above 0.5.
+    are no surprise. What is allowed for beyond the interval shown is that of the ratio of means
+    whatever the ``estimand``. ``confidence`` above 0.5.
     """
-    ratio = ratio_of_means if estimand == "mean" else ratio_of_geometric_means
-    weaker = equivalence_confidence(confidence)
-    shown = ratio(times_a, times_b, confidence=confidence)
-    tost = ratio(times_a, times_b, confidence=weaker)
-    flags = () if epochs_fixed else epoch_flags(epochs_a, epochs_b, confidence)
-    codes = {flag.code for flag in flags}
-    unseen = "constant_epochs" in codes
-    if not unseen or "unknown_quantum" in codes or epochs_a is None or epochs_b is None:
-        return Speedup(shown, tost, unseen, flags=shown.flags + flags)
-    safe, safe_tost = (
-        epoch_safe_ratio(times_a, times_b, epochs_a, epochs_b, confidence=level)
-        for level in (confidence, weaker)
-    )
-    return Speedup(shown, tost, unseen, safe, safe_tost, shown.flags + flags)
+    equivalence_confidence(confidence)
+    ratio = ratio_between(a, b, estimand=estimand, confidence=confidence)
+    flags = () if epochs_fixed else epoch_flags(a, b, confidence)
+    unseen = any(flag.code in {"constant_epochs", "unknown_epochs"} for flag in flags)
+    which = _mean_of(a, b, estimand)
+    one, other = (_bounded(side, which, epochs_fixed=epochs_fixed) for side in (a, b))
+    return Speedup(ratio, one, other, unseen, ratio.flags + flags)
+
+
+def _bounded(side: Outcomes, estimand: Estimand, *, epochs_fixed: bool) -> Bounded | None:
+    if not side.n_reached:
+        return None
+    shift = 0.0 if epochs_fixed else epoch_shift(side)
+    return Bounded(time_term(side, estimand), side.n, side.n_reached, shift)
 
 
 def equivalence_confidence(confidence: float) -> float:
@@ -188,25 +156,32 @@ def equivalence_confidence(confidence: float) -> float:
     return round(2 * confidence - 1, 12)
 
 
-def epoch_flags(a: Epochs | None, b: Epochs | None, confidence: float) -> tuple[Flag, ...]:
+def epoch_flags(a: Outcomes, b: Outcomes, confidence: float) -> tuple[Flag, ...]:
     """Flag what is unknown about the epochs of either side."""
-    flags: list[Flag] = []
-    for name, side in (("A", a), ("B", b)):
-        if side is None:
-            message = f"epochs of side {name} unknown: cannot tell whether they vary"
-            flags.append(Flag("unknown_epochs", message))
-        elif side.epochs.size > 1 and is_constant(side.epochs):
-            n = side.epochs.size
-            share = 100 * unseen_share(n, confidence)
-            message = (
-                f"all {n} runs of side {name} took {side.epochs[0]:g} epochs; "
-                f"up to {share:.0f}% of runs could differ"
-            )
-            flags.append(Flag("constant_epochs", message))
-            if side.quantum is None:
-                message = f"evaluation quantum of side {name} unknown: no epoch-safe interval"
-                flags.append(Flag("unknown_quantum", message))
-    return tuple(flags)
+    return tuple(
+        flag for name, side in (("A", a), ("B", b)) for flag in _epoch_flags(side, name, confidence)
+    )
+
+
+def _epoch_flags(side: Outcomes, name: str, confidence: float) -> list[Flag]:
+    if not side.n_reached:
+        return []
+    if side.progress is None:
+        message = f"epochs of side {name} unknown: cannot tell whether they vary"
+        return [Flag("unknown_epochs", message)]
+    epochs = side.progress.epochs
+    if not is_constant(epochs):
+        return []
+    share = 100 * unseen_share(epochs.size, confidence)
+    message = (
+        f"all {epochs.size} runs of side {name} took {epochs[0]:g} epochs; "
+        f"up to {share:.0f}% of runs could differ"
+    )
+    flags = [Flag("constant_epochs", message)]
+    if side.progress.quantum is None:
+        message = f"evaluation interval of side {name} unknown: no epoch-safe interval"
+        flags.append(Flag("unknown_quantum", message))
+    return flags
 
 
 def time_saved(ratio: float) -> float:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.epoch_safety import cv_epochs_high
 from ttastats.stats.moments import (
     as_pair,
     as_sample,
@@ -18,6 +17,7 @@ from ttastats.stats.moments import (
 from ttastats.stats.quantiles import check_confidence, chi2_quantile, two_sided_t
 from ttastats.stats.results import Estimate, Flag, Floats
 from ttastats.stats.sample import size_flags
+from ttastats.stats.unseen import cv_epochs_high
 
 RUNS_FOR_DELTA = 10
 """From here on a rare value has shown up often enough for the moment-based interval."""

@@ -1,79 +1,124 @@
 """What may be said in one word about B against A.
 
 The verdict is about B: "faster" means that B needs less time. It follows from the interval
-of the speedup, never from a point estimate; where all runs of a side took the same number
-of epochs, from the interval that allows for epochs not yet seen.
+of the speedup, never from a point estimate. What runs that were not seen could change is
+allowed for; a claim that does not survive that carries the condition under which it holds.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
-from ttastats.stats.equivalence import check_margin
 from ttastats.stats.fraction import fisher
+from ttastats.stats.multiplicity import step_down
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.results import Flag, Ratio
-from ttastats.stats.speedup import Speedup
+from ttastats.stats.speedup import Limits, equivalence_confidence
 
 Word = Literal["faster", "slower", "same", "undecided", "unavailable"]
 
-Limits = tuple[float, float]
-"""Low and high of a speedup."""
+Condition = Literal["constant_epochs", "no_stragglers"]
+"""What has to be true for a claim to hold, since the runs at hand cannot show it."""
+
+MARKS: dict[Condition, str] = {"constant_epochs": "†", "no_stragglers": "‡"}
+
+
+class Evidence(Protocol):
+    """A speedup with its intervals; see :class:`ttastats.stats.speedup.Speedup`."""
+
+    @property
+    def ratio(self) -> Ratio:
+        """Give the speedup that is shown."""
+        ...
+
+    def limits(
+        self, confidence: float, *, epochs: bool = False, stragglers: bool = False
+    ) -> Limits | None:
+        """Give the interval, also allowing for what was not seen."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is shown of B against a margin, one-sided, and the conditions of each claim.
+
+    None: not shown. Empty: shown without a condition.
+    """
+
+    not_slower: tuple[Condition, ...] | None = None
+    not_faster: tuple[Condition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One word for a table, and the claim in full.
 
-    ``dagger``: true only if epochs to target really are constant, which equal epochs in a
-    few runs do not prove. ``claim`` starts with no subject: "B is" or "B:" goes before it.
+    ``conditions``: what must be true for the claim to hold. ``claim`` starts with no subject:
+    "B is" or "B:" goes before it.
     """
 
     word: Word
-    dagger: bool
     claim: str
     margin: float
     alpha: float
+    conditions: tuple[Condition, ...] = ()
     flags: tuple[Flag, ...] = ()
+
+    @property
+    def dagger(self) -> bool:
+        """Tell whether the claim holds only if epochs to target really are constant."""
+        return "constant_epochs" in self.conditions
+
+    @property
+    def marks(self) -> str:
+        """Give the marks of the conditions."""
+        return "".join(MARKS[condition] for condition in self.conditions)
+
+
+def check_margin(margin: float) -> float:
+    """Return the margin; ValueError unless it is positive and finite (0.01 is 1 %)."""
+    if not 0.0 < margin < math.inf:
+        raise ValueError(f"a margin is a positive fraction such as 0.01, not {margin}")
+    return margin
 
 
 def decide(
-    speedup: Speedup,
+    speedup: Evidence,
     *,
     margin: float = 0.01,
     p_value: float | None = None,
     p_permutation: float | None = None,
+    bounds: Bounds | None = None,
 ) -> Verdict:
     """Judge a speedup; all runs of both sides count, alpha is 1 minus its confidence.
 
     ``p_value``: a p that a claim of "faster" or "slower" has to meet besides the interval,
     such as one adjusted for many benchmarks. ``p_permutation``: the robustness p; it stands
     in where there is no variance for a t test, and a disagreement about alpha is flagged.
-    Without an interval the verdict is "unavailable".
+    ``bounds``: what is shown about the margin, if many benchmarks share alpha
+    (:func:`margin_bounds`). Without an interval the verdict is "unavailable".
     """
     check_margin(margin)
     ratio = speedup.ratio
-    alpha = round(1 - ratio.confidence, 12)
-    shown, weaker = _limits(ratio), _limits(speedup.tost)
-    if shown is None or weaker is None:
+    alpha = _alpha(ratio)
+    if ratio.low is None or ratio.high is None:
         claim = "no verdict: " + _reason(ratio.flags)
-        return Verdict("unavailable", False, claim, margin, alpha, ratio.flags)
+        return Verdict("unavailable", claim, margin, alpha, flags=ratio.flags)
     required = _required_p(ratio, p_value, p_permutation)
     flags = _borderline(ratio, p_permutation, alpha)
     if required is not None and required < alpha:
-        verdict = _directed(shown, _hull(shown, speedup, speedup.epoch_safe), margin, alpha)
+        verdict = _directed(speedup, margin, alpha, flags)
         if verdict is not None:
-            return replace(verdict, flags=flags)
-    verdict = _within_margin(_hull(weaker, speedup, speedup.epoch_safe_tost), margin, alpha)
-    return replace(verdict, flags=flags)
+            return verdict
+    bounds = bounds or margin_bounds([speedup], margin)[0]
+    return _within_margin(bounds, margin, alpha, flags)
 
 
-def _limits(ratio: Ratio) -> Limits | None:
-    if ratio.low is None or ratio.high is None:
-        return None
-    return ratio.low, ratio.high
+def _alpha(ratio: Ratio) -> float:
+    return round(1 - ratio.confidence, 12)
 
 
 def _reason(flags: tuple[Flag, ...]) -> str:
@@ -87,46 +132,81 @@ def _required_p(ratio: Ratio, p_value: float | None, p_permutation: float | None
     return ratio.p_value if ratio.p_value is not None else p_permutation
 
 
-def _hull(limits: Limits, speedup: Speedup, safe: Ratio | None) -> Limits:
-    """Limits that also hold for unseen epochs; unbounded where those cannot be judged."""
-    if not speedup.unseen_epochs:
-        return limits
-    wider = None if safe is None else _limits(safe)
-    if wider is None:
-        return 0.0, math.inf
-    return min(limits[0], wider[0]), max(limits[1], wider[1])
+#: What an interval allows for, from most to least, with the conditions that are left.
+_ALLOWANCES: tuple[tuple[dict[str, bool], tuple[Condition, ...]], ...] = (
+    ({"epochs": True, "stragglers": True}, ()),
+    ({"epochs": True, "stragglers": False}, ("no_stragglers",)),
+    ({"epochs": False, "stragglers": True}, ("constant_epochs",)),
+    ({"epochs": False, "stragglers": False}, ("constant_epochs", "no_stragglers")),
+)
 
 
-def _directed(shown: Limits, safe: Limits, margin: float, alpha: float) -> Verdict | None:
-    """Return "faster" or "slower", with a dagger where only the shown interval says so."""
-    for limits, dagger in ((safe, False), (shown, True)):
+def _directed(
+    speedup: Evidence, margin: float, alpha: float, flags: tuple[Flag, ...]
+) -> Verdict | None:
+    """Return "faster" or "slower", with the conditions under which the interval says so."""
+    for allowance, conditions in _ALLOWANCES:
+        limits = speedup.limits(speedup.ratio.confidence, **allowance)
+        if limits is None:
+            return None
         low, high = limits
         by_margin = f" by more than {_percent(margin)}"
         if low > 1:
             claim = "faster" + (by_margin if low > 1 + margin else "")
-            return Verdict("faster", dagger, claim + _caveat(dagger), margin, alpha)
+            return Verdict("faster", claim, margin, alpha, conditions, flags)
         if high < 1:
             claim = "slower" + (by_margin if high < 1 / (1 + margin) else "")
-            return Verdict("slower", dagger, claim + _caveat(dagger), margin, alpha)
+            return Verdict("slower", claim, margin, alpha, conditions, flags)
     return None
 
 
-def _caveat(dagger: bool) -> str:
-    return " if epochs to target really are constant" if dagger else ""
+def margin_bounds(speedups: Sequence[Evidence | None], margin: float) -> tuple[Bounds, ...]:
+    """Give what is shown about a margin of each of several speedups, judged together.
+
+    Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
+    step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are
+    allowed for, stragglers only where that changes nothing. None stands for no speedup.
+    """
+    known = [one for one in speedups if one is not None and one.ratio.low is not None]
+    if not known:
+        return tuple(Bounds() for _ in speedups)
+    alpha = _alpha(known[0].ratio)
+
+    def shown(direction: int, *, stragglers: bool) -> list[bool]:
+        def within(one: Evidence, level: float) -> bool:
+            confidence = equivalence_confidence(1 - level)
+            limits = one.limits(confidence, epochs=True, stragglers=stragglers)
+            if limits is None:
+                return False
+            return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin
+
+        found = iter(step_down(known, within, alpha))
+        return [one is not None and one.ratio.low is not None and next(found) for one in speedups]
+
+    def conditions(direction: int) -> list[tuple[Condition, ...] | None]:
+        plain, strict = (shown(direction, stragglers=some) for some in (False, True))
+        return [
+            (() if certain else ("no_stragglers",)) if holds else None
+            for holds, certain in zip(plain, strict, strict=True)
+        ]
+
+    return tuple(Bounds(*pair) for pair in zip(conditions(-1), conditions(1), strict=True))
 
 
-def _within_margin(limits: Limits, margin: float, alpha: float) -> Verdict:
-    """Return "same" or what can be excluded, from the interval of two one-sided tests."""
-    low, high = limits
-    not_slower, not_faster = low > 1 / (1 + margin), high < 1 + margin
+def _within_margin(bounds: Bounds, margin: float, alpha: float, flags: tuple[Flag, ...]) -> Verdict:
+    """Return "same" or what can be excluded."""
     d = _percent(margin)
-    if not_slower and not_faster:
-        return Verdict("same", False, f"same within {d}", margin, alpha)
-    if not_slower:
-        return Verdict("undecided", False, f"not slower by more than {d}", margin, alpha)
-    if not_faster:
-        return Verdict("undecided", False, f"not faster by more than {d}", margin, alpha)
-    return Verdict("undecided", False, "undecided", margin, alpha)
+    not_slower, not_faster = bounds.not_slower, bounds.not_faster
+    if not_slower is not None and not_faster is not None:
+        conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
+        return Verdict("same", f"same within {d}", margin, alpha, conditions, flags)
+    if not_slower is not None:
+        claim = f"not slower by more than {d}"
+        return Verdict("undecided", claim, margin, alpha, not_slower, flags)
+    if not_faster is not None:
+        claim = f"not faster by more than {d}"
+        return Verdict("undecided", claim, margin, alpha, not_faster, flags)
+    return Verdict("undecided", "undecided", margin, alpha, flags=flags)
 
 
 def _percent(margin: float) -> str:
@@ -158,7 +238,7 @@ def decide_by_fraction(
     p_value: float | None = None,
     margin: float = 0.01,
 ) -> Verdict:
-    """Judge by the fraction reached, for a side without any success to time.
+    """Judge by the fraction reached, where times cannot be compared.
 
     By Fisher's exact test unless an adjusted ``p_value`` is given. "unavailable" when no
     run of either side reached the target. ValueError for an empty side.
@@ -168,8 +248,8 @@ def decide_by_fraction(
     reached = f"fraction reached {successes_a}/{n_a} vs {successes_b}/{n_b}"
     if successes_a == successes_b == 0:
         claim = "no runs reached the target on either side"
-        return Verdict("unavailable", False, claim, margin, alpha)
+        return Verdict("unavailable", claim, margin, alpha)
     if p is None or p >= alpha:
-        return Verdict("undecided", False, f"undecided ({reached})", margin, alpha)
+        return Verdict("undecided", f"undecided ({reached})", margin, alpha)
     word: Word = "slower" if successes_b / n_b < successes_a / n_a else "faster"
-    return Verdict(word, False, f"{word} ({reached})", margin, alpha)
+    return Verdict(word, f"{word} ({reached})", margin, alpha)

@@ -1,0 +1,49 @@
+"""Sides of a comparison made from plain lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.results import Ratio
+from ttastats.stats.speedup import Limits, Speedup, ratio_between, speedup
+
+
+def side(times: ArrayLike, reached: ArrayLike | None = None, *, name: str = "") -> Outcomes:
+    """Give one side, by default of runs that all reached."""
+    return outcomes(times, reached, name=name)
+
+
+def ert_ratio(
+    times_a: ArrayLike,
+    reached_a: ArrayLike,
+    times_b: ArrayLike,
+    reached_b: ArrayLike,
+    **options: Any,
+) -> Ratio:
+    """Give the ratio of expected times to a success."""
+    a, b = side(times_a, reached_a, name="A"), side(times_b, reached_b, name="B")
+    return ratio_between(a, b, **options)
+
+
+def compared(
+    times_a: ArrayLike,
+    times_b: ArrayLike,
+    epochs_a: Epochs | None = None,
+    epochs_b: Epochs | None = None,
+    **options: Any,
+) -> Speedup:
+    """Give the speedup of sides that all reached; without epochs these cannot vary."""
+    fixed = epochs_a is None and epochs_b is None
+    a = outcomes(times_a, progress=epochs_a, name="A")
+    b = outcomes(times_b, progress=epochs_b, name="B")
+    return speedup(a, b, **{"epochs_fixed": fixed} | options)
+
+
+def safe_limits(found: Speedup, confidence: float = 0.95) -> Limits:
+    """Give the limits that allow for unseen epochs."""
+    limits = found.limits(confidence, epochs=True)
+    assert limits is not None
+    return limits

@@ -1,0 +1,172 @@
+"""What are the runs of one side of a comparison, as arrays?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ttastats.crossing import PROGRESS, evaluation_interval
+from ttastats.stats.failures import expected_time
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.variation import cv_interval
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """The runs of one side. Times in seconds; `progress` of those that reached.
+
+    `outcomes` holds the runs that have a time; `n` counts all of them, `n_untimed` those that
+    failed after an unknown time. `progress` is in the unit both sides share, `setups` counts what
+    is pooled, `first_start` and `last_start` say when the runs were made.
+    """
+
+    n: int
+    outcomes: Outcomes
+    progress: Floats | None
+    mean_seconds: float | None
+    ert_seconds: float | None
+    cv: float | None
+    cv_low: float | None
+    cv_high: float | None
+    batch_sizes: tuple[int, ...] = ()
+    setups: tuple[str, ...] = ()
+    first_start: datetime | None = None
+    last_start: datetime | None = None
+
+    @property
+    def n_reached(self) -> int:
+        """Give the number of runs that reached the target."""
+        return self.outcomes.n_reached
+
+    @property
+    def n_untimed(self) -> int:
+        """Give the number of runs of which no time is known."""
+        return self.n - self.outcomes.n
+
+    @property
+    def times(self) -> Floats:
+        """Give the times of the runs that reached the target."""
+        return self.outcomes.times[self.outcomes.reached]
+
+    @property
+    def all_reached(self) -> bool:
+        """Tell whether no run failed."""
+        return self.n_reached == self.n
+
+    @property
+    def pooled(self) -> bool:
+        """Tell whether several setups are pooled, and do not have one run each."""
+        return self.outcomes.clusters is not None
+
+    def multiset(self) -> Counter[float]:
+        """Count how often each amount of progress was needed."""
+        return Counter() if self.progress is None else Counter(self.progress.tolist())
+
+
+def side(
+    runs: pl.DataFrame,
+    unit: str | None,
+    quantum: str | None,
+    *,
+    ddof: int = 1,
+    confidence: float = 0.95,
+) -> Side:
+    """Give one side from its runs (`crossing.runs`).
+
+    Parameters
+    ----------
+    unit, quantum
+        The columns of the progress both sides share and of its evaluation interval, as
+        `crossing.common_progress` gives them.
+    """
+    solved = runs.filter("reached")
+    timed = runs.filter(pl.col("observed_seconds").is_not_null())
+    times = _floats(solved.get_column("tta_seconds"))
+    progress = _floats(solved.get_column(unit)) if unit else None
+    made = outcomes(
+        _floats(timed.get_column("observed_seconds")),
+        timed.get_column("reached").to_numpy(),
+        progress=own_progress(runs),
+        clusters=_setups(timed).to_numpy(),
+    )
+    spread = cv_interval(
+        times,
+        epochs=progress,
+        eval_quantum=evaluation_interval(runs, quantum) if quantum else None,
+        confidence=confidence,
+        ddof=ddof,
+    )
+    started = runs.get_column("started_at")
+    known = started.len() > 0 and not started.null_count()
+    return Side(
+        n=runs.height,
+        outcomes=made,
+        progress=progress,
+        mean_seconds=float(times.mean()) if times.size else None,
+        ert_seconds=expected_time(made.times, made.reached).estimate
+        if timed.height == runs.height
+        else None,
+        cv=spread.estimate,
+        cv_low=spread.low,
+        cv_high=spread.high,
+        batch_sizes=tuple(runs.get_column("global_batch_size").drop_nulls().unique().sort()),
+        setups=tuple(_setups(runs).unique().sort()),
+        first_start=_time(started.min()) if known else None,
+        last_start=_time(started.max()) if known else None,
+    )
+
+
+def own_progress(runs: pl.DataFrame) -> Epochs | None:
+    """Give how far the runs that reached had trained, in the best unit this side tells.
+
+    It says whether runs of this side vary, which needs no unit in common with another. A unit
+    whose evaluation interval is known comes first: labels that never change (BERT's epoch 1.0)
+    count no progress. Where no progress is logged, the evaluations are counted.
+    """
+    solved = runs.filter("reached")
+    told = [
+        Epochs(_floats(solved.get_column(unit)), evaluation_interval(runs, quantum))
+        for unit, quantum in PROGRESS
+        if not solved.get_column(unit).null_count()
+    ]
+    evaluations = solved.get_column("evaluations_to_target")
+    if not evaluations.null_count() and (evaluations > 1).all():
+        told.append(Epochs(_floats(evaluations), 1.0))
+    bounded = [progress for progress in told if progress.quantum is not None]
+    return next(iter((*bounded, *told)), None)
+
+
+def _setups(runs: pl.DataFrame) -> pl.Series:
+    """Name the setup of each run: its entry, or its system where that is unknown."""
+    return runs.select(setup=pl.coalesce("entry", "system", pl.lit(""))).get_column("setup")
+
+
+def _floats(column: pl.Series) -> Floats:
+    return column.cast(pl.Float64).to_numpy()
+
+
+def _time(value: object) -> datetime | None:
+    return value if isinstance(value, datetime) else None
+
+
+def in_separate_sessions(sides: Sequence[Side]) -> bool:
+    """Tell whether all runs of one side were started before the first of the other.
+
+    False where a start is unknown, or a side has one run.
+    """
+    a, b = sides
+    if a.n < 2 or b.n < 2:
+        return False
+    times = (a.first_start, a.last_start, b.first_start, b.last_start)
+    if any(time is None for time in times):
+        return False
+    first_a, last_a, first_b, last_b = (time for time in times if time is not None)
+    return last_a < first_b or last_b < first_a

@@ -1,0 +1,124 @@
+"""What came of the runs of one side: what every comparison of times is made from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ttastats.stats.logratio import LogTerm
+from ttastats.stats.moments import as_outcomes, geometric_mean, is_constant, mean
+from ttastats.stats.results import Bools, Floats
+
+Estimand = Literal["mean", "geomean"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Epochs:
+    """Epochs to target of the runs of one side that reached it, shape (n_reached,).
+
+    ``quantum``: epochs between two evaluations where the time ends, None if unknown. Any other
+    unit of progress serves as well, as long as one side keeps to one.
+    """
+
+    epochs: Floats
+    quantum: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """Seconds until success, or until the run stopped, and whether it reached; shape (n,).
+
+    ``clusters`` numbers the setup each run belongs to, from 0, where several are pooled: then
+    setups and not runs are independent. None: every run is.
+    """
+
+    times: Floats
+    reached: Bools
+    progress: Epochs | None = None
+    clusters: NDArray[np.intp] | None = None
+
+    @property
+    def n(self) -> int:
+        """Give the number of runs."""
+        return int(self.times.size)
+
+    @property
+    def n_reached(self) -> int:
+        """Give the number of runs that reached the target."""
+        return int(np.count_nonzero(self.reached))
+
+    @property
+    def all_reached(self) -> bool:
+        """Tell whether no run failed."""
+        return self.n_reached == self.n
+
+
+def outcomes(
+    times: ArrayLike,
+    reached: ArrayLike | None = None,
+    *,
+    progress: Epochs | None = None,
+    clusters: ArrayLike | None = None,
+    name: str = "",
+) -> Outcomes:
+    """Pair what belongs to the runs of one side; by default all reached.
+
+    ``clusters``: a label per run, shape (n,); labels that are all equal, or all different, say
+    no more than none. ValueError for lengths that differ, times that are not positive (0 is
+    allowed of a run that failed), progress that is not positive and, with ``name``, no run.
+    """
+    sample = np.asarray(times, dtype=np.float64)
+    success = np.ones(sample.shape, dtype=np.bool_) if reached is None else reached
+    sample, success = as_outcomes(sample, success, name)
+    if progress is not None:
+        _check_progress(progress, int(np.count_nonzero(success)), name)
+    return Outcomes(sample, success, progress, _numbered(clusters, sample.size))
+
+
+def _check_progress(progress: Epochs, n_reached: int, name: str) -> None:
+    if progress.epochs.shape != (n_reached,):
+        side = f" of side {name}" if name else ""
+        raise ValueError(f"{n_reached} times but {progress.epochs.size} epochs{side}")
+    if not bool(np.all(np.isfinite(progress.epochs) & (progress.epochs > 0))):
+        raise ValueError("epochs must be finite and positive")
+
+
+def _numbered(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
+    if clusters is None:
+        return None
+    names, numbers = np.unique(np.asarray(clusters), return_inverse=True)
+    if numbers.shape != (n,):
+        raise ValueError(f"{n} times but {numbers.size} clusters")
+    return None if names.size in {1, n} else numbers
+
+
+def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
+    """Mean, geometric mean or, if a run failed, expected time to a success of one side.
+
+    The variance of its log is the delta method's, from the influence of every run on the log
+    of the estimate; where setups are pooled, from the sums over each (the cluster-robust
+    variance with K/(K-1): Liang and Zeger 1986), with K-1 degrees of freedom.
+    """
+    if side.all_reached and estimand == "geomean":
+        logs = np.log(side.times)
+        estimate, influence = geometric_mean(side.times), logs - logs.mean()
+    else:
+        hits = side.reached.astype(np.float64)
+        estimate = mean(side.times) / mean(hits)
+        influence = side.times / mean(side.times) - hits / mean(hits)
+    if side.all_reached and is_constant(side.times):
+        influence = np.zeros(side.n)  # rounding would leave 1e-34 in place of no variance
+    return LogTerm(estimate, *_variance(influence, side.clusters))
+
+
+def _variance(influence: Floats, clusters: NDArray[np.intp] | None) -> tuple[float | None, float]:
+    """Variance and degrees of freedom of a mean whose runs have this influence."""
+    totals = influence if clusters is None else np.bincount(clusters, weights=influence)
+    k = totals.size
+    if k < 2:
+        return None, 0
+    return float(math.fsum(totals**2)) * k / (k - 1) / influence.size**2, k - 1

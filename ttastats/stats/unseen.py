@@ -1,0 +1,106 @@
+"""What runs that were not seen could change: other epochs, a straggler, a failure.
+
+A variance estimated from a sample knows nothing of what happens in one run of ten and happened
+in none of five. Two rules bound what it could do, by the share of runs that may differ although
+so few did (Clopper and Pearson 1934):
+
+- where every run took the same number of epochs, others may take one evaluation interval more
+  or less;
+- whatever the runs at hand, others may fail, or take three times as long.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ttastats.stats.fraction import reached_at_least
+from ttastats.stats.logratio import LogTerm
+from ttastats.stats.moments import is_constant, mean
+from ttastats.stats.outcomes import Outcomes
+from ttastats.stats.quantiles import check_confidence, two_sided_t
+
+STRAGGLER = 3.0
+"""An unseen straggler takes this many times as long as the mean run.
+
+A run that fails after twice the mean time and is started again costs as much.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """The mean (or expected) time of one side, and what could be unseen in it.
+
+    ``epoch_shift``: relative change of the mean if every run took one evaluation interval more;
+    0 where epochs vary, or cannot by design, infinite where nobody knows how far they could.
+    """
+
+    term: LogTerm
+    n: int
+    n_reached: int
+    epoch_shift: float
+
+    def straggler_share(self, confidence: float) -> float:
+        """Largest share of runs that may fail or straggle beyond those that did, one-sided.
+
+        0.45 for 5 of 5 that reached, 0.26 for 10 of 10.
+        """
+        low = reached_at_least(self.n_reached, self.n, confidence=confidence).low or 0.0
+        return self.n_reached / self.n - low
+
+    def half_widths(
+        self, confidence: float, *, epochs: bool, stragglers: bool
+    ) -> tuple[float, float]:
+        """How far the log of the mean time may lie below and above the observed one."""
+        if self.term.variance is None:
+            raise ValueError("2 runs needed per side for an interval")
+        half = two_sided_t(self.term.df, confidence) * math.sqrt(self.term.variance)
+        shift = self._unseen_epochs(confidence) if epochs else 0.0
+        slow = STRAGGLER - 1 if stragglers else 0.0
+        slower = math.log1p(slow * self.straggler_share(confidence)) if stragglers else 0.0
+        below = math.inf if shift >= 1 else math.hypot(half, math.log1p(-shift))
+        above = math.hypot(half, math.log1p(shift), slower)
+        return below, above
+
+    def _unseen_epochs(self, confidence: float) -> float:
+        return unseen_share(self.n_reached, confidence) * self.epoch_shift
+
+
+def unseen_share(n: int, confidence: float = 0.95) -> float:
+    """Largest share of runs that may deviate though none of ``n`` did: 0.52 for n=5."""
+    if n < 1:
+        raise ValueError(f"at least 1 run needed, not {n}")
+    return -math.expm1(math.log((1 - check_confidence(confidence)) / 2) / n)
+
+
+def epoch_shift(side: Outcomes) -> float:
+    """Give what one evaluation interval more in every run would do to the mean time.
+
+    0 where the epochs of the runs that reached vary. Of a side with failures the time of the
+    successes alone can change. Infinite where epochs or their interval are unknown: to know
+    less must never allow to claim more.
+    """
+    if side.progress is None:
+        return math.inf
+    epochs, quantum = side.progress.epochs, side.progress.quantum
+    if not is_constant(epochs):
+        return 0.0
+    if quantum is None:
+        return math.inf
+    successes = side.times[side.reached]
+    share = mean(successes) * successes.size / float(side.times.sum())
+    return share * quantum / float(epochs[0])
+
+
+def cv_epochs_high(epochs: float, n: int, quantum: float, confidence: float = 0.95) -> float:
+    """Largest CV of epochs to target that is compatible with ``n`` equal values.
+
+    The deviating runs, at most half of all, are placed one quantum earlier, which makes the
+    CV largest, unless nothing can be earlier (``epochs <= quantum``).
+    """
+    earlier = epochs > quantum
+    # Later runs raise the mean too, so that fewer than half of them make the CV largest.
+    worst = 0.5 if earlier else epochs / (2 * epochs + quantum)
+    share = min(unseen_share(n, confidence), worst)
+    mean_epochs = epochs - share * quantum if earlier else epochs + share * quantum
+    return math.sqrt(share * (1 - share)) * quantum / mean_epochs
