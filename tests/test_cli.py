@@ -348,7 +348,7 @@ class TestRefusals:
 
     def test_no_run_that_meets_the_conditions(self, one: Path) -> None:
         message = failed(run("summary", one, "-w", "nodes=99"))
-        assert "--where nodes=99: no run meets the conditions" in message
+        assert "--where: no run has nodes=99\n" in message
 
     def test_sides_that_are_none(self, one: Path, eight: Path) -> None:
         assert "nothing to be compared with" in failed(run("compare", one))
@@ -356,8 +356,12 @@ class TestRefusals:
         assert "two parts of one file" in failed(
             run("compare", one, eight, "--a", "seed=1", "--b", "seed=2")
         )
-        assert "no run meets the conditions" in failed(
-            run("compare", one, "--a", "system=x", "--b", "system=y")
+        assert failed(run("compare", one, "--a", "seed>=0", "--b", "system=one_gp")) == (
+            "ttastats: --b: no run has system=one_gp\n  Nearest: one_gpu. There are: one_gpu.\n"
+        )
+        assert failed(run("compare", one, "--a", "baseline", "--b", "seed>=0")) == (
+            "ttastats: --a: 'baseline' is not a condition\n"
+            "  Write column=value, such as benchmark=resnet or nodes>=8.\n"
         )
         assert "is not a condition" in failed(run("compare", one, eight, "--fail-on", "2%"))
         assert "neither runs nor a CV" in failed(run("power"))
@@ -398,10 +402,40 @@ class TestRefusals:
                 "Columns are: suite, edition, benchmark, entry, n, reached, tta",
             ),
             (["--top", "-1"], "--top"),
+            (["--where", "benchmrk=x"], "no column is called 'benchmrk'\n  Nearest: benchmark.\n"),
+            (["--where", "metric=accuracy"], "metric is of evaluations; a run is chosen whole"),
+            (["--where", "cv>90%"], "--where: no row has cv>90%\n  cv is 0.1"),
         ],
     )
     def test_words_that_mean_nothing(self, arguments: list[str], message: str, one: Path) -> None:
         assert message in failed(run("summary", one, *arguments))
+
+    def test_of_several_files_the_one_without_such_a_run_is_named(
+        self, one: Path, eight: Path
+    ) -> None:
+        message = failed(run("compare", one, eight, "-w", "system=one_gpu"))
+        assert message == (
+            f"ttastats: {eight}: --where: no run has system=one_gpu\n  There are: eight_gpus.\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("command", "columns"),
+        [
+            ("runs", "tta epochs seed"),
+            ("summary", "tta cv n"),
+            ("variance", "share_epochs cv_ratio n"),
+            ("score", "score n status"),
+        ],
+    )
+    def test_every_column_that_the_help_of_sort_names_is_there(
+        self, command: str, columns: str, one: Path
+    ) -> None:
+        *first, last = columns.split()
+        help_text = " ".join(run(command, "--help").stdout.split())
+        assert f"such as {', '.join(first)} or {last};" in help_text
+        for column in (*first, last):
+            assert run(command, one, "--sort", f"-{column}").returncode == 0
+        assert "Columns are: suite" in failed(run("score", one, "--sort", "tta"))
 
 
 class TestStart:

@@ -213,7 +213,7 @@ class TestPlaces:
         assert "wrote 10 runs" in done.stderr
 
     def test_no_run_and_no_format_are_refused(self, one_run: Path, tmp_path: Path) -> None:
-        with pytest.raises(TtastatsError, match="no run meets the conditions"):
+        with pytest.raises(TtastatsError, match="no run has nodes=99"):
             api.export(one_run, tmp_path / "x.csv", where=["nodes=99"])
         with pytest.raises(TtastatsError, match="no log format is known for these runs: other"):
             api.export(with_names(one_run, suite="other"), tmp_path / "logs")

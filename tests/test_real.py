@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import ROOT
 from ttastats import api, store
+from ttastats.errors import TtastatsError
 from ttastats.ingestion import Account, ingest
 from ttastats.render import words
 from ttastats.report.cells import Table
@@ -181,3 +182,67 @@ def test_two_official_systems_compare_as_in_the_study(accounts: dict[str, Accoun
     assert round(found["resnet"]["epoch_safe_low"], 3) == 1.009
     assert round(found["resnet"]["epoch_safe_high"], 3) == 1.107
     assert (found["ncf"]["reached_a"], found["ncf"]["reached_b"]) == (80, 83)
+
+
+class TestConditions:
+    """What a person types at the v0.5 round."""
+
+    def test_rows_of_two_benchmarks_by_their_spread(self, accounts: dict[str, Account]) -> None:
+        output = accounts["v0.5"].output
+        every = api.summary(output, where=["benchmark=resnet,ssd"])
+        kept = api.summary(output, where=["benchmark=resnet,ssd", "cv>5%"])
+        assert [row for row in every.rows if (row["cv"] or 0.0) > 0.05] == list(kept.rows)
+        assert {row["benchmark"] for row in kept.rows} == {"resnet", "ssd"}
+        left_out = len(every.rows) - len(kept.rows)
+        assert f"{len(kept.rows)} rows shown, {left_out} other rows left out" in (
+            kept.notes[-1].text
+        )
+
+    def test_evaluations_are_not_left_out_before_the_judgement(
+        self, accounts: dict[str, Account]
+    ) -> None:
+        output = accounts["v0.5"].output
+        with pytest.raises(TtastatsError, match="value is of evaluations"):
+            api.summary(output, where=["value<0.7"])
+        runs = api.runs(output, where=["benchmark=resnet", "value<0.7"])
+        assert (len(runs.rows), sum(row["reached"] for row in runs.rows)) == (70, 70)
+
+    def test_runs_that_failed(self, accounts: dict[str, Account]) -> None:
+        failed = api.runs(accounts["v0.5"].output, where=["reached=false"])
+        assert len(failed.rows) == 600 - REACHED["v0.5"]
+
+    def test_runs_by_their_day(self, accounts: dict[str, Account]) -> None:
+        output = accounts["v5.0"].output
+        before, after = (
+            api.run_table(output, where=[f"started_at{sign}2025-04-29"]).height for sign in "<>"
+        )
+        day = api.run_table(output, where=["started_at=2025-04-29"]).height
+        known = api.run_table(output, where=["started_at=*"]).height
+        assert min(before, after, day) > 0
+        assert before + day + after == known
+
+    def test_a_target_is_asked_of_the_benchmarks_that_log_its_metric(
+        self, accounts: dict[str, Account]
+    ) -> None:
+        output = accounts["v0.5"].output
+        found = api.summary(output, target=["top1_accuracy=70%"])
+        assert {row["benchmark"] for row in found.rows} == {"resnet"}
+        assert all(row["reached"] == row["n"] for row in found.rows)
+        assert "gnmt (logs bleu)" in found.notes[-1].text
+        beyond = api.summary(output, target=["top1_accuracy=0.99"])
+        assert {row["reached"] for row in beyond.rows} == {0}
+
+    @pytest.mark.parametrize(
+        ("target", "message"),
+        [
+            ("acc=0.9", "no benchmark logs a metric called 'acc'\n  Nearest: top1_accuracy."),
+            ("top1_accuracy=97", "top1_accuracy of resnet lies between 0.00374 and 0.755"),
+            ("0.75", "0.75 is far outside what is logged: bleu of gnmt lies between 16.2 and 22.7"),
+        ],
+    )
+    def test_a_target_that_cannot_be_asked_is_refused(
+        self, target: str, message: str, accounts: dict[str, Account]
+    ) -> None:
+        with pytest.raises(TtastatsError) as refused:
+            api.summary(accounts["v0.5"].output, target=[target])
+        assert message in str(refused.value)

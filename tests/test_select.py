@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime
+
 import polars as pl
 import pytest
 
-from ttastats import schema, select
+from ttastats import columns, schema, select, unmet
+from ttastats.conditions import parse_all
 from ttastats.errors import TtastatsError
 
 TABLE = pl.DataFrame(
@@ -14,8 +18,18 @@ TABLE = pl.DataFrame(
         "system": ["dgx1", "dgx2h_multi", None],
         "nodes": [1, 16, None],
         "run_seconds": [10.0, 20.5, 30.0],
+        "seed": [2**53 + 1, 2**53, None],
+        "started_at": [
+            datetime(2024, 1, 1, tzinfo=UTC),
+            datetime(2024, 1, 31, 23, 30, tzinfo=UTC),
+            datetime(2024, 2, 1, tzinfo=UTC),
+        ],
+        "reached": [True, False, None],
+        "cv": [0.05, 0.1, math.inf],
+        "flags": [["few_runs", "ert"], [], None],
+        "edition": [None, None, None],
     },
-    schema_overrides={"nodes": pl.Int64},
+    schema_overrides={"nodes": pl.Int64, "started_at": pl.Datetime("us", "UTC")},
 ).lazy()
 
 
@@ -30,10 +44,42 @@ TABLE = pl.DataFrame(
         (["system=*multi*"], [20.5]),
         (["system=dgx?"], [10.0]),
         (["system!=dgx1"], [20.5, 30.0]),
+        (["system=*"], [10.0, 20.5]),
+        (["system!=*"], [30.0]),
+        (["benchmark>=s"], [20.5]),
         (["nodes>=16"], [20.5]),
         (["nodes!=1"], [20.5, 30.0]),
+        (["nodes=*"], [10.0, 20.5]),
+        (["nodes=1,16"], [10.0, 20.5]),
+        (["nodes=1.0"], [10.0]),
+        (["nodes!=1,16"], [30.0]),
         (["run_seconds<20.5"], [10.0]),
         (["run_seconds = 20.5"], [20.5]),
+        (["run_seconds>2e1"], [20.5, 30.0]),
+        (["benchmark=ssd,bert"], [20.5]),
+        (["benchmark!=ssd,bert"], [10.0, 30.0]),
+        (["system=dgx1,dgx2*"], [10.0, 20.5]),
+        ([f"seed={2**53}"], [20.5]),
+        (["started_at>=2024-01-31"], [20.5, 30.0]),
+        (["started_at>2024-01-31"], [30.0]),
+        (["started_at=2024-01-31"], [20.5]),
+        (["started_at!=2024-01-31"], [10.0, 30.0]),
+        (["started_at<=2024-01-31"], [10.0, 20.5]),
+        (["started_at<2024-01-31"], [10.0]),
+        (["started_at<2024-02-01T01:00+02:00"], [10.0]),
+        (["started_at<=2024-01-31T23:30"], [10.0, 20.5]),
+        (["reached=true"], [10.0]),
+        (["reached=Yes"], [10.0]),
+        (["reached=no"], [20.5]),
+        (["reached!=true"], [20.5, 30.0]),
+        (["cv>5%"], [20.5, 30.0]),
+        (["cv<=0.1"], [10.0, 20.5]),
+        (["cv<inf"], [10.0, 20.5]),
+        (["flags=ert"], [10.0]),
+        (["flags!=ert"], [20.5, 30.0]),
+        (["edition=v0.5"], []),
+        (["edition!=v0.5"], [10.0, 20.5, 30.0]),
+        (["edition>3"], []),
     ],
 )
 def test_rows_that_meet_every_condition_are_kept(
@@ -43,16 +89,118 @@ def test_rows_that_meet_every_condition_are_kept(
 
 
 @pytest.mark.parametrize(
-    ("condition", "reason"),
+    ("condition", "message"),
     [
-        ("resnet", "is not a condition"),
-        ("benchmrk=resnet", "no column is called 'benchmrk'"),
-        ("nodes=many", "is not of the column's type"),
+        (
+            "benchmrk=resnet",
+            "--where benchmrk=resnet: no column is called 'benchmrk'\n  Nearest: benchmark.",
+        ),
+        ("nodes=many", "--where nodes=many: 'many' is not a number"),
+        ("nodes>nan", "--where nodes>nan: 'nan' is not a number"),
+        ("nodes>1_000", "--where nodes>1_000: '1_000' is not a number"),
+        ("nodes>10%", "--where nodes>10%: nodes is not a share\n  Write it without %."),
+        ("nodes>*", "--where nodes>*: '*' is not a number"),
+        ("run_seconds>5%", "--where run_seconds>5%: run_seconds is not a share"),
+        ("reached=maybe", "--where reached=maybe: reached is true or false\n  Write reached=true."),
+        ("reached>=5", "--where reached>=5: reached is true or false"),
+        (
+            "started_at>soon",
+            "--where started_at>soon: 'soon' is not a date\n"
+            "  Write 2024-01-31 or 2024-01-31T12:00, in UTC.",
+        ),
+        ("flags>1", "--where flags>1: flags holds several values and cannot be compared"),
     ],
 )
-def test_a_bad_condition_is_refused_with_a_reason(condition: str, reason: str) -> None:
-    with pytest.raises(TtastatsError, match=reason):
+def test_a_bad_condition_is_refused_with_a_reason(condition: str, message: str) -> None:
+    with pytest.raises(TtastatsError) as refused:
         select.where(TABLE, [condition])
+    assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        (
+            ["nodes>=1", "benchmark=resent"],
+            "--where: no run has benchmark=resent\n  Nearest: resnet. There are: resnet, ssd.",
+        ),
+        (["benchmark=RESNET"], "--where: no run has benchmark=RESNET\n  Nearest: resnet. "),
+        (["system=dgx3h*"], "--where: no run has system=dgx3h*\n  Nearest: dgx2h_multi"),
+        (["nodes=99"], "--where: no run has nodes=99\n  nodes is one of 1, 16."),
+        (
+            ["run_seconds>99"],
+            "--where: no run has run_seconds>99\n  run_seconds lies between 10 and 30.",
+        ),
+        (
+            ["started_at>2025-01-01"],
+            "--where: no run has started_at>2025-01-01\n  started_at lies between "
+            "2024-01-01T00:00:00+00:00 and 2024-02-01T00:00:00+00:00.",
+        ),
+        (["edition=v0.5"], "--where: no run has edition=v0.5\n  edition is unknown for every run."),
+        (
+            ["benchmark=ssd", "nodes<16"],
+            "--where benchmark=ssd --where nodes<16: no run meets all conditions\n"
+            "  Each alone is met: benchmark=ssd (1 run), nodes<16 (1 run).",
+        ),
+    ],
+)
+def test_what_leaves_nothing_is_named_with_what_there_is(
+    conditions: list[str], message: str
+) -> None:
+    error = unmet.error(TABLE.collect(), parse_all(conditions), "run")
+    assert str(error).startswith(message)
+
+
+def test_a_value_that_nothing_has_is_named_where_others_hide_it() -> None:
+    asked = parse_all(["benchmark=resnet,sdd", "system!=dgx9", "nodes=1", "nodes!=*"])
+    assert unmet.remarks(TABLE.collect(), asked, "run") == (
+        "--where: no run has benchmark=sdd. Nearest: ssd. There are: resnet, ssd.",
+        "--where: no run has system=dgx9. Nearest: dgx1. There are: dgx1, dgx2h_multi.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("benchmark", "run"),
+        ("run_seconds", "run"),
+        ("reached", "result"),
+        ("tta", "result"),
+        ("tta_seconds", "result"),
+        ("epochs", "result"),
+        ("cost", "result"),
+        ("target_value", "result"),
+        ("metric", "evaluation"),
+        ("value", "evaluation"),
+        ("epoch", "evaluation"),
+        ("cv", "other"),
+        ("n", "other"),
+        ("colour", "other"),
+    ],
+)
+def test_a_column_is_of_one_kind(name: str, kind: str) -> None:
+    assert columns.kind(name) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("cv", True),
+        ("cv_low", True),
+        ("cv_a_high", True),
+        ("cv_ratio", False),
+        ("share_epochs", True),
+        ("throughput_efficiency_low", True),
+        ("p_adjusted", True),
+        ("value_final", True),
+        ("problems", False),
+        ("speedup", False),
+        ("n", False),
+        ("tta_mean_seconds", False),
+    ],
+)
+def test_shares_may_be_written_in_percent(name: str, *, share: bool) -> None:
+    assert columns.in_percent(name) is share
 
 
 def runs(**columns: list[object]) -> pl.DataFrame:

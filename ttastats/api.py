@@ -8,21 +8,21 @@ and `frame` hold raw numbers: seconds, fractions, None for unknown.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ttastats import crossing, given, notebook, schema, select
+from ttastats import choice, columns, notebook
+from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame
-from ttastats.given import Source
 from ttastats.ingestion import Account, ingest
 from ttastats.report import runs as runs_report
 from ttastats.report.cells import Note, Report
+from ttastats.report.filtering import filtered
 from ttastats.target import parse_all as parse_targets
-from ttastats.target import suited
 
 if TYPE_CHECKING:
     from ttastats.comparison import Options
@@ -63,14 +63,15 @@ def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
     Parameters
     ----------
     where
-        Conditions such as `benchmark=resnet` or `nodes>=8`; all must hold.
+        Conditions such as `benchmark=resnet` or `nodes>=8`; all must hold. Those on evaluations
+        leave out rows: a run that is judged by what is left may seem to have failed.
 
     Raises
     ------
     TtastatsError
         A file cannot be used, or a condition is malformed.
     """
-    return select.where(given.tidy(source), where)
+    return choice.rows(source, where)
 
 
 def run_table(
@@ -85,47 +86,47 @@ def run_table(
     TtastatsError
         As `read`, or no run is left to speak of.
     """
-    return _judged(source, where, target).runs
+    return chosen(source, where, target, by_evaluation=True).runs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
-    """The runs that a question is about, and what has to be said of how they were chosen."""
-
-    runs: pl.DataFrame
-    notes: tuple[Note, ...] = ()
-
-
-def _judged(source: Source, where: Sequence[str], target: Sequence[str]) -> _Judged:
-    if (table := given.judged(source)) is not None:
-        return _Judged(select.where(table.lazy(), where).collect())
-    targets = parse_targets(target)
-    rows, left_out = suited(read(source, where=where), targets)
-    table = crossing.runs(rows, targets)
-    if table.is_empty():
-        raise TtastatsError(
-            "no run meets the conditions",
-            where=" ".join(f"--where {condition}" for condition in where) or None,
-            remedy="`ttastats runs FILE` shows what there is.",
-        )
-    return _Judged(table, tuple(Note("not_asked", text) for text in left_out))
+def _sides(
+    sources: Sequence[Source],
+    where: Sequence[str],
+    target: Sequence[str],
+    *,
+    of_answer: bool = False,
+) -> list[Chosen]:
+    """Give the runs of each source; errors name the source where there are several."""
+    names = [
+        "" if isinstance(source, Part) else name
+        for source, name in zip(sources, _labels(sources), strict=True)
+    ]
+    several = len(sources) > 1
+    return [
+        chosen(source, where, target, of_answer=of_answer, name=name if several else "")
+        for source, name in zip(sources, names, strict=True)
+    ]
 
 
-def _with_notes(report: Report, *judged: _Judged) -> Report:
-    """Add what was said of the choice of runs; what holds for every side, once."""
-    everywhere = {note for note in judged[0].notes if all(note in one.notes for one in judged)}
-    said = [note for note in judged[0].notes if note in everywhere]
-    for number, one in enumerate(judged):
+def _answered(report: Report, *sides: Chosen) -> Report:
+    """Keep the rows asked for and say how the runs were chosen; what holds for all sides, once.
+
+    A gate has judged all rows before: a condition must not hide a failure from it.
+    """
+    everywhere = {note for note in sides[0].notes if all(note in one.notes for one in sides)}
+    said = [note for note in sides[0].notes if note in everywhere]
+    for number, one in enumerate(sides):
         letter = chr(ord("A") + number)
         own = (note for note in one.notes if note not in everywhere)
         said += [Note(note.code, f"{letter}: {note.text}") for note in own]
-    return replace(report, notes=(*report.notes, *said))
+    kept = filtered(report, sides[0].of_answer)
+    return replace(kept, notes=(*kept.notes, *said))
 
 
 def runs(source: Source, *, where: Sequence[str] = (), target: Sequence[str] = ()) -> Report:
     """Report every run: did it reach the target, when, and how far had it trained?"""
-    judged = _judged(source, where, target)
-    return _with_notes(runs_report.report(judged.runs), judged)
+    found = chosen(source, where, target, by_evaluation=True)
+    return _answered(runs_report.report(found.runs), found)
 
 
 def summary(
@@ -145,10 +146,10 @@ def summary(
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    judged = _judged(source, where, target)
-    keys = _by(by, ENTRY, judged.runs)
-    report = summary_report.report(judged.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
-    return _with_notes(report, judged)
+    found = chosen(source, where, target, of_answer=True)
+    keys = _by(by, ENTRY, found.runs)
+    report = summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
+    return _answered(report, found)
 
 
 def variance(
@@ -163,9 +164,9 @@ def variance(
     from ttastats.report import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    judged = _judged(source, where, target)
-    keys = _by(by, ENTRY, judged.runs)
-    return _with_notes(variance_report.report(judged.runs, keys, ddof=ddof), judged)
+    found = chosen(source, where, target, of_answer=True)
+    keys = _by(by, ENTRY, found.runs)
+    return _answered(variance_report.report(found.runs, keys, ddof=ddof), found)
 
 
 def compare(
@@ -198,13 +199,13 @@ def compare(
 
     conditions = gate.conditions(fail_on, require)
     options = options or Options()
-    judged = [_judged(source, where, target) for source in (a, *others)]
-    names = labels or [_label(source, n) for n, source in enumerate((a, *others))]
-    named = list(zip(names, (one.runs for one in judged), strict=True))
-    keys = _by(by, BENCHMARK, judged[0].runs)
+    found = _sides((a, *others), where, target, of_answer=True)
+    names = labels or _labels((a, *others))
+    named = list(zip(names, (one.runs for one in found), strict=True))
+    keys = _by(by, BENCHMARK, found[0].runs)
     report = compare_report.report(named[0], named[1:], keys, options, view)
     report = gate.judged(report, conditions, options.confidence)
-    return _with_notes(report, *judged)
+    return _answered(report, *found)
 
 
 def power(
@@ -235,10 +236,10 @@ def power(
         raise TtastatsError(
             "neither runs nor a CV to plan from", remedy="Give a file, or --cv 14%."
         )
-    judged = _judged(source, where, target)
-    keys = _by(by, ENTRY, judged.runs)
-    report = power_report.from_runs(judged.runs, keys, effects=asked, n=n, power=power)
-    return _with_notes(report, judged)
+    found = chosen(source, where, target, of_answer=True)
+    keys = _by(by, ENTRY, found.runs)
+    report = power_report.from_runs(found.runs, keys, effects=asked, n=n, power=power)
+    return _answered(report, found)
 
 
 def scaling(
@@ -251,9 +252,9 @@ def scaling(
     """Report speedup and efficiency over the number of accelerators."""
     from ttastats.report import scaling as scaling_report  # scipy costs start-up time
 
-    judged = _judged(source, where, target)
-    keys = _by(by, scaling_report.CURVE, judged.runs)
-    return _with_notes(scaling_report.report(judged.runs, keys), judged)
+    found = chosen(source, where, target, of_answer=True)
+    keys = _by(by, scaling_report.CURVE, found.runs)
+    return _answered(scaling_report.report(found.runs, keys), found)
 
 
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
@@ -261,9 +262,9 @@ def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) 
     from ttastats.counted import RESULT
     from ttastats.report import score as score_report  # scipy costs start-up time
 
-    judged = _judged(source, where, ())
-    keys = _by(by, RESULT, judged.runs)
-    return _with_notes(score_report.report(judged.runs, keys), judged)
+    found = chosen(source, where, of_answer=True)
+    keys = _by(by, RESULT, found.runs)
+    return _answered(score_report.report(found.runs, keys), found)
 
 
 def targets(
@@ -279,10 +280,15 @@ def targets(
     from ttastats.report import targets as targets_report  # scipy costs start-up time
 
     sources = [a] if b is None else [a, b]
-    names = labels or [_label(source, n) for n, source in enumerate(sources)]
-    tables = [read(source, where=where) for source in sources]
-    return targets_report.report(
-        list(zip(names, tables, strict=True)), points=points, metric=metric
+    names = labels or _labels(sources)
+    found = _sides(sources, where, ())
+    return _answered(
+        targets_report.report(
+            [(name, one.rows) for name, one in zip(names, found, strict=True)],
+            points=points,
+            metric=metric,
+        ),
+        *found,
     )
 
 
@@ -375,12 +381,12 @@ def html_report(
             remedy="Give two files, the baseline first, or --a and --b.",
         )
     if output is not None:
-        place.expect(Path(output), [path for source in sources for path in given.paths(source)])
+        place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     options = options or Defaults()
     names = labels or _names(sources)
-    judged = [_judged(source, where, target) for source in sources]
-    made = _material(sources, judged, by, where, target, names, options)
-    runs = [one.runs for one in judged]
+    found = _sides(sources, where, target)
+    made = _material(found, by, target, names, options)
+    runs = [one.runs for one in found]
     answer = (
         compare(*runs, by=by, labels=names, options=options, fail_on=fail_on, require=require)
         if made.compares
@@ -389,7 +395,7 @@ def html_report(
     page = document.page(
         content.content(
             list(zip(names, runs, strict=True)),
-            _with_left_out(_with_notes(answer, *judged), kinds.left_out(made)),
+            _with_left_out(_answered(answer, *found), kinds.left_out(made)),
             kinds.all_pictures(made),
             title=title,
             conditions=[*where, *(f"target {text}" for text in target)],
@@ -415,43 +421,30 @@ def material(
     options: Options | None = None,
 ) -> Material:
     """Give what pictures are made of."""
-    judged = [_judged(source, where, target) for source in sources]
-    return _material(sources, judged, by, where, target, labels, options)
+    found = _sides(sources, where, target)
+    return _material(found, by, target, labels or _labels(sources), options)
 
 
 def _material(
-    sources: Sequence[Source],
-    judged: Sequence[_Judged],
+    found: Sequence[Chosen],
     by: Sequence[str],
-    where: Sequence[str],
     target: Sequence[str],
     labels: Sequence[str],
     options: Options | None,
 ) -> Material:
     from ttastats.pictures.material import Side, material  # scipy costs start-up time
 
-    names = labels or [_label(source, n) for n, source in enumerate(sources)]
-    sides = [
-        Side(name, one.runs, _evaluations(source, where))
-        for name, source, one in zip(names, sources, judged, strict=True)
-    ]
+    sides = [Side(name, one.runs, one.rows) for name, one in zip(labels, found, strict=True)]
     for side in sides:
-        select.check_columns(by, side.runs.columns, option="--by")
+        columns.check(by, side.runs.columns, option="--by")
     return material(sides, by, options, parse_targets(target))
-
-
-def _evaluations(source: Source, where: Sequence[str]) -> pl.LazyFrame:
-    """Give the tidy table of a source; a table of runs has no evaluations."""
-    if given.judged(source) is not None:
-        return pl.LazyFrame(schema=schema.POLARS)
-    return read(source, where=where)
 
 
 def _names(sources: Sequence[Source]) -> list[str]:
     """Name sources by their files without folders, if that tells them apart, or by letters."""
-    short = [", ".join(path.stem for path in given.paths(source)) for source in sources]
+    short = [", ".join(path.stem for path in choice.files(source)) for source in sources]
     if "" in short or len(set(short)) < len(short):
-        return [_label(source, n) for n, source in enumerate(sources)]
+        return _labels(sources)
     return short
 
 
@@ -465,13 +458,22 @@ def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> 
     """
     from ttastats.exporting import places
 
-    return places.export(read(source, where=where), Path(output))
+    # A log is whole or it is not true; rows stand for themselves.
+    whole = chosen(source, where, by_evaluation=True).rows if where else read(source)
+    table = read(source, where=where) if places.takes_rows(Path(output)) else whole
+    return places.export(table, Path(output))
 
 
 def _by(by: Sequence[str], default: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:
-    select.check_columns(by, table.columns, option="--by")
+    columns.check(by, table.columns, option="--by")
     return tuple(by or default)
 
 
+def _labels(sources: Sequence[Source]) -> list[str]:
+    return [_label(source, n) for n, source in enumerate(sources)]
+
+
 def _label(source: Source, position: int) -> str:
+    if isinstance(source, Part):
+        return ", ".join(map(str, source.conditions))
     return str(source) if isinstance(source, str | Path) else chr(ord("A") + position)

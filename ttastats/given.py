@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import crossing, schema, store
+from ttastats import columns, store
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 from ttastats.frames import Frame, as_polars, is_frame
@@ -42,8 +42,7 @@ def judged(source: Source) -> pl.DataFrame | None:
         return None
     if "metric" in source.columns:  # somebody's evaluations with a column of that name
         return None
-    expected = crossing.runs(pl.LazyFrame(schema=schema.POLARS)).columns
-    if missing := [name for name in expected if name not in source.columns]:
+    if missing := [name for name in columns.of_runs() if name not in source.columns]:
         raise TtastatsError(
             f"the rows of a report are no table: they have no column {', '.join(missing[:5])}",
             remedy="Give the file or the frame that the report was made of.",

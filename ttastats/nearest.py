@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 #: Names less alike than this are another matter, not a slip.
-_ALIKE = 0.6
+_ALIKE = 0.65
 
 
 def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
@@ -17,10 +17,16 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
 
 
 def _likeness(name: str, other: str) -> float:
-    likeness = SequenceMatcher(None, name, other, autojunk=False).ratio()
+    likeness = _ratio(name, other)
     short, long = sorted((name, other), key=len)
-    # `batch_size` stands for `global_batch_size`; two letters stand in too many names.
-    return max(likeness, 0.8 + 0.2 * likeness) if len(short) > 2 and short in long else likeness
+    if len(short) > 2 and short in long:  # two letters stand in too many names
+        return max(likeness, 0.8 + 0.2 * likeness)
+    # The start of a long name, with a slip in it: `dgx3h` for `dgx2h_ngc18.11`.
+    return max(likeness, 0.9 * _ratio(name, other[: len(name)])) if len(name) > 4 else likeness
+
+
+def _ratio(name: str, other: str) -> float:
+    return SequenceMatcher(None, name, other, autojunk=False).ratio()
 
 
 def among(name: str, known: Iterable[str], what: str, most: int = 8) -> str:

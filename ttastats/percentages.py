@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from ttastats.errors import TtastatsError
 
 _NUMBER = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)")
+_SIGNED = re.compile(rf"([-+]?){_NUMBER.pattern}")
+
+
+def any_number(written: str) -> float | None:
+    """Read any finite number, `97%` as 0.97; None if it is none."""
+    match = _SIGNED.fullmatch(written.strip())
+    if match is None:
+        return None
+    minus, digits, sign = match.groups()
+    value = float(digits) / (100 if sign else 1) * (-1 if minus == "-" else 1)
+    return value if math.isfinite(value) else None
 
 
 def fraction(written: str, option: str, *, above: float = 0.0, below: float = 1.0) -> float:
@@ -41,13 +53,12 @@ def number(written: str, option: str) -> float:
     TtastatsError
         The text is no number.
     """
-    match = _NUMBER.fullmatch(written.strip().removeprefix("-"))
-    if match is None:
+    value = any_number(written)
+    if value is None:
         raise TtastatsError(
             f"{written!r} is not a number", where=option, remedy="Write 0.97 or 97%."
         )
-    value = float(match.group(1)) / (100 if match.group(2) else 1)
-    return -value if written.strip().startswith("-") else value
+    return value
 
 
 def text(value: float) -> str:

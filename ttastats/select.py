@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import polars as pl
 
-from ttastats import schema
+from ttastats import columns, percentages
+from ttastats.conditions import KNOWN, Condition, parse_all
 from ttastats.errors import TtastatsError
 
 #: Columns in which runs of one group are expected to agree.
@@ -17,48 +19,73 @@ SETUP = (
     "accelerators", "nodes", "framework", "global_batch_size", "clock",
 )  # fmt: skip
 
-_CONDITION = re.compile(r"\s*(\w+)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
+_COMPARISONS: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
+    "=": lambda column, value: column == value,
+    ">=": lambda column, value: column >= value,
+    "<=": lambda column, value: column <= value,
+    ">": lambda column, value: column > value,
+    "<": lambda column, value: column < value,
+}
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+_WHOLE = re.compile(r"[-+]?[0-9]+")
 
 
-def where(frame: pl.LazyFrame, conditions: Sequence[str]) -> pl.LazyFrame:
+def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.LazyFrame:
     """Keep the rows that meet every condition, such as `system=dgx2*` or `nodes>=8`.
 
-    Text is compared as a shell pattern, so `*` and `?` match anything.
+    Text is compared as a shell pattern, so `*` and `?` match anything; `*` alone is any known
+    value. What is unknown meets no condition but `!=`.
 
     Raises
     ------
     TtastatsError
         A condition is malformed or names no column, or its value is not of the column's type.
     """
-    for condition in conditions:
-        frame = frame.filter(_expression(condition))
-    return frame
+    read = parse_all(conditions)
+    if not read:
+        return frame
+    dtypes = frame.collect_schema()
+    return frame.filter(*(_expression(condition, dtypes) for condition in read))
 
 
-def _expression(condition: str) -> pl.Expr:
-    match = _CONDITION.fullmatch(condition)
-    if not match:
-        raise TtastatsError(
-            f"{condition!r} is not a condition",
-            where="--where",
-            remedy="Write column=value, such as benchmark=resnet or nodes>=8.",
-        )
-    name, operator, text = match.groups()
-    check_columns([name], schema.NAMES, option="--where")
-    column, dtype = pl.col(name), schema.POLARS[name]
-    if dtype == pl.String and operator in {"=", "!="}:
-        found = column.str.contains(_pattern(text))
-        return found if operator == "=" else ~found.fill_null(value=False)
-    value = pl.lit(_value(text, dtype, condition))
-    comparisons = {
-        "=": column == value,
-        "!=": column.ne_missing(value),
-        ">=": column >= value,
-        "<=": column <= value,
-        ">": column > value,
-        "<": column < value,
-    }
-    return comparisons[operator]
+def _expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
+    name = columns.full_name(condition.column, dtypes.names())
+    if name is None:
+        raise columns.unknown(condition.column, dtypes.names(), condition.place)
+    operator = condition.operator.replace("!=", "=")
+    one = [_holds(condition, name, dtypes[name], operator, text) for text in condition.values]
+    some = pl.any_horizontal(one).fill_null(value=False)
+    return ~some if condition.operator == "!=" else some
+
+
+def _holds(
+    condition: Condition, name: str, dtype: pl.DataType, operator: str, text: str
+) -> pl.Expr:
+    """Give whether a column compares with one value; null where the column is unknown."""
+    column = pl.col(name)
+    if text == KNOWN and operator == "=":
+        return column.is_not_null()
+    if dtype == pl.Null:
+        return pl.lit(None, pl.Boolean)
+    if dtype == pl.String:
+        return _text(column, operator, text)
+    if dtype == pl.List(pl.String) and operator == "=":
+        return column.list.eval(_text(pl.element(), "=", text)).list.any()
+    if dtype == pl.Boolean:
+        return column == _truth(condition, operator, text)
+    if dtype.is_numeric():
+        return _COMPARISONS[operator](column, _number(condition, name, dtype, text))
+    if dtype.is_temporal():
+        return _in_time(column, operator, _day_or_moment(condition, text))
+    raise TtastatsError(
+        f"{name} holds several values and cannot be compared", where=condition.place
+    )
+
+
+def _text(column: pl.Expr, operator: str, text: str) -> pl.Expr:
+    if operator == "=":
+        return column.str.contains(_pattern(text))
+    return _COMPARISONS[operator](column, pl.lit(text))
 
 
 def _pattern(text: str) -> str:
@@ -67,30 +94,56 @@ def _pattern(text: str) -> str:
     return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in text) + "$"
 
 
-def _value(text: str, dtype: pl.DataType, condition: str) -> Any:
-    try:
-        return pl.Series([text]).cast(dtype if dtype != pl.Boolean else pl.String)[0]
-    except pl.exceptions.PolarsError:
+def _truth(condition: Condition, operator: str, text: str) -> bool:
+    found = _TRUTH.get(text.casefold())
+    if found is None or operator != "=":
+        name = condition.column
         raise TtastatsError(
-            f"{text!r} is not of the column's type, {dtype}", where=f"--where {condition}"
-        ) from None
-
-
-def check_columns(names: Sequence[str], known: Sequence[str], *, option: str) -> None:
-    """Refuse names that are no columns, and say which there are.
-
-    Raises
-    ------
-    TtastatsError
-        A name is not among `known`.
-    """
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise TtastatsError(
-            f"no column is called {unknown[0]!r}",
-            where=option,
-            remedy=f"Columns are: {', '.join(known)}.",
+            f"{name} is true or false", where=condition.place, remedy=f"Write {name}=true."
         )
+    return found
+
+
+def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> float | int:
+    if dtype.is_integer() and _WHOLE.fullmatch(text):
+        return int(text)  # a seed may have more digits than a float
+    if text.lower() in {"inf", "-inf"}:
+        return float(text)
+    number = percentages.any_number(text)
+    if number is None:
+        raise TtastatsError(f"{text!r} is not a number", where=condition.place)
+    if text.endswith("%") and not columns.in_percent(name):
+        raise TtastatsError(
+            f"{name} is not a share", where=condition.place, remedy="Write it without %."
+        )
+    return number
+
+
+def _day_or_moment(condition: Condition, text: str) -> tuple[datetime, datetime]:
+    """Give a moment twice, or a day from its start to its end; in UTC unless it says otherwise."""
+    try:
+        day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
+        return day, day + timedelta(days=1, microseconds=-1)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise TtastatsError(
+            f"{text!r} is not a date",
+            where=condition.place,
+            remedy="Write 2024-01-31 or 2024-01-31T12:00, in UTC.",
+        ) from None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment, moment
+
+
+def _in_time(column: pl.Expr, operator: str, span: tuple[datetime, datetime]) -> pl.Expr:
+    """Compare with a span: after it is later than its end, before it earlier than its start."""
+    start, end = span
+    if operator == "=":
+        return column.is_between(start, end)
+    return _COMPARISONS[operator](column, end if operator in {">", "<="} else start)
 
 
 def varying(runs: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from ttastats import schema
+from ttastats import percentages, schema
 from ttastats.errors import TtastatsError
 from ttastats.nearest import nearest
 
@@ -19,8 +18,7 @@ _RUN = ("run_id", "source")
 #: The metric takes all up to the last comparison.
 _TARGET = re.compile(
     r"""\s*(?:(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"=<>]+))\s*(?=[<>=]))?
-    (?P<meets>>=|<=|=)?\s*
-    (?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<percent>%?)\s*""",
+    (?P<meets>>=|<=|=)?(?P<value>[^"=<>]+)""",
     re.VERBOSE,
 )
 #: A target further than this from all that was logged is a slip of the unit.
@@ -49,8 +47,8 @@ def parse(text: str) -> UserTarget:
         The text is none of these.
     """
     match = _TARGET.fullmatch(text)
-    value = float(match["value"]) / (100 if match["percent"] else 1) if match else math.inf
-    if not match or not math.isfinite(value):
+    value = percentages.any_number(match["value"]) if match else None
+    if match is None or value is None:
         raise TtastatsError(
             f"{text!r} is not a quality target",
             where="--target",

@@ -82,7 +82,7 @@ def test_what_no_text_can_show_says_how_to_write_it(files: list[str]) -> None:
         (["tta", "{}", "-o", "x.svg", "--width", "wide"], "paper-column"),
         (["tta", "{}", "-o", "{}"], "none of the formats"),
         (["tta", "{}", "-o", "/nowhere/x.svg"], "/nowhere/x.svg"),
-        (["tta", "{}", "--where", "benchmark=none"], "no run meets the conditions"),
+        (["tta", "{}", "--where", "benchmark=none"], "no run has benchmark=none"),
     ],
 )
 def test_misuse_is_one_message_that_says_what_to_do(

@@ -33,6 +33,7 @@ from ttastats.cli.sides import (
     SideA,
     SideB,
     labels,
+    one_or_more,
     options,
     sides,
 )
@@ -82,10 +83,11 @@ def compare(
         fdr=fdr,
         confidence=confidence,
     )
-    sources, names = sides(files, a or (), b or (), where or ())
+    sources, names = sides(files, a or (), b or ())
     report = api.compare(
         *sources,
         by=columns(by),
+        where=where or (),
         target=target or (),
         labels=labels(label or (), names, len(sources)),
         options=how,
@@ -115,10 +117,10 @@ def targets(
     from ttastats import api
 
     if len(files) == 1 and not (a or b):
-        sources, names = [api.read(files[0], where=where or ())], [str(files[0])]
+        sources, names = one_or_more(files, (), ())
     else:
-        sources, names = sides(files, a or (), b or (), where or ())
+        sources, names = sides(files, a or (), b or ())
     if len(sources) > 2:
         raise TtastatsError("more than two files", remedy="Compare two at a time.")
-    report = api.targets(*sources, points=points, metric=metric, labels=names)
+    report = api.targets(*sources, where=where or (), points=points, metric=metric, labels=names)
     show(report, output_format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,7 +28,10 @@ FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to pri
 Where = Annotated[
     list[str] | None,
     typer.Option(
-        "--where", "-w", help="Keep rows with column=value (also != >= <= and * in text); repeat."
+        "--where",
+        "-w",
+        help="Keep runs with column=value, or one of a,b; also != < <= > >=, * in text, dates and "
+        "results (reached=no); numbers of the answer (cv>10%) keep its rows; repeat.",
     ),
 ]
 By = Annotated[
@@ -42,16 +45,23 @@ TargetOption = Annotated[
         "metrics.",
     ),
 ]
-Sort = Annotated[
-    str,
-    typer.Option(
+
+
+def _sort(such_as: str) -> Any:
+    """Give the option that sorts, with columns that the rows of the command have."""
+    return typer.Option(
         "--sort",
         metavar="COLUMN",
-        help="Sort the rows of each benchmark by a column such as tta, cv or n; -COLUMN: "
-        "from high to low.",
+        help=f"Sort the rows of each benchmark by a column such as {such_as}; -COLUMN: from high "
+        "to low.",
         show_default=False,
-    ),
-]
+    )
+
+
+SortRuns = Annotated[str, _sort("tta, epochs or seed")]
+SortSummary = Annotated[str, _sort("tta, cv or n")]
+SortVariance = Annotated[str, _sort("share_epochs, cv_ratio or n")]
+SortScore = Annotated[str, _sort("score, n or status")]
 Top = Annotated[
     int,
     typer.Option("--top", metavar="N", min=0, help="Rows to show of each benchmark; 0: all."),

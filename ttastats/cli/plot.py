@@ -81,7 +81,7 @@ def plot(
         _expect(output, files)
     from ttastats import api
 
-    sources, names = one_or_more(files, a or (), b or (), where or ())
+    sources, names = one_or_more(files, a or (), b or ())
     from ttastats.comparison import Options
 
     chosen = {

@@ -69,7 +69,7 @@ def report(
     to_stdout = str(output) == "-"
     if not to_stdout:
         place.expect(output, files)
-    sources, names = one_or_more(files, a or (), b or (), where or ())
+    sources, names = one_or_more(files, a or (), b or ())
     if together:
         sources, names = [files], []
     page = api.html_report(

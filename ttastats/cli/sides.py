@@ -14,9 +14,7 @@ from ttastats.cli.options import confidence_level
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from ttastats.api import Source
+    from ttastats.choice import Source
     from ttastats.comparison import Options
 
 
@@ -99,10 +97,11 @@ def options(
 
 
 def sides(
-    files: Sequence[Path], a: Sequence[str], b: Sequence[str], where: Sequence[str]
-) -> tuple[list[pl.LazyFrame], list[str]]:
+    files: Sequence[Path], a: Sequence[str], b: Sequence[str]
+) -> tuple[list[Source], list[str]]:
     """Give the tables to compare and their labels: several files, or two parts of one."""
-    from ttastats import api
+    from ttastats.choice import Part
+    from ttastats.conditions import parse_all
 
     if a or b:
         if len(files) != 1 or not (a and b):
@@ -110,25 +109,22 @@ def sides(
                 "--a and --b choose two parts of one file",
                 remedy="Give one file with both, or two files with neither.",
             )
-        parts = [api.read(files[0], where=[*where, *part]) for part in (a, b)]
-        return parts, [", ".join(part) for part in (a, b)]
+        parts = (Part(files[0], parse_all(a, "--a")), Part(files[0], parse_all(b, "--b")))
+        return [*parts], [", ".join(part) for part in (a, b)]
     if len(files) < 2:
         raise TtastatsError(
             "one file has nothing to be compared with",
             where=str(files[0]),
             remedy="Give a second file, or choose two parts: --a 'system=...' --b 'system=...'",
         )
-    return [api.read(file, where=where) for file in files], [str(file) for file in files]
+    return [*files], [str(file) for file in files]
 
 
 def one_or_more(
-    files: Sequence[Path], a: Sequence[str], b: Sequence[str], where: Sequence[str]
+    files: Sequence[Path], a: Sequence[str], b: Sequence[str]
 ) -> tuple[list[Source], list[str]]:
     """Give sides as `sides` does, or the one there is; names where the files do not name them."""
-    if a or b:
-        parts, names = sides(files, a, b, where)
-        return [*parts], names
-    return [*files], []
+    return sides(files, a, b) if a or b else ([*files], [])
 
 
 def labels(given: Sequence[str], names: Sequence[str], count: int) -> list[str]:

@@ -20,6 +20,11 @@ _WRITERS: dict[str, Callable[[pl.LazyFrame, Path], None]] = {
 }
 
 
+def takes_rows(output: Path) -> bool:
+    """Tell whether a name stands for rows, not for logs."""
+    return output.suffix.lower() in _WRITERS
+
+
 def export(table: pl.LazyFrame, output: Path) -> Exported:
     """Write a table as rows (`NAME.csv`, `NAME.jsonl`) or as a folder of logs (any other name).
 

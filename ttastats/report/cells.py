@@ -72,10 +72,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Cells, and lines of detail that stand below them."""
+    """Cells, and lines of detail that stand below them.
+
+    A row `of_all` speaks of the others of its table and is no row for programs.
+    """
 
     cells: tuple[Cell, ...]
     details: tuple[str, ...] = ()
+    of_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,4 +310,4 @@ def _mean_row(mean: MeanSpeedup, columns: Sequence[Column], keys: int, mark: str
     cells: list[Cell] = [Text("")] * len(columns)
     cells[0] = Text(f"geo-mean of {mean.n}")
     cells[keys + 3] = Quantity(mean.estimate, "ratio", mean.low, mean.high, mark=mark)
-    return Row(tuple(cells))
+    return Row(tuple(cells), of_all=True)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ttastats import units
-from ttastats.errors import TtastatsError
+from ttastats import columns, units
 from ttastats.report.cells import Note, Report, Row
 from ttastats.report.grouping import BENCHMARK
-
-#: What a person leaves out of a name: `tta` is `tta_mean_seconds`.
-_UNSPOKEN = re.compile(r"(_mean)?((?<!epoch)(?<!run)_seconds|_minutes)?$")
 
 _Pair = tuple[Mapping[str, Any], Row]
 
@@ -60,14 +55,10 @@ def _sorted(pairs: Sequence[_Pair], sort: str) -> list[_Pair]:
 
 
 def _key(name: str, row: Mapping[str, Any]) -> str:
-    spoken = {_UNSPOKEN.sub("", key): key for key in row}
-    if name in row or name in spoken:
-        return name if name in row else spoken[name]
-    raise TtastatsError(
-        f"no column is called {name!r}",
-        where="--sort",
-        remedy=f"Columns are: {', '.join(spoken)}.",
-    )
+    key = columns.full_name(name, tuple(row))
+    if key is None:
+        raise columns.unknown(name, columns.spoken(row), "--sort")
+    return key
 
 
 def _place(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:

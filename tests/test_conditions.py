@@ -1,0 +1,70 @@
+"""Conditions as they are written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ttastats.conditions import Condition, parse, parse_all
+from ttastats.errors import TtastatsError
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "operator", "values"),
+    [
+        ("benchmark=resnet", "benchmark", "=", ("resnet",)),
+        ("benchmark==resnet", "benchmark", "=", ("resnet",)),
+        (" nodes >= 8 ", "nodes", ">=", ("8",)),
+        ("benchmark=bert,rgat", "benchmark", "=", ("bert", "rgat")),
+        ("benchmark!=bert , rgat", "benchmark", "!=", ("bert", "rgat")),
+        ('entry="a,b",c', "entry", "=", ("a,b", "c")),
+        (r"entry=a\,b,c", "entry", "=", ("a,b", "c")),
+        (r"source=C:\logs\x", "source", "=", (r"C:\logs\x",)),
+        ("source=C:\\", "source", "=", ("C:\\",)),
+        (r'entry="say \"a\""', "entry", "=", ('say "a"',)),
+        ('entry="a" b', "entry", "=", ('"a" b',)),
+        ("entry=a=b", "entry", "=", ("a=b",)),
+        ("cv>10%", "cv", ">", ("10%",)),
+    ],
+)
+def test_a_condition_is_read(
+    text: str, column: str, operator: str, values: tuple[str, ...]
+) -> None:
+    condition = parse(text, "--a")
+    assert condition == Condition(column, operator, values, "--a")
+    assert parse(str(condition), "--a") == condition
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("resnet", "'resnet' is not a condition"),
+        ("", "'' is not a condition"),
+        ("=x", "'=x' is not a condition"),
+        ("benchmark=", "'benchmark=' lacks a value"),
+        ("benchmark=bert,", "'benchmark=bert,' lacks a value"),
+        ("benchmark=bert,,rgat", "lacks a value"),
+        ('benchmark=""', "lacks a value"),
+        ("nodes>1,2", "'nodes>1,2' compares with several values"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--where", "--a", "--b"])
+def test_what_is_no_condition_is_refused_by_the_option_it_was_written_in(
+    text: str, what: str, option: str
+) -> None:
+    with pytest.raises(TtastatsError, match=what) as refused:
+        parse(text, option)
+    assert refused.value.where == option
+
+
+@example(['"a"', "a\\,b", "a\\"])
+@given(st.lists(st.text(min_size=1).map(str.strip).filter(bool), min_size=1))
+def test_values_are_written_so_that_they_are_read_again(values: list[str]) -> None:
+    written = str(Condition("entry", "=", tuple(values)))
+    assert parse(written).values == tuple(values)
+
+
+def test_what_is_read_already_stays_as_it_is() -> None:
+    one = parse("nodes=1", "--a")
+    assert parse_all([one, "nodes=2"]) == (one, Condition("nodes", "=", ("2",)))

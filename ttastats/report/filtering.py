@@ -1,0 +1,61 @@
+"""Which rows of a report meet the conditions on its numbers?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ttastats import columns, select, units, unmet
+from ttastats.conditions import Condition
+from ttastats.report.cells import Note, Report, Row, Table
+
+
+def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
+    """Give a report with the rows that meet all conditions, and a note on the others.
+
+    What was computed from all rows stays so: adjusted p-values, means over rows, notes, sentence.
+
+    Raises
+    ------
+    TtastatsError
+        A condition names no column, or no row meets them.
+    """
+    if not conditions:
+        return report
+    frame = report.frame
+    known = [*frame.columns, *columns.of_runs()]
+    for condition in conditions:
+        if columns.full_name(condition.column, frame.columns) is None:
+            raise columns.unknown(condition.column, known, condition.option)
+    place = "row of the report"
+    numbered = frame.lazy().with_row_index(place)
+    kept = set(select.where(numbered, conditions).collect().get_column(place))
+    if not kept:
+        raise unmet.error(frame, conditions, "row")
+    numbers = iter(range(frame.height))
+    return replace(
+        report,
+        rows=tuple(row for number, row in enumerate(report.rows) if number in kept),
+        tables=tuple(_table(table, numbers, kept) for table in report.tables),
+        notes=(*report.notes, *_left_out(report, conditions, len(kept))),
+    )
+
+
+def _table(table: Table, numbers: Iterator[int], kept: set[int]) -> Table:
+    """Keep some rows of a table; its rows but those of all are the report's, in their order."""
+    return replace(table, rows=tuple(_rows(table.rows, numbers, kept)))
+
+
+def _rows(rows: Sequence[Row], numbers: Iterator[int], kept: set[int]) -> Iterator[Row]:
+    for row in rows:
+        if row.of_all or next(numbers) in kept:
+            yield row
+
+
+def _left_out(report: Report, conditions: Sequence[Condition], kept: int) -> list[Note]:
+    asked = " ".join(condition.place for condition in conditions)
+    others = units.plural(len(report.rows) - kept, "other row")
+    text = f"{asked}: {units.plural(kept, 'row')} shown, {others} left out"
+    if report.command == "compare":
+        text += "; adjusted p-values, the geo-mean and the sentence below count all"
+    return [Note("rows_left_out", f"{text}.")]
