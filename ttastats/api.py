@@ -271,25 +271,33 @@ def targets(
     a: Source,
     b: Source | None = None,
     *,
+    by: Sequence[str] = (),
     where: Sequence[str] = (),
     points: int = 9,
     metric: str | None = None,
     labels: Sequence[str] = (),
 ) -> Report:
-    """Report how fraction reached, expected time and speedup depend on the quality target."""
+    """Report how fraction reached, expected time and speedup depend on the quality target.
+
+    One table is answered by entry, unless asked otherwise; of two the benchmarks they share are.
+    """
     from ttastats.report import targets as targets_report  # scipy costs start-up time
+    from ttastats.report.grouping import BENCHMARK, ENTRY
 
     sources = [a] if b is None else [a, b]
     names = labels or _labels(sources)
     found = _sides(sources, where, ())
-    return _answered(
-        targets_report.report(
-            [(name, one.rows) for name, one in zip(names, found, strict=True)],
-            points=points,
-            metric=metric,
-        ),
-        *found,
+    sides = [
+        targets_report.Side(name, one.runs, one.rows)
+        for name, one in zip(names, found, strict=True)
+    ]
+    keys = _by(by, ENTRY if b is None else BENCHMARK, found[0].runs)
+    # Qualities of two benchmarks have no order; of one table no edition is mixed with another.
+    always = BENCHMARK if b is None else ("benchmark",)
+    report = targets_report.report(
+        sides, tuple(dict.fromkeys((*always, *keys))), points=points, metric=metric
     )
+    return _answered(report, *found)
 
 
 def pictures(

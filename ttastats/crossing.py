@@ -24,6 +24,8 @@ PROGRESS = (
     ("samples", "sample_quantum"),
     ("steps", "step_quantum"),
 )
+#: No seconds or epochs are larger, and none but 0 is smaller.
+_LARGEST, _LEAST = 1e12, 1e-9
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
 
 
@@ -50,15 +52,70 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
         of the first target metric; `cost`, in US dollars; `set_aside`, null where the run counts.
     """
     rows = frame.lazy()
-    judged = _judged(rows, targets)
-    checkpoints = _checkpoints(judged)
+    evaluations = rows.filter(pl.col("metric").is_not_null())
+    if targets:
+        return _table(rows, with_user_targets(evaluations, targets), official=False)
+    return _table(rows, _with_expected_metrics(evaluations), official=True)
+
+
+def runs_at(
+    frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
+) -> pl.DataFrame:
+    """Give the runs as `runs` does with targets of the user, which differ by group.
+
+    `goals` has the columns `by`, `metric` and `target_value`; all goals of a group must be met at
+    one checkpoint.
+    """
+    rows = frame.lazy()
+    return _table(rows, _with_goals(rows, goals, by), official=False)
+
+
+def qualities(
+    frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
+) -> pl.DataFrame:
+    """Give the `values` of one metric of each run, at checkpoints that meet its other goals.
+
+    `goals` is that of `runs_at`; the metric that is asked about has no `target_value`.
+    """
+    varied = pl.col("asked") & pl.col("target_value").is_null()
+    others = pl.col("asked") & pl.col("target_value").is_not_null()
+    suits = pl.col("meets").filter(others).fill_null(value=False).all() & (
+        pl.col("metric").filter(others).n_unique() >= pl.col("expected").max() - 1
+    )
+    return (
+        _met(_with_goals(frame.lazy(), goals, by))
+        .group_by(*by, *RUN, "eval_index")
+        .agg(value=pl.col("value").filter(varied).first(), at=pl.col("at").max(), suits=suits)
+        .filter("suits", pl.col("value").is_finite(), pl.col("at") > 0)
+        .sort(*by, *RUN, "at", "eval_index")
+        .group_by(*by, *RUN, maintain_order=True)
+        .agg(values="value")
+        .collect()
+    )
+
+
+def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Put the goals of a group in the place of the targets in the table."""
+    expected = pl.len().over(by) if by else pl.len()
+    asked = goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
+    return (
+        rows.filter(pl.col("metric").is_not_null())
+        .drop("target_value")
+        .join(asked.lazy(), on=[*by, "metric"], how="left", nulls_equal=True)
+        .with_columns(pl.col("asked").fill_null(value=False))
+    )
+
+
+def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
+    """Give a row per run; the targets stand in its evaluations, with how many are `expected`."""
+    checkpoints = _checkpoints(_met(evaluations))
     heads = rows.group_by(RUN, maintain_order=True).agg(
         pl.col(name).first() for name in schema.RUN_NAMES if name not in RUN
     )
     table = (
         heads.join(_curves(checkpoints), on=RUN, how="left", maintain_order="left")
         .with_columns(run_seconds=_length())
-        .with_columns(_ends_at_run_stop(official=not targets))
+        .with_columns(_ends_at_run_stop(official=official))
         .with_columns(time=_time())
         .with_columns(reached=(_reached() & (pl.col("time") > 0.0)).fill_null(value=False))
         .with_columns(tta_seconds=pl.when("reached").then("time"))
@@ -104,13 +161,8 @@ def evaluation_interval(runs: pl.DataFrame, quantum: str) -> float | None:
     return float(widest) if isinstance(widest, int | float) else None
 
 
-def _judged(rows: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
-    """Give the evaluations with whether each meets its metric's target, and when."""
-    evaluations = rows.filter(pl.col("metric").is_not_null())
-    if targets:
-        evaluations = with_user_targets(evaluations, targets)
-    else:
-        evaluations = _with_expected_metrics(evaluations)
+def _met(evaluations: pl.LazyFrame) -> pl.LazyFrame:
+    """Say of evaluations whether each meets its metric's target, and when."""
     value, target = pl.col("value"), pl.col("target_value")
     slack = target.abs() * quality.TOLERANCE
     higher = pl.col("higher_is_better").fill_null(value=True)
@@ -132,12 +184,16 @@ def evaluated_at() -> pl.Expr:
 
 def _length() -> pl.Expr:
     """Give the length of a run; stamps that run backwards or are no numbers tell none."""
-    length = pl.col("run_seconds")
-    return pl.when(length.is_finite() & (length >= 0.0)).then(length)
+    return pl.when(pl.col("run_seconds") >= 0.0).then(_finite("run_seconds"))
 
 
 def _finite(name: str) -> pl.Expr:
-    return pl.when(pl.col(name).is_finite()).then(name)
+    """Give a number of a log, null where none could be meant: its square or inverse overflows.
+
+    A number too small to be meant is 0.
+    """
+    size = pl.col(name).abs()
+    return pl.when(size < _LEAST).then(0.0).when(size <= _LARGEST).then(name)
 
 
 def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
@@ -164,7 +220,7 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
     return judged.group_by(*RUN, "eval_index").agg(
         run_seconds=_length().first(),
         met=pl.col("meets").filter(targeted).fill_null(value=False).all()
-        & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").first())
+        & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").max())
         & targeted.any(),
         at=pl.col("at").max(),
         epoch=_finite("epoch").max(),

@@ -106,6 +106,7 @@ def targets(
     ],
     a: SideA = None,
     b: SideB = None,
+    by: By = "",
     where: Where = None,
     points: Annotated[int, typer.Option("--points", min=2, help="Targets to ask about.")] = 9,
     metric: Annotated[
@@ -122,5 +123,12 @@ def targets(
         sources, names = sides(files, a or (), b or ())
     if len(sources) > 2:
         raise TtastatsError("more than two files", remedy="Compare two at a time.")
-    report = api.targets(*sources, where=where or (), points=points, metric=metric, labels=names)
+    report = api.targets(
+        *sources,
+        by=columns(by),
+        where=where or (),
+        points=points,
+        metric=metric,
+        labels=names,
+    )
     show(report, output_format)

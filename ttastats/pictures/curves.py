@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttastats.crossing import RUN
+from ttastats.crossing import RUN, evaluated_at
 from ttastats.pictures.material import MOST_POINTS, MOST_RUNS, Panel
 
 #: Spans of time or epochs in which evaluations are drawn together.
@@ -30,12 +30,10 @@ def evaluations(panel: Panel) -> pl.LazyFrame:
     after the run, as the time to accuracy counts.
     """
     chosen = panel.runs.lazy().select(*RUN, "side", "run", "series", "order", "colour")
-    late = pl.col("seconds") > pl.col("run_seconds")
-    at = pl.when(late).then(pl.coalesce("weights_seconds", "seconds")).otherwise("seconds")
     measured = ("metric", "value", "higher_is_better", "target_value", "epoch", "eval_index")
     parts = [
         side.evaluations.filter(pl.col("metric").is_not_null(), pl.col("value").is_not_null())
-        .with_columns(seconds=at, side=pl.lit(number, pl.Int32))
+        .with_columns(seconds=evaluated_at(), side=pl.lit(number, pl.Int32))
         .select(*RUN, "side", *measured, "seconds")
         for number, side in enumerate(panel.sides)
     ]

@@ -37,7 +37,10 @@ def pictures(material: Material) -> tuple[Picture, ...]:
             remedy="Choose one: --where entry=...; or give two files.",
         )
     chosen = pl.col("benchmark").is_in([name for name in suited if name is not None])
-    sides = [(side.label, side.evaluations.filter(chosen)) for side in material.sides]
+    sides = [
+        targets_report.Side(side.label, side.runs.filter(chosen), side.evaluations)
+        for side in material.sides
+    ]
     try:
         report = targets_report.report(sides)
     except TtastatsError as error:

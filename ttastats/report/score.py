@@ -183,7 +183,8 @@ def _in_order(group: pl.DataFrame) -> pl.DataFrame:
 
 def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
     names = ("suite", "edition", "benchmark", "division", "score_minutes")
-    return tuple((row.get(name) is None, row.get(name) or 0) for name in names)
+    found = [row.get(name) for name in names]
+    return tuple((value is None, 0 if value is None else value) for value in found)
 
 
 def _shown(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:

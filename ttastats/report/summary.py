@@ -83,11 +83,6 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         ddof=ddof,
     )
     totals = summarise(times, confidence=confidence, ddof=ddof)
-    observed = group.filter(pl.col("observed_seconds").is_not_null())
-    ert = expected_time(
-        observed.get_column("observed_seconds").to_numpy(),
-        observed.get_column("reached").to_numpy(),
-    )
     return {
         "n": group.height,
         "reached": solved.height,
@@ -96,10 +91,18 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         "cv": spread.estimate,
         "cv_low": spread.low,
         "cv_high": spread.high,
-        "ert_seconds": ert.estimate if observed.height == group.height else None,
+        "ert_seconds": expected_seconds(group),
         "epochs_mean": solved.get_column("epochs").mean(),
         "epoch_seconds_mean": solved.get_column("epoch_seconds").mean(),
     }
+
+
+def expected_seconds(group: pl.DataFrame) -> float | None:
+    """Give the expected time to a success (ERT), failures paid for; None if a run has no time."""
+    observed = group.get_column("observed_seconds")
+    if observed.null_count():
+        return None
+    return expected_time(observed.to_numpy(), group.get_column("reached").to_numpy()).estimate
 
 
 def _known(value: Any) -> tuple[bool, Any]:

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from ttastats import comparison, crossing
+from ttastats.comparison import Comparison
+from ttastats.counted import counted
 from ttastats.crossing import RUN
 from ttastats.errors import TtastatsError
+from ttastats.pairing import Pair
 from ttastats.report.cells import Cell, Column, Note, PValue, Quantity, Report, Row, Table, Text
-from ttastats.report.grouping import BENCHMARK, common_title, key_cells, key_columns, shown_keys
-from ttastats.stats.sensitivity import (
-    Curve,
-    TargetComparison,
-    compare_targets,
-    hardest_common_target,
-    stable_range,
-    target_grid,
-    target_sensitivity,
+from ttastats.report.grouping import (
+    BENCHMARK,
+    common_title,
+    group_notes,
+    groups,
+    key_cells,
+    key_columns,
+    shown_keys,
 )
+from ttastats.report.summary import expected_seconds
+from ttastats.report.target_grid import Question, goals, questions
+from ttastats.stats.sensitivity import TargetComparison, stable_range
 
-Rows = pl.LazyFrame
+#: Groups of which the notes tell the details; of more only the rows do.
+_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """Runs of one source: one row each (`crossing.runs`), and the tidy table of evaluations."""
+
+    label: str
+    runs: pl.DataFrame
+    rows: pl.LazyFrame
 
 
 def report(
-    sides: Sequence[tuple[str, Rows]], *, points: int = 9, metric: str | None = None
+    sides: Sequence[Side],
+    by: Sequence[str] = BENCHMARK,
+    *,
+    points: int = 9,
+    metric: str | None = None,
 ) -> Report:
-    """Give, for one or two tables of evaluations, the answer at each target of a grid.
+    """Give, for each group of one side or of two, the answer at each target of a grid.
+
+    At each target the runs are judged as by a target of the user, and compared as by `compare`.
 
     Parameters
     ----------
@@ -37,170 +58,189 @@ def report(
         Targets between the worst first quality and the best that every run reached.
     metric
         The metric to vary, where a benchmark has several; by default the first with a target.
+        The other official metrics stay at their targets.
 
     Raises
     ------
     TtastatsError
-        No benchmark has evaluations on every side.
+        No group has evaluations on every side.
     """
-    groups = [_curves(rows, metric) for _, rows in sides]
-    shared = [key for key in groups[0] if all(key in group for group in groups)]
-    rows: list[dict[str, Any]] = []
-    notes: list[Note] = []
-    for key in shared:
-        found, said = _benchmark(key, [group[key] for group in groups], points)
-        rows += found
-        notes += said
+    kept = [_counting(side, by) for side in sides]
+    asked = questions(
+        [side.rows for side in kept],
+        by,
+        _shared(kept, by),
+        points=points,
+        metric=metric,
+    )
+    answers = _answers(kept, by, asked)
+    rows = tuple(
+        _base(question, by) | {"target": target, "official": target == question.official} | answer
+        for question in asked
+        for target, (answer, _) in zip(question.targets, answers[id(question)], strict=True)
+    )
     if not rows:
         raise TtastatsError(
             "no benchmark has evaluations on every side",
             remedy="`ttastats runs FILE` shows what there is.",
         )
-    labels = [label for label, _ in sides]
-    return Report("targets", tuple(rows), (_table(rows, labels),), (*notes, _method()))
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """The curves of one benchmark and metric, with the official target."""
-
-    curves: list[Curve]
-    higher_is_better: bool
-    target: float | None
-
-
-Key = tuple[Any, ...]
-
-
-def _curves(rows: Rows, metric: str | None) -> dict[Key, _Group]:
-    """Give the curves by suite, edition, benchmark and metric."""
-    chosen = pl.col("metric") == metric if metric else pl.col("target_value").is_not_null()
-    late = pl.col("seconds") > pl.col("run_seconds")
-    table = (
-        rows.filter(pl.col("metric").is_not_null(), chosen, pl.col("seconds") >= 0)
-        .with_columns(
-            at=pl.when(late)
-            .then(pl.coalesce("weights_seconds", "seconds"))
-            .otherwise(pl.col("seconds"))
-        )
-        .sort(*BENCHMARK, "metric", "source", "at", "eval_index")
-        .group_by(*BENCHMARK, "metric", *RUN, maintain_order=True)
-        .agg(
-            "at",
-            "value",
-            "epoch",
-            pl.col("run_seconds", "higher_is_better", "target_value").first(),
-        )
-        .collect()
+    notes = (
+        *_side_notes(sides, by),
+        *_together(asked),
+        *_no_official(asked),
+        *_details(asked, answers, by),
+        _method(rows),
     )
-    groups: dict[Key, _Group] = {}
-    for row in table.iter_rows(named=True):
-        key = tuple(row[name] for name in (*BENCHMARK, "metric"))
-        higher = row["higher_is_better"] is not False
-        group = groups.setdefault(key, _Group([], higher, row["target_value"]))
-        seconds, values, epochs = (
-            np.asarray(row[name], dtype=np.float64) for name in ("at", "value", "epoch")
-        )
-        end = row["run_seconds"]
-        end = None if end is None else max(end, seconds[-1])
-        group.curves.append(Curve(seconds, values, end, epochs))
-    return _one_metric_each(groups)
+    return Report("targets", rows, (_table(rows, by, [side.label for side in sides]),), notes)
 
 
-def _one_metric_each(groups: dict[Key, _Group]) -> dict[Key, _Group]:
-    """Keep the first metric of a benchmark: a grid over two at once has no order."""
-    kept: dict[Key, Key] = {}
-    for key in groups:
-        kept.setdefault(key[:-1], key)
-    return {key: groups[key] for key in kept.values()}
+def _counting(side: Side, by: Sequence[str]) -> Side:
+    """Keep the runs that count."""
+    runs = counted(side.runs, by)
+    chosen = runs.select(RUN).lazy()
+    rows = side.rows.join(chosen, on=RUN, how="semi", nulls_equal=True, maintain_order="left")
+    return Side(side.label, runs, rows)
 
 
-def _benchmark(
-    key: Key, sides: Sequence[_Group], points: int
-) -> tuple[list[dict[str, Any]], list[Note]]:
-    higher, official = sides[0].higher_is_better, sides[0].target
-    curves = [curve for side in sides for curve in side.curves]
-    grid = set(target_grid(curves, points, higher_is_better=higher))
-    if official is not None:
-        grid.add(official)
-    targets = sorted(grid, reverse=not higher)
-    if not targets:
-        return [], []
-    solved = [target_sensitivity(side.curves, targets, higher_is_better=higher) for side in sides]
-    versus: Sequence[TargetComparison | None] = [None] * len(targets)
-    if len(sides) == 2:
-        versus = compare_targets(sides[0].curves, sides[1].curves, targets, higher_is_better=higher)
-    base = dict(zip((*BENCHMARK, "metric"), key, strict=True))
-    rows = []
-    for number, target in enumerate(targets):
-        row = base | {"target": target, "official": target == official}
-        for name, answers in zip("ab", solved, strict=False):
-            point = answers[number]
-            row |= {
-                f"n_{name}": point.fraction.n,
-                f"reached_{name}": sum(first is not None for first in point.first_seconds),
-                f"ert_{name}_seconds": point.expected_seconds,
-            }
-        rows.append(row | _speedup(versus[number]))
-    return rows, _said(base, sides, versus, official)
+def _shared(sides: Sequence[Side], by: Sequence[str]) -> pl.DataFrame:
+    """Give the groups that every side has evaluations of, with the number of their runs."""
+    evaluated = [side.runs.filter(pl.col("evaluations") > 0).select(by).unique() for side in sides]
+    every = pl.concat([side.runs.select(by) for side in sides], how="vertical_relaxed")
+    sizes = every.group_by(by).agg(n=pl.len())
+    for side in evaluated:
+        sizes = sizes.join(side, on=list(by), how="semi", nulls_equal=True)
+    return sizes
 
 
-def _speedup(one: TargetComparison | None) -> dict[str, Any]:
-    if one is None:
-        return {}
-    ratio = one.speedup.ratio
-    return {
-        "speedup": ratio.estimate,
-        "speedup_low": ratio.low,
-        "speedup_high": ratio.high,
-        "p_value": ratio.p_value,
-        "verdict": one.verdict.word,
-        "dagger": one.verdict.dagger,
-        "conditions": list(one.verdict.conditions),
-        "marks": one.verdict.marks,
+#: Numbers of a group at one target, with the comparison they come from where there are two sides.
+Answer = tuple[dict[str, Any], Comparison | None]
+
+
+def _answers(
+    sides: Sequence[Side], by: Sequence[str], asked: Sequence[Question]
+) -> dict[int, list[Answer]]:
+    """Give the answers to each question, in the order of its targets.
+
+    One pass over the evaluations judges all groups, each at its own target.
+    """
+    answers: dict[int, list[Answer]] = {id(question): [] for question in asked}
+    for number in range(max((len(question.targets) for question in asked), default=0)):
+        left = [question for question in asked if number < len(question.targets)]
+        now = goals(left, [question.targets[number] for question in left], sides[0].runs)
+        judged = [
+            {tuple(keys.values()): group for keys, group in groups(runs, by)}
+            for runs in (crossing.runs_at(side.rows, now, by) for side in sides)
+        ]
+        for question in left:
+            key = tuple(question.keys[name] for name in by)
+            answers[id(question)].append(_answer(question.keys, [one[key] for one in judged]))
+    return answers
+
+
+def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
+    row: dict[str, Any] = {}
+    for name, runs in zip("ab", sides, strict=False):
+        row |= {
+            f"n_{name}": runs.height,
+            f"reached_{name}": int(runs.get_column("reached").sum()),
+            f"ert_{name}_seconds": expected_seconds(runs),
+        }
+    if len(sides) < 2:
+        return row, None
+    (one,) = comparison.compare([Pair(keys, sides[0], sides[1])])
+    ratio = one.speedup.ratio if one.speedup else None
+    return row | {
+        "speedup": ratio.estimate if ratio else None,
+        "speedup_low": ratio.low if ratio else None,
+        "speedup_high": ratio.high if ratio else None,
+        "p_value": one.p_value,
+        "verdict": one.verdict.word if one.verdict else "unavailable",
+        "dagger": one.verdict.dagger if one.verdict else False,
+        "conditions": list(one.verdict.conditions) if one.verdict else [],
+        "marks": one.verdict.marks if one.verdict else "",
+    }, one
+
+
+def _base(question: Question, by: Sequence[str]) -> dict[str, Any]:
+    keys = {name: question.keys.get(name) for name in dict.fromkeys((*BENCHMARK, *by))}
+    return keys | {"metric": question.metric}
+
+
+def _name(question: Question, by: Sequence[str]) -> str:
+    names = [name for name in by if name not in {"suite", "edition"}]
+    return " ".join(str(question.keys[name]) for name in names if question.keys[name] is not None)
+
+
+def _side_notes(sides: Sequence[Side], by: Sequence[str]) -> Iterator[Note]:
+    for letter, side in zip("AB", sides, strict=False):
+        before = f"{letter}: " if len(sides) > 1 else ""
+        for note in group_notes(side.runs, by):
+            yield Note(note.code, f"{before}{note.text}")
+
+
+def _together(asked: Sequence[Question]) -> list[Note]:
+    """Say which metrics must be met beside the one that varies."""
+    said = {
+        f"{question.keys.get('benchmark')}: {question.metric} varies; "
+        + " and ".join(f"{name} {value:.5g}" for name, value in question.others.items())
+        + " must be met at the same checkpoint."
+        for question in asked
+        if question.others
     }
+    return [Note("together", text) for text in sorted(said)]
 
 
-def _said(
-    base: Mapping[str, Any],
-    sides: Sequence[_Group],
-    versus: Sequence[TargetComparison | None],
-    official: float | None,
-) -> list[Note]:
+def _no_official(asked: Sequence[Question]) -> list[Note]:
+    names = sorted({str(one.keys.get("benchmark")) for one in asked if one.official is None})
+    if not names:
+        return []
+    text = f"{', '.join(names)}: no official target of this metric that all runs of a group share."
+    return [Note("no_official_target", text)]
+
+
+def _details(
+    asked: Sequence[Question], answers: Mapping[int, Sequence[Answer]], by: Sequence[str]
+) -> Iterator[Note]:
     """Say where the first run fails, and over which targets the official verdict holds."""
-    name, higher = base["benchmark"], sides[0].higher_is_better
-    curves = [curve for side in sides for curve in side.curves]
-    hardest = hardest_common_target(curves, higher_is_better=higher)
-    notes = []
-    if hardest is not None:
-        beyond = "above" if higher else "below"
-        text = f"{name}: every run reaches {hardest:.5g}; {beyond} it a run first fails."
-        notes.append(Note("first_failure", text))
-    compared = [one for one in versus if one is not None]
-    if compared and official is not None:
-        found = stable_range(compared, official)
-        text = (
-            f"{name}: the verdict at {official:.5g}, {found.word}, holds for targets from "
-            f"{found.lowest:.5g} to {found.highest:.5g} of those asked."
-        )
-        notes.append(Note("stable_range", text))
-    return notes
+    if len(asked) > _NAMED:
+        return
+    for question in asked:
+        name = _name(question, by)
+        if question.hardest is not None:
+            beyond = "above" if question.higher_is_better else "below"
+            met = f"every run reaches {question.hardest:.5g}"
+            yield Note("first_failure", f"{name}: {met}; {beyond} it a run first fails.")
+        compared = [
+            TargetComparison(target, one.a.n_reached, one.b.n_reached, one.speedup, one.verdict)
+            for target, (_, one) in zip(question.targets, answers[id(question)], strict=True)
+            if one is not None and one.verdict is not None
+        ]
+        if compared and question.official is not None:
+            found = stable_range(compared, question.official)
+            text = (
+                f"{name}: the verdict at {question.official:.5g}, {found.word}, holds for targets "
+                f"from {found.lowest:.5g} to {found.highest:.5g} of those asked."
+            )
+            yield Note("stable_range", text)
 
 
-def _method() -> Note:
+def _method(rows: Sequence[Mapping[str, Any]]) -> Note:
     text = (
         "* the official target. TTA here is the first evaluation that meets the target, official "
-        "rules aside; intervals hold for each target taken alone. A run that misses it counts "
-        "with all its time (ERT). † holds only if epochs to target really are constant."
+        "rules aside, as with --target; intervals hold for each target taken alone. A run that "
+        "misses it counts with all its time (ERT). † holds only if epochs to target really are "
+        "constant."
     )
+    if any("‡" in row.get("marks", "") for row in rows):
+        text += " ‡ holds only if no run fails or straggles, which so few runs cannot show."
     return Note("method", text)
 
 
-def _table(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Table:
-    keys = shown_keys(rows, BENCHMARK)
+def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], labels: Sequence[str]) -> Table:
+    keys = shown_keys(rows, by)
     two = len(labels) == 2
     columns = (
-        *key_columns(keys),
+        *key_columns(keys, heads=True),
         Column("metric", rank=2),
         Column("target", "right"),
         *(
@@ -210,7 +250,7 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Table:
         ),
         *((Column("speedup [95% CI]"), Column("p", "right"), Column("verdict")) if two else ()),
     )
-    title = common_title(rows, BENCHMARK)
+    title = common_title(rows, by)
     if two:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
     return Table(columns, tuple(_row(row, keys, len(labels)) for row in rows), title)

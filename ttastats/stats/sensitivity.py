@@ -9,15 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ttastats.quality import TOLERANCE
 from ttastats.stats.failures import expected_time
 from ttastats.stats.fraction import wilson
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Bools, Estimate, Floats
 from ttastats.stats.speedup import Speedup, speedup
 from ttastats.stats.verdict import Verdict, decide, decide_by_fraction
-
-RELATIVE_TOLERANCE = 1e-6
-"""Logs print float32: 21.799999 has met a target of 21.8."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +54,7 @@ class TargetComparison:
     target: float
     reached_a: int
     reached_b: int
-    speedup: Speedup
+    speedup: Speedup | None
     verdict: Verdict
 
 
@@ -72,7 +70,7 @@ class TargetRange:
 def reaches(values: ArrayLike, target: float, *, higher_is_better: bool = True) -> Bools:
     """Which values meet the target, equality and float32 rounding included; NaN does not."""
     metric = np.asarray(values, dtype=np.float64)
-    slack = RELATIVE_TOLERANCE * abs(target)
+    slack = TOLERANCE * abs(target)
     met: Bools = metric >= target - slack if higher_is_better else metric <= target + slack
     return met
 

@@ -1,0 +1,178 @@
+"""`targets`: one rule with `compare`, all official metrics together, each run once, no mixtures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tests import made_logs
+from ttastats import api, cli, tables
+from ttastats.errors import TtastatsError
+from ttastats.ingestion import ingest
+from ttastats.records import Evaluation, Run
+from ttastats.report.cells import Report
+
+
+def notes(report: Report) -> dict[str, str]:
+    return {note.code: note.text for note in report.notes}
+
+
+def at_official(report: Report) -> dict[str, Any]:
+    (row,) = [dict(row) for row in report.rows if row["official"]]
+    return row
+
+
+def table(*runs: Run) -> pl.DataFrame:
+    return tables.frame_of(
+        [
+            tables.SourcedRun(run, f"{run.entry}/{n}.txt", f"{n + 1:016x}" * 2, 0, "test")
+            for n, run in enumerate(runs)
+        ]
+    )
+
+
+def diffusion(*fid_and_clip: tuple[float, float], pace: float = 10.0, **more: Any) -> Run:
+    """Give a run evaluated after its end, whose two metrics must be met at one checkpoint."""
+    metrics: dict[str, dict[str, Any]] = {
+        "fid": {"higher_is_better": False, "target_value": 90.0},
+        "clip": {"higher_is_better": True, "target_value": 0.15},
+    }
+    evaluations = tuple(
+        Evaluation(
+            index=index, metric=name, value=value, logged_value=value, epoch=float(index + 1),
+            seconds=1000.0 + index, weights_seconds=pace * (index + 1), **facts,
+        )
+        for index, pair in enumerate(fid_and_clip)
+        for (name, facts), value in zip(metrics.items(), pair, strict=True)
+    )  # fmt: skip
+    fields: dict[str, Any] = {
+        "suite": "mlperf", "edition": "v5.0", "benchmark": "stable_diffusion", "entry": "x",
+        "run_status": "success", "run_seconds": pace * len(fid_and_clip), "accelerators": 8,
+    }  # fmt: skip
+    return Run(evaluations=evaluations, **(fields | more))
+
+
+#: CLIP is met at the first checkpoint, FID at the second; both at the third only.
+APART = ((120.0, 0.16), (80.0, 0.14), (85.0, 0.17), (70.0, 0.18))
+OFFICIAL = ("fid=90", "clip=0.15")
+
+
+def test_all_official_metrics_are_met_at_one_checkpoint() -> None:
+    report = api.targets(table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0)]))
+    row = at_official(report)
+    assert (row["metric"], row["target"], row["reached_a"]) == ("clip", 0.15, 3)
+    assert row["ert_a_seconds"] == 33.0  # the third checkpoint, not the first
+    assert notes(report)["together"] == (
+        "stable_diffusion: clip varies; fid 90 must be met at the same checkpoint."
+    )
+
+
+def test_the_official_row_is_what_compare_says_by_the_same_rule() -> None:
+    a = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0, 13.0)])
+    b = table(*[diffusion(*APART, pace=pace, entry="y") for pace in (5.0, 6.0, 7.0, 5.5)])
+    row = at_official(api.targets(a, b))
+    (other,) = api.compare(a, b, target=OFFICIAL).rows
+    for name in ("n_a", "reached_b", "ert_a_seconds", "speedup", "speedup_low", "speedup_high",
+                 "p_value", "verdict", "dagger"):  # fmt: skip
+        assert row[name] == other[name], name
+
+
+def test_another_official_metric_may_vary() -> None:
+    runs = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0)])
+    row = at_official(api.targets(runs, metric="fid"))
+    assert (row["metric"], row["target"], row["ert_a_seconds"]) == ("fid", 90.0, 33.0)
+
+
+def test_without_one_of_the_metrics_no_row_is_called_official() -> None:
+    runs = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0)])
+    report = api.targets(runs.filter(pl.col("metric") == "clip"))
+    assert not any(row["official"] for row in report.rows)
+    assert notes(report)["no_official_target"].startswith("stable_diffusion: no official target")
+
+
+def test_sides_with_different_targets_have_no_official_row() -> None:
+    a, b = (table(diffusion(*APART), diffusion(*APART, pace=9.0)) for _ in range(2))
+    b = b.with_columns(
+        pl.when(metric="fid").then(80.0).otherwise("target_value").alias("target_value")
+    )
+    report = api.targets(a, b)
+    assert not any(row["official"] for row in report.rows)
+    assert "no_official_target" in notes(report)
+
+
+@pytest.fixture
+def systems(tmp_path: Path) -> Path:
+    """Give three runs of each of two systems; one run lies there twice."""
+    logs = {
+        f"{system}/{n}.log": made_logs.reaching(
+            epochs + n, seed=10 * epochs + n, more={"global_batch_size": 32 * epochs}
+        )
+        for system, epochs in (("small", 3), ("large", 7))
+        for n in range(3)
+    }
+    logs["small/copy.log"] = logs["small/0.log"]
+    return ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
+
+
+def test_one_file_is_answered_by_entry_and_each_run_counts_once(systems: Path) -> None:
+    report = api.targets(systems, points=3)
+    found = {row["entry"].rsplit("/", 1)[-1]: row for row in report.rows if row["official"]}
+    assert {name: row["n_a"] for name, row in found.items()} == {"small": 3, "large": 3}
+    assert found["small"]["ert_a_seconds"] == 40.0
+    assert notes(report)["copies"].startswith("1 run of the same content")
+    assert "runs_vary" not in notes(report)
+
+
+def test_set_ups_that_are_mixed_because_it_was_asked_are_said(systems: Path) -> None:
+    report = api.targets(systems, by=["benchmark"], points=3)
+    assert at_official(report)["n_a"] == 6
+    assert "global_batch_size" in notes(report)["runs_vary"]
+
+
+def test_the_command_takes_columns_to_group_by(systems: Path) -> None:
+    found = CliRunner().invoke(cli.app, ["targets", str(systems), "--by", "global_batch_size"])
+    assert found.exit_code == 0
+    assert {"96", "224"} <= {
+        line.split()[1] for line in found.stdout.splitlines() if " 0.9 *" in line
+    }
+
+
+def test_logs_beside_result_files_do_not_count(tmp_path: Path) -> None:
+    box = "v0.7/Example/results/box/minigo"
+    logs = {
+        f"{box}/result_{n}.txt": made_logs.reaching(3 + n, seed=n, benchmark="minigo")
+        for n in range(3)
+    }
+    logs[f"{box}/worker/0.log"] = made_logs.reaching(30, benchmark="minigo")
+    output = ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
+    assert {row["n_a"] for row in api.targets(output, points=2).rows} == {3}
+
+
+def test_a_target_within_rounding_of_the_official_one_is_no_second_row() -> None:
+    def gnmt(*values: float) -> Run:
+        evaluations = tuple(
+            Evaluation(
+                index=n, metric="bleu", value=value, logged_value=value, seconds=10.0 * (n + 1),
+                higher_is_better=True, target_value=21.8, epoch=float(n + 1),
+            )
+            for n, value in enumerate(values)
+        )  # fmt: skip
+        return Run(
+            suite="mlperf", edition="v0.5", benchmark="gnmt", run_status="success",
+            run_seconds=10.0 * len(values), evaluations=evaluations,
+        )  # fmt: skip
+
+    rows = api.targets(table(gnmt(18.0, 21.799999), gnmt(19.0, 21.9)), points=2).rows
+    assert [(row["target"], row["official"], row["reached_a"]) for row in rows] == [
+        (18.0, False, 2),
+        (21.8, True, 2),
+    ]
+
+
+def test_a_table_of_runs_has_no_evaluations_to_ask(systems: Path) -> None:
+    with pytest.raises(TtastatsError, match="no benchmark has evaluations"):
+        api.targets(api.run_table(systems))
