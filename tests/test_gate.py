@@ -158,10 +158,10 @@ class TestRunsNeeded:
         assert "452 runs a side would show it (80% power)" in found.undecided[0].text
 
     def test_so_many_runs_do_decide_in_four_of_five_cases(self) -> None:
-        from ttastats.stats.margin_power import runs_to_show
+        from ttastats.stats.power import runs_needed
         from ttastats.stats.speedup import ratio_of_means
 
-        n, rng = runs_to_show(0.05, 0.12), np.random.default_rng(3)
+        n, rng = runs_needed(1.05, 0.12, alpha=0.1).n, np.random.default_rng(3)
         assert n is not None
         shown = 0
         for _ in range(1000):
@@ -171,13 +171,14 @@ class TestRunsNeeded:
         assert 0.76 < shown / 1000 < 0.86
 
     def test_constant_epochs_take_as_many_runs_as_bound_what_was_not_seen(self) -> None:
-        from ttastats.stats.margin_power import runs_to_show
+        from ttastats.stats.power import runs_needed
         from ttastats.stats.unseen import unseen_share
 
-        n = runs_to_show(0.02, 0.0, (0.0, 1 / 3))
+        n = runs_needed(1.02, 0.0, alpha=0.1, epoch_shifts=(0.0, 1 / 3)).n
         assert n is not None
         assert unseen_share(n, 0.9) / 3 <= 0.02 < unseen_share(n - 1, 0.9) / 3
-        assert runs_to_show(0.02, 0.001, (0.0, float("inf"))) is None
+        unknown = (0.0, float("inf"))
+        assert runs_needed(1.02, 0.001, alpha=0.1, epoch_shifts=unknown).n is None
 
     def test_a_row_tells_what_one_evaluation_more_would_change(self) -> None:
         (steady,), (varied,) = (

@@ -292,12 +292,11 @@ def _plan(one: Comparison, tests: int, options: Options) -> Plan | None:
         return None
     alpha = (1 - options.confidence) / max(tests, 1)
     cv = ratio.se_log * float(np.sqrt(1 / (1 / one.a.n + 1 / one.b.n)))
-    shifts = [side.epoch_shift if side else 0.0 for side in (found.a, found.b)]
-    shift = max(shifts) if found.unseen_epochs else 0.0
+    shifts = found.epoch_shifts
     needed = None
     if ratio.estimate != 1.0:
-        needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shift=shift).n
-    detectable = detectable_ratio(n, cv, alpha=alpha, epoch_shift=shift).ratio
+        needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shifts=shifts).n
+    detectable = detectable_ratio(n, cv, alpha=alpha, epoch_shifts=shifts).ratio
     return Plan(cv, n, detectable, needed, tests)
 
 

@@ -11,7 +11,7 @@ from ttastats import percentages
 from ttastats.errors import TtastatsError
 from ttastats.report.cells import Finding, Gate, Report
 from ttastats.report.verdicts import row_names
-from ttastats.stats.margin_power import runs_to_show
+from ttastats.stats.power import runs_needed
 
 Option = Literal["--fail-on", "--require"]
 Row = Mapping[str, Any]
@@ -166,7 +166,8 @@ def _runs_needed(row: Row, asked: Condition, alpha: float) -> int | None:
     if row["planning_cv"] is None:
         return None
     shifts = (row["epoch_shift_a"], row["epoch_shift_b"])
-    return runs_to_show(asked.limit, row["planning_cv"], shifts, alpha=alpha)
+    plan = runs_needed(1 + asked.limit, row["planning_cv"], alpha=2 * alpha, epoch_shifts=shifts)
+    return plan.n
 
 
 def _more_runs(needed: int | None, row: Row) -> str:

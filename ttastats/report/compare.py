@@ -29,7 +29,6 @@ from ttastats.report.verdicts import row_names
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import equivalence_confidence, time_saved
-from ttastats.stats.unseen import Bounded
 
 Runs = pl.DataFrame
 
@@ -191,6 +190,7 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
     ratio = one.speedup.ratio if one.speedup else None
     verdict, plan, fraction = one.verdict, one.plan, one.fraction
     one_sided = _one_sided_limits(one)
+    shifts = one.speedup.epoch_shifts if one.speedup else (0.0, 0.0)
     row: dict[str, Any] = {name: one.keys.get(name) for name in dict.fromkeys((*BENCHMARK, *by))}
     row |= {"a": labels[0], "b": labels[1]}
     for name, side in (("a", one.a), ("b", one.b)):
@@ -212,8 +212,8 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
         "non_inferiority_low": one_sided[0],
         "inferiority_high": one_sided[1],
         "planning_cv": plan.cv if plan else None,
-        "epoch_shift_a": _epoch_shift(one, one.speedup.a if one.speedup else None),
-        "epoch_shift_b": _epoch_shift(one, one.speedup.b if one.speedup else None),
+        "epoch_shift_a": shifts[0],
+        "epoch_shift_b": shifts[1],
         "p_value": one.p_value,
         "p_adjusted": one.p_adjusted,
         "p_permutation": one.p_permutation,
@@ -261,14 +261,6 @@ def _one_sided_limits(one: Comparison) -> tuple[float | None, float | None]:
         return None, None
     confidence = equivalence_confidence(one.speedup.ratio.confidence)
     return one.speedup.limits(confidence, epochs=True) or (None, None)
-
-
-def _epoch_shift(one: Comparison, side: Bounded | None) -> float:
-    """Give the share by which one evaluation interval more in every run would change a side's time.
-
-    0 where the epochs vary or cannot by design, infinite where nobody knows.
-    """
-    return side.epoch_shift if side and one.speedup and one.speedup.unseen_epochs else 0.0
 
 
 def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str, float | None]:

@@ -27,7 +27,8 @@ class Shown:
 
 def marks(one: Comparison) -> str:
     """Give the footnote marks of one benchmark's speedup."""
-    constant = one.speedup is not None and one.speedup.unseen_epochs
+    found = one.speedup
+    constant = found is not None and found.unseen_epochs and found.ratio.low is not None
     return (CONSTANT if constant else "") + (FAILED if one.estimand == "ert" else "")
 
 
@@ -327,7 +328,8 @@ def _unjudged(shown: Sequence[Shown]) -> str:
     reasons: dict[str, list[Shown]] = {}
     for each in shown:
         if each.row["verdict"] == "unavailable":
-            reasons.setdefault(each.row["claim"] or "no verdict", []).append(each)
+            claim = str(each.row["claim"]).removeprefix("no verdict: ")
+            reasons.setdefault(claim, []).append(each)
     said = "; ".join(f"{_names(some)}: {reason}" for reason, some in reasons.items())
     return f"No verdict on {said}."
 

@@ -17,6 +17,8 @@ from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Flag
 from ttastats.stats.unseen import unseen_share
 
+Shifts = tuple[float, float]
+
 MOST_RUNS = 10_000_000
 """Nobody trains more often than this; the search for a number of runs ends here."""
 
@@ -61,13 +63,15 @@ def runs_needed(
     *,
     power: float = 0.8,
     alpha: float = 0.05,
-    epoch_shift: float = 0.0,
+    epoch_shifts: Shifts = (0.0, 0.0),
 ) -> Power:
     """Smallest number of runs per side that shows ``ratio`` with at least this power.
 
-    ``epoch_shift``: what one evaluation interval more would add to the mean time, where all runs
-    took the same number of epochs; the claim then has to hold for epochs not seen as well
-    (:mod:`ttastats.stats.unseen`).
+    ``epoch_shifts``: by what share of each side's mean time one evaluation interval more in every
+    run would change it, 0 where epochs vary, infinite where nobody knows; the claim then has to
+    hold for epochs not seen as well (:mod:`ttastats.stats.unseen`). For a claim that a side is
+    not slower by more than a margin, when both are equally fast, ``ratio`` is 1 + margin and
+    ``alpha`` twice the one-sided level: the other tail adds less than a thousandth of power.
     """
     cv_b = cv_a if cv_b is None else cv_b
     _check(ratio, cv_a, cv_b, alpha)
@@ -75,14 +79,14 @@ def runs_needed(
     effect = abs(math.log(ratio))
 
     def enough(n: int) -> bool:
-        return _power(effect, n, cv_a, cv_b, alpha, epoch_shift) >= power
+        return _power(effect, n, cv_a, cv_b, alpha, epoch_shifts) >= power
 
     n = _first(enough, 2, MOST_RUNS)
     if n is None:
         message = f"no number of runs up to {MOST_RUNS} shows a ratio of {ratio:g}"
         flag = Flag("out_of_reach", message)
         return Power(None, None, ratio, cv_a, cv_b, alpha, (flag,))
-    reached = _power(effect, n, cv_a, cv_b, alpha, epoch_shift)
+    reached = _power(effect, n, cv_a, cv_b, alpha, epoch_shifts)
     return Power(reached, n, ratio, cv_a, cv_b, alpha)
 
 
@@ -93,7 +97,7 @@ def detectable_ratio(
     *,
     power: float = 0.8,
     alpha: float = 0.05,
-    epoch_shift: float = 0.0,
+    epoch_shifts: Shifts = (0.0, 0.0),
 ) -> Power:
     """Smallest ratio above 1 that ``n`` runs per side show with this power.
 
@@ -109,10 +113,10 @@ def detectable_ratio(
     if cv_a == cv_b == 0.0:
         flag = Flag("zero_variance", "without any variation every ratio above 1 is detectable")
         return replace(plan, power=1.0, ratio=1.0, flags=(flag,))
-    if math.isinf(epoch_shift):
+    if math.isinf(max(epoch_shifts)):
         return plan
-    effect = _smallest_effect(lambda x: _power(x, n, cv_a, cv_b, alpha, epoch_shift) >= power)
-    reached = _power(effect, n, cv_a, cv_b, alpha, epoch_shift)
+    effect = _smallest_effect(lambda x: _power(x, n, cv_a, cv_b, alpha, epoch_shifts) >= power)
+    reached = _power(effect, n, cv_a, cv_b, alpha, epoch_shifts)
     return replace(plan, power=reached, ratio=math.exp(effect))
 
 
@@ -131,21 +135,39 @@ def _check_power(power: float) -> None:
 
 
 def _power(
-    effect: float, n: int, cv_a: float, cv_b: float, alpha: float, epoch_shift: float = 0.0
+    effect: float,
+    n: int,
+    cv_a: float,
+    cv_b: float,
+    alpha: float,
+    epoch_shifts: Shifts = (0.0, 0.0),
 ) -> float:
     """Power for a log ratio of ``effect`` >= 0, from the noncentral t distribution.
 
-    With unseen epochs the critical value is that of the wider limits at the expected spread.
+    With unseen epochs the limit is hardly that of the spread seen, and a normal tail will do.
     """
     variances = [math.log1p(cv**2) / n for cv in (cv_a, cv_b)]
-    extra = math.log1p(epoch_shift * unseen_share(n, 1 - alpha)) if epoch_shift else 0.0
+    extra = _unseen(epoch_shifts, n, alpha)
+    if math.isinf(extra):
+        return 0.0
     if sum(variances) == 0.0:
         return 1.0 if effect > extra else alpha
     df = satterthwaite(variances, [n - 1, n - 1])
     se = math.sqrt(sum(variances))
-    shift = effect / se
-    critical = math.hypot(two_sided_t(df, 1 - alpha), extra / se)
+    shift, critical = effect / se, two_sided_t(df, 1 - alpha)
+    if extra:
+        return float(special.ndtr(shift - math.hypot(critical, extra / se)))
     return 1 - _lower_tail(critical, df, shift) + _lower_tail(-critical, df, shift)
+
+
+def _unseen(epoch_shifts: Shifts, n: int, alpha: float) -> float:
+    """How far epochs not seen could move the log ratio against the claim."""
+    if not any(epoch_shifts):
+        return 0.0
+    less, more = (unseen_share(n, 1 - alpha) * shift for shift in epoch_shifts)
+    if less >= 1 or math.isinf(more):
+        return math.inf
+    return math.hypot(math.log1p(-less), math.log1p(more))
 
 
 def _lower_tail(t: float, df: float, shift: float) -> float:

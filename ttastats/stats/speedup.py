@@ -38,6 +38,18 @@ class Speedup:
     unseen_epochs: bool = False
     flags: tuple[Flag, ...] = ()
 
+    @property
+    def epoch_shifts(self) -> tuple[float, float]:
+        """By what share one evaluation interval more in every run would change A's and B's time.
+
+        0 where epochs vary, or cannot by design; infinite where nobody knows.
+        """
+        a, b = (
+            side.epoch_shift if side is not None and self.unseen_epochs else 0.0
+            for side in (self.a, self.b)
+        )
+        return a, b
+
     def limits(
         self, confidence: float, *, epochs: bool = False, stragglers: bool = False
     ) -> Limits | None:
