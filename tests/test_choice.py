@@ -191,6 +191,13 @@ def test_a_comparison_shows_some_rows_and_counts_all() -> None:
     )
 
 
+def test_a_condition_hides_no_failure_from_a_gate() -> None:
+    shown = ANSWERS["compare"](TABLE, where=["verdict!=slower"], fail_on="slower:2%")
+    assert [row["benchmark"] for row in shown.rows] == ["resnet"]
+    assert shown.gate is not None
+    assert not shown.gate.passed
+
+
 def test_several_tables_keep_their_own_rows() -> None:
     kept = api.compare(TABLE, TABLE, SLOWER, by=["benchmark"], where=["verdict=slower"])
     shown = [[row for row in table.rows if not row.of_all] for table in kept.tables]

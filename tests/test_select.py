@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ttastats import columns, schema, select, unmet
 from ttastats.conditions import parse_all
@@ -115,6 +117,23 @@ def test_a_bad_condition_is_refused_with_a_reason(condition: str, message: str) 
     with pytest.raises(TtastatsError) as refused:
         select.where(TABLE, [condition])
     assert str(refused.value).startswith(message)
+
+
+@given(
+    st.sampled_from(TABLE.collect_schema().names()),
+    st.sampled_from(["=", "!=", ">", "<=", ""]),
+    st.text() | st.integers().map(str) | st.floats().map(str) | st.datetimes().map(str),
+)
+@example("started_at", ">", "0001-01-01T00:00+05:00")
+@example("started_at", "<", "9999-12-31T23:59-05:00")
+@example("seed", "=", "9" * 5000)
+@example("seed", "<", "99999999999999999999999")
+def test_any_text_is_a_condition_or_is_refused(column: str, operator: str, text: str) -> None:
+    try:
+        kept = select.where(TABLE, [f"{column}{operator}{text}"]).collect()
+    except TtastatsError:
+        return
+    assert kept.height <= 3
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.test_crossing import evaluation, mlperf
 from ttastats import api, tables
@@ -44,6 +47,16 @@ def test_what_is_no_target_is_refused(text: str) -> None:
     with pytest.raises(TtastatsError, match="is not a quality target") as refused:
         parse(text)
     assert refused.value.where == "--target"
+
+
+@given(st.text() | st.from_regex(r"[a-z/@]+(=|<=|>=)-?[0-9.e]+%?"))
+@example("a=" + "9" * 5000)
+def test_any_text_is_a_target_or_is_refused(text: str) -> None:
+    try:
+        target = parse(text)
+    except TtastatsError:
+        return
+    assert math.isfinite(target.value)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ _COMPARISONS: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
     "<": lambda column, value: column < value,
 }
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
-_WHOLE = re.compile(r"[-+]?[0-9]+")
+_WHOLE = re.compile(r"[-+]?[0-9]{1,30}")
 
 
 def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.LazyFrame:
@@ -123,19 +123,22 @@ def _day_or_moment(condition: Condition, text: str) -> tuple[datetime, datetime]
     """Give a moment twice, or a day from its start to its end; in UTC unless it says otherwise."""
     try:
         day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
-        return day, day + timedelta(days=1, microseconds=-1)
     except ValueError:
-        pass
+        moment = _moment(condition, text)
+        return moment, moment
+    return day, day + timedelta(days=1, microseconds=-1)
+
+
+def _moment(condition: Condition, text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # in the year 1 or 9999, UTC may be another
         raise TtastatsError(
             f"{text!r} is not a date",
             where=condition.place,
             remedy="Write 2024-01-31 or 2024-01-31T12:00, in UTC.",
         ) from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment, moment
 
 
 def _in_time(column: pl.Expr, operator: str, span: tuple[datetime, datetime]) -> pl.Expr:
