@@ -56,16 +56,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Why: the speedup of the successes is `throughput` x `progress` x `interaction`.
+    """Why: the speedup of the successes is `throughput` x `progress`.
 
-    Both are ratios of the same means as the speedup, so that they multiply to it; `interaction`
-    is 1 for geometric means, and for arithmetic ones where epochs and time per epoch are
-    independent. `cv_epoch_time_*` tell how steady the time per epoch was.
+    Both are ratios of the same means as the speedup: exact for geometric means, and for arithmetic
+    ones where epochs and time per epoch are independent. `cv_epoch_time_*` tell how steady the
+    time per epoch was.
     """
 
     throughput: Ratio
     progress: Ratio
-    interaction: float
     cv_epoch_time_a: float | None
     cv_epoch_time_b: float | None
 
@@ -330,14 +329,9 @@ def _parts(a: Side, b: Side, options: Options) -> Parts | None:
         )
         return ratio_between(one, other, estimand=options.estimand, confidence=options.confidence)
 
-    throughput, progress, whole = (
-        ratio(per_a, per_b), ratio(a.progress, b.progress), ratio(a.times, b.times)
-    )  # fmt: skip
-    explained = (throughput.estimate or 1.0) * (progress.estimate or 1.0)
     return Parts(
-        throughput,
-        progress,
-        (whole.estimate or 1.0) / explained,
+        ratio(per_a, per_b),
+        ratio(a.progress, b.progress),
         coefficient_of_variation(per_a),
         coefficient_of_variation(per_b),
     )
