@@ -11,7 +11,7 @@ import ttastats_parsers
 
 #: Lowest first; what stands on one line may not import what stands on a later one.
 LAYERS = (
-    ("ttastats.errors", "ttastats.units", "ttastats.nearest"),
+    ("ttastats.errors", "ttastats.units", "ttastats.nearest", "ttastats.packed"),
     ("ttastats.percentages",),
     ("ttastats.records", "ttastats.quality"),
     ("ttastats.dialect", "ttastats.schema", "ttastats.conform"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ttastats import choice, columns, notebook
+from ttastats import choice, columns, crossing, given, notebook, store
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame
@@ -27,6 +27,7 @@ from ttastats.target import parse_all as parse_targets
 if TYPE_CHECKING:
     from ttastats.comparison import Options
     from ttastats.exporting.logs import Exported
+    from ttastats.exporting.subset import Subset
     from ttastats.page.document import Page
     from ttastats.pictures.material import Material
     from ttastats.pictures.picture import Picture
@@ -38,12 +39,14 @@ __all__ = [
     "Source",
     "compare",
     "export",
+    "filter",
     "from_frame",
     "html_report",
     "ingest",
     "pictures",
     "plot",
     "power",
+    "problems",
     "read",
     "runs",
     "scaling",
@@ -470,6 +473,69 @@ def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> 
     whole = chosen(source, where, by_evaluation=True).rows if where else read(source)
     table = read(source, where=where) if places.takes_rows(Path(output)) else whole
     return places.export(table, Path(output))
+
+
+def filter(  # noqa: A001 - the name of the command
+    *sources: given.Source, output: str | Path, where: Sequence[str] = ()
+) -> Subset:
+    """Write the runs that meet all conditions, of one table or of several, into one new table.
+
+    A run is kept whole, with its problems; rows that several tables have count once.
+
+    Parameters
+    ----------
+    output
+        A Parquet file, or a folder of them if it ends with a slash; never one of the sources.
+
+    Raises
+    ------
+    TtastatsError
+        As `read`; or no run is left, or the output cannot be written or must stay as it is.
+    """
+    from ttastats.exporting import subset
+
+    place, in_parts = Path(output), str(output).endswith("/")
+    store.expect_no_input(place, [path for source in sources for path in given.paths(source)])
+    store.expect_place(place, in_parts=in_parts or place.is_dir())
+    every = store.together([given.tidy(source) for source in sources])
+    kept = chosen(every, where, by_evaluation=True).rows if where else every
+    met = [problem for source in sources for problem in given.problems(source)]
+    return subset.write(every, kept, met, place, in_parts=in_parts or place.is_dir())
+
+
+def problems(
+    *sources: given.Source, where: Sequence[str] = (), codes: Sequence[str] = ()
+) -> Report:
+    """Report what was wrong with the logs of some tables, and which runs need a second look.
+
+    These are all problems that an ingest met, copies within and across the tables, runs never
+    evaluated, outliers in epochs and in time per epoch, and wrong numbers of runs.
+
+    Parameters
+    ----------
+    codes
+        Report these alone.
+
+    Raises
+    ------
+    TtastatsError
+        As `read`; or no run meets the conditions, or there is no problem of a code.
+    """
+    from ttastats.report import problems as problems_report
+
+    given_tables = [table for source in sources for table in given.each(source)]
+    tables = [
+        crossing.runs(given.tidy(table)).with_columns(table=pl.lit(_label(table, number)))
+        for number, table in enumerate(given_tables)
+    ]
+    every = pl.concat(tables).unique(["table", *crossing.RUN], maintain_order=True)
+    runs = every
+    if where:
+        rows = store.together([given.tidy(table) for table in given_tables])
+        kept = chosen(rows, where, by_evaluation=True).runs
+        runs = every.join(kept, on=crossing.RUN, how="semi")
+    met = [problem for table in given_tables for problem in given.problems(table)]
+    return problems_report.report(met, runs, every, codes)
 
 
 def _by(by: Sequence[str], default: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:

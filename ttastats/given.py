@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import columns, store
+from ttastats import columns, store, tables
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 from ttastats.frames import Frame, as_polars, is_frame
+from ttastats.records import Problem
 
 #: Files, or a frame of polars or of any library that exchanges its columns.
 Source = str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame | Frame
@@ -28,6 +29,24 @@ def tidy(source: Source) -> pl.LazyFrame:
     if is_frame(source):
         return conform(as_polars(source), f"the {type(source).__name__}")
     return store.read(paths(source))
+
+
+def each(source: Source) -> list[Source]:
+    """Give the tables of a source one by one: its files, or the frame that it is."""
+    return [source] if is_frame(source) else [*paths(source)]
+
+
+def problems(source: Source) -> list[Problem]:
+    """Give everything that was found wrong with what a table was read from.
+
+    Raises
+    ------
+    TtastatsError
+        As `tidy`.
+    """
+    if is_frame(source):
+        return tables.problems_of(tidy(source))
+    return [problem for path in paths(source) for problem in store.problems_of(path)]
 
 
 def judged(source: Source) -> pl.DataFrame | None:

@@ -114,7 +114,9 @@ def _ingest(
     sources = _unique(found if target.exists() else _announced(found, readers), target)
     before = ledger.of(target)
     fresh, kept = ledger.split(before, sources, reading.dialect, reading.edition)
-    problems, others = ledger.said(before, kept)
+    others = ledger.others(before, kept)
+    known = store.problems_of(target) if kept else []
+    problems = [problem for problem in known if problem.source in kept]
     if ledger.is_whole(before, fresh, kept):  # nothing to write, then
         runs = tables.heads(store.read([target]))
         account = _account(runs, sources, problems, others, target, kept)
@@ -130,8 +132,10 @@ def _ingest(
     if runs.is_empty():
         raise _nothing(paths, len(sources), problems)
     account = _account(runs, sources, problems, others, target, kept)
-    record = ledger.record(sources, problems, others, reading.dialect, reading.edition)
-    store.write(tables.marked(rows, runs), target, ledger=record, in_parts=in_parts)
+    record = ledger.record(sources, others, reading.dialect, reading.edition)
+    store.write(
+        tables.marked(rows, runs), target, ledger=record, problems=problems, in_parts=in_parts
+    )
     return account
 
 

@@ -7,16 +7,13 @@ as a system description, all of its logs are read again, since what they mean ma
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import ttastats
 from ttastats import schema, store
-from ttastats.records import Problem
+from ttastats.packed import packed, unpacked
 from ttastats.sources import Source
 
 Ledger = dict[str, Any]
@@ -24,34 +21,23 @@ Ledger = dict[str, Any]
 
 def record(
     sources: Sequence[Source],
-    problems: Sequence[Problem],
     others: Sequence[str],
     dialect: str | None,
     edition: str | None,
 ) -> str:
     """Give the ledger of an ingest as text."""
-    of_files = [
-        [p.source, p.code, p.message, p.severity, p.line] for p in problems if p.source is not None
-    ]
     fields = {
         "reader": _reader(dialect, edition),
         "files": {source.name: [source.file.size, source.file.changed] for source in sources},
         "others": list(others),
-        "problems": of_files,
     }
-    return base64.b64encode(zlib.compress(json.dumps(fields).encode(), level=1)).decode()
+    return packed(fields)
 
 
 def of(path: Path) -> Ledger:
     """Give the ledger of a file, empty where there is none."""
-    text = store.ledger_of(path)
-    if not text:
-        return {}
-    try:
-        found: Ledger = json.loads(zlib.decompress(base64.b64decode(text)))
-    except (ValueError, zlib.error):
-        return {}
-    return found
+    found = unpacked(store.ledger_of(path))
+    return found if isinstance(found, dict) else {}
 
 
 def split(
@@ -76,14 +62,9 @@ def is_whole(before: Ledger, fresh: Sequence[Source], kept: frozenset[str]) -> b
     return bool(kept) and not fresh and len(kept) == len(before["files"])
 
 
-def said(before: Ledger, kept: frozenset[str]) -> tuple[list[Problem], list[str]]:
-    """Give what was said of the files that are kept: problems, and which are no logs."""
-    problems = [
-        Problem(code, message, severity, line, source)
-        for source, code, message, severity, line in before.get("problems", ())
-        if source in kept
-    ]
-    return problems, [name for name in before.get("others", ()) if name in kept]
+def others(before: Ledger, kept: frozenset[str]) -> list[str]:
+    """Give the files among those that are kept that are no logs."""
+    return [name for name in before.get("others", ()) if name in kept]
 
 
 def _others_are_same(before: Ledger, sources: Sequence[Source], same: set[str]) -> bool:

@@ -37,7 +37,7 @@ _TEXT, _INT, _FLOAT, _BOOL = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _UTC = pl.Datetime("us", "UTC")
 
 COLUMNS: tuple[Column, ...] = (
-    _run("run_id", _TEXT, "digest of the log's bytes and the run's position in it"),
+    _run("run_id", _TEXT, "digest of log and run; copies share it, so `source` is needed too"),
     _run("source", _TEXT, "the log, as given or found below a given folder"),
     _run("source_digest", _TEXT, "XXH3-128 of the log's bytes, hexadecimal"),
     _run("content_digest", _TEXT, "digest of what the log tells: equal for copies of one run"),
@@ -64,7 +64,7 @@ COLUMNS: tuple[Column, ...] = (
     _run("run_status", _TEXT, "end as the log tells it: success, aborted, truncated, unknown"),
     _run("run_seconds", _FLOAT, "length of the observation; censoring time of a run that failed"),
     _run("scaling_factor", _FLOAT, "factor of the official score, never applied to times here"),
-    _run("problems", _TEXT, "JSON list of what had to be resolved or could not be read"),
+    _run("problems", _TEXT, "JSON list of what was wrong with this run; `ttastats problems`: all"),
     _run("extra", _TEXT, "JSON object of what the log says and no column holds"),
     _evaluation("eval_index", _INT, "number of the evaluated checkpoint, from 0"),
     _evaluation("metric", _TEXT, "name of the quality metric"),
@@ -79,7 +79,7 @@ COLUMNS: tuple[Column, ...] = (
     _evaluation("samples", _INT, "samples trained on"),
     _evaluation("line", _INT, "line of the log, from 1"),
     _evaluation("target_value", _FLOAT, "the metric's quality target; null if it has none"),
-    _evaluation("target_source", _TEXT, "who set the target: log, rules"),
+    _evaluation("target_source", _TEXT, "who set the target: log, rules, user"),
 )
 
 NAMES = tuple(column.name for column in COLUMNS)

@@ -24,11 +24,14 @@ from typing import Any
 import polars as pl
 
 import ttastats
-from ttastats import schema
+from ttastats import schema, tables
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
+from ttastats.packed import packed, unpacked
+from ttastats.records import Problem
 
 _LEDGER_KEY = "ttastats.ledger"
+_PROBLEMS_KEY = "ttastats.problems"
 _PARTS_KEY = "ttastats.parts"
 #: The part without rows by which a folder is known to be ours; programs that leave out names with
 #: an underscore miss nothing.
@@ -50,12 +53,14 @@ def write(
     path: Path,
     *,
     ledger: str = "",
+    problems: Iterable[Problem] = (),
     now: datetime | None = None,
     in_parts: bool = False,
 ) -> None:
     """Write a table to `path`: a reader sees the old file or the complete new one.
 
-    `ledger` is kept beside the rows for the next ingest; `in_parts` makes a folder.
+    `ledger` is kept beside the rows for the next ingest, `problems` for whoever asks what was
+    wrong with what was read; `in_parts` makes a folder.
 
     Raises
     ------
@@ -68,13 +73,18 @@ def write(
         "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
     }
     metadata = {schema.METADATA_KEY: json.dumps(about)}
-    left = {_LEDGER_KEY: ledger} if ledger else {}
+    left = {_PROBLEMS_KEY: packed([_plain(problem) for problem in problems])}
+    left |= {_LEDGER_KEY: ledger} if ledger else {}
     if in_parts:
         with replacing_folder(path) as folder:
             _write_parts(rows.lazy(), folder, metadata, left)
         return
     with replacing(path) as temporary:
         _sink(rows.lazy(), temporary, metadata, metadata | left)
+
+
+def _plain(problem: Problem) -> list[Any]:
+    return [problem.source, problem.code, problem.message, problem.severity, problem.line]
 
 
 def _sink(
@@ -330,7 +340,11 @@ def read(paths: Sequence[Path]) -> pl.LazyFrame:
     """
     if not paths:
         raise TtastatsError("no file is named", remedy="Give a file written by `ttastats ingest`.")
-    frames = [_read_one(path) for path in paths]
+    return together([_read_one(path) for path in paths])
+
+
+def together(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """Give several tables as one; rows that stand in several are counted once."""
     if len(frames) == 1:
         return frames[0]
     identity = ["run_id", "source", "eval_index", "metric"]
@@ -405,6 +419,29 @@ def ledger_of(path: Path) -> str:
         return _metadata(path).get(_LEDGER_KEY, "")
     except TtastatsError:
         return ""
+
+
+def problems_of(path: Path) -> list[Problem]:
+    """Give everything an ingest or a merge found wrong: of files, of runs, of files without runs.
+
+    A table written by another program has kept what its column `problems` says.
+
+    Raises
+    ------
+    TtastatsError
+        As `read`.
+    """
+    metadata = _metadata(path)
+    kept = unpacked(metadata.get(_PROBLEMS_KEY, ""))
+    if kept is None:  # as the ledger kept them in the first tables
+        before = unpacked(metadata.get(_LEDGER_KEY, ""))
+        kept = before.get("problems") if isinstance(before, dict) else None
+    if not isinstance(kept, list):
+        return tables.problems_of(_read_one(path))
+    return [
+        Problem(code, message, severity, line, source)
+        for source, code, message, severity, line in kept
+    ]
 
 
 def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:

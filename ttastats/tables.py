@@ -161,6 +161,30 @@ def _problem_fields(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     ]
 
 
+def problems_of(rows: pl.LazyFrame) -> list[Problem]:
+    """Give what the column `problems` tells of each run; what is no list of ours is told as it is.
+
+    Problems of files that gave no run stand in no row.
+    """
+    told = (
+        rows.filter(pl.col("problems").is_not_null())
+        .select("source", "run_id", "problems")
+        .unique(maintain_order=True)
+        .collect()
+    )
+    return [
+        problem for source, _, text in told.iter_rows() for problem in (_problems_in(text, source))
+    ]
+
+
+def _problems_in(text: str, source: str) -> list[Problem]:
+    try:
+        found = msgspec.json.decode(text, type=list[Problem])
+    except msgspec.MsgspecError:
+        return [Problem("other", text, "info", None, source)]
+    return [msgspec.structs.replace(problem, source=source) for problem in found]
+
+
 def _json_of(value: Any) -> str | None:
     """Give JSON text, or None for an empty value. NaN becomes null, as JSON has no such number."""
     return _encode(value).decode() if value else None

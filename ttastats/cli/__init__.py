@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import ttastats
-from ttastats.cli import compare, export, ingest, plot, report, tables, train
+from ttastats.cli import compare, export, ingest, plot, report, subset, tables, train
 from ttastats.cli.output import say
 from ttastats.errors import TtastatsError
 
@@ -49,7 +49,9 @@ for command in (
     tables.power,
     tables.scaling,
     tables.score,
+    tables.problems,
     export.export,
+    subset.filter,
     train.train,
     train.sweep,
 ):

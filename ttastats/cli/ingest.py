@@ -118,5 +118,6 @@ def _print_account(account: Account) -> None:
             place = problem.source if problem.line is None else f"{problem.source}:{problem.line}"
             say(f"    {place}: {problem.message}")
         if number > len(shown):
-            say(f"    and {number - len(shown):,} more; the column `problems` holds all of them")
+            rest = number - len(shown)
+            say(f"    and {rest:,} more: ttastats problems {account.output} --code {code}")
     say(f"wrote {account.output}" if account.written else f"{account.output} is up to date")

@@ -1,4 +1,4 @@
-"""The commands that answer from one table: runs, summary, variance, power, scaling, score."""
+"""The commands that answer from one table: its runs, their statistics, scores and problems."""
 
 from __future__ import annotations
 
@@ -163,3 +163,20 @@ def score(
 
     report = api.score(files, by=columns(by), where=where or ())
     show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
+
+
+def problems(
+    files: Files,
+    where: Where = None,
+    code: Annotated[
+        list[str] | None,
+        typer.Option("--code", help="Show the problems of this code, all of them; repeat."),
+    ] = None,
+    output_format: FormatOption = Format.table,
+    no_pager: NoPager = False,
+) -> None:
+    """What was wrong with the logs, and which runs need a second look: copies, outliers."""
+    from ttastats import api
+
+    report = api.problems(*files, where=where or (), codes=code or ())
+    show(report, output_format, paged=not no_pager)

@@ -1,0 +1,142 @@
+"""Parts of tables and several tables as one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import ttastats as tta
+from ttastats import store
+from ttastats.cli import app
+from ttastats.errors import TtastatsError
+
+LOGS = 10
+
+
+@pytest.fixture
+def logs(two_systems: Path, tmp_path: Path) -> Path:
+    """Give the logs of two systems, one log cut, one there twice, and a file that is no run."""
+    shutil.copytree(two_systems, tmp_path / "logs")
+    folder = tmp_path / "logs" / "one_gpu" / "digits"
+    lines = (folder / "result_0.txt").read_bytes().splitlines(keepends=True)
+    (folder / "result_0.txt").write_bytes(b"".join(lines[:-1]))
+    shutil.copy(folder / "result_5.txt", tmp_path / "logs" / "eight_gpus" / "digits" / "copy.txt")
+    (tmp_path / "logs" / "power.txt").write_bytes(lines[0])
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def table(logs: Path, tmp_path: Path) -> Path:
+    return tta.ingest([logs], tmp_path / "all.parquet").output
+
+
+def rows(path: Path) -> pl.DataFrame:
+    return store.read([path]).collect()
+
+
+def run(*words: str | Path) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    message = "" if done.exception is None else str(done.exception)
+    return done.exit_code, done.stdout, done.stderr + message
+
+
+def test_a_part_is_the_table_of_its_logs(table: Path, logs: Path, tmp_path: Path) -> None:
+    done = tta.filter(table, output=tmp_path / "one.parquet", where=["entry=*one_gpu*"])
+    assert (done.runs, done.all_runs, done.copies) == (LOGS, 2 * LOGS + 1, 0)
+    part, whole = (rows(path).drop("duplicate_of") for path in (done.output, table))
+    assert part.equals(whole.filter(pl.col("entry").str.contains("one_gpu")))
+    assert done.evaluations == part["eval_index"].count()
+
+
+def test_parts_put_together_are_the_table(table: Path, tmp_path: Path) -> None:
+    for name in ("one", "eight"):
+        tta.filter(table, output=tmp_path / f"{name}.parquet", where=[f"entry=*{name}*"])
+    parts = [tmp_path / "eight.parquet", tmp_path / "one.parquet"]
+    both = tta.filter(*parts, output=tmp_path / "both.parquet")
+    assert rows(both.output).equals(rows(table))
+    assert set(store.problems_of(both.output)) == set(store.problems_of(table))
+    again = tta.filter(table, parts, output=tmp_path / "again.parquet")
+    assert (again.runs, again.all_runs) == (2 * LOGS + 1, 2 * LOGS + 1)
+    assert rows(again.output).equals(rows(table))
+
+
+def test_a_copy_is_marked_as_what_it_is_among_those_that_are_left(
+    table: Path, tmp_path: Path
+) -> None:
+    assert rows(table)["duplicate_of"].drop_nulls().n_unique() == 1
+    alone = tta.filter(table, output=tmp_path / "x.parquet", where=["entry=*one_gpu*"])
+    assert rows(alone.output)["duplicate_of"].null_count() == rows(alone.output).height
+    whole = tta.filter(table, output=tmp_path / "y.parquet")
+    assert whole.copies == 1
+    assert rows(whole.output).equals(rows(table))
+
+
+def test_problems_stay_with_their_runs_and_those_of_no_run_stay(
+    table: Path, tmp_path: Path
+) -> None:
+    assert {p.code for p in store.problems_of(table)} == {"no_run_stop", "not_a_run"}
+    one = tta.filter(table, output=tmp_path / "x.parquet", where=["entry=*one_gpu*"])
+    assert {p.code for p in store.problems_of(one.output)} == {"no_run_stop", "not_a_run"}
+    eight = tta.filter(table, output=tmp_path / "y.parquet", where=["entry=*eight*"])
+    assert {p.code for p in store.problems_of(eight.output)} == {"not_a_run"}
+    assert eight.problems == 1
+
+
+def test_a_run_is_kept_whole(table: Path, tmp_path: Path) -> None:
+    done = tta.filter(table, output=tmp_path / "x.parquet", where=["value>=0.97"])
+    assert 0 < done.runs < done.all_runs
+    kept = rows(table).join(rows(done.output), on=["source"], how="semi")
+    assert rows(done.output).drop("duplicate_of").equals(kept.drop("duplicate_of"))
+
+
+def test_a_folder_can_be_written_and_read(table: Path, tmp_path: Path) -> None:
+    done = tta.filter(table, output=f"{tmp_path}/parts/")
+    assert rows(done.output).equals(rows(table))
+    assert store.problems_of(done.output) == store.problems_of(table)
+    back = tta.filter(done.output, output=tmp_path / "x.parquet")
+    assert rows(back.output).equals(rows(table))
+
+
+def test_frames_are_taken_too(table: Path, tmp_path: Path) -> None:
+    done = tta.filter(rows(table).to_pandas(), output=tmp_path / "x.parquet")
+    assert rows(done.output).equals(rows(table))
+    assert [p.code for p in store.problems_of(done.output)] == ["no_run_stop"]
+
+
+@pytest.mark.parametrize("place", ["all.parquet", "link.parquet", "../{}/all.parquet"])
+def test_an_input_is_never_written_over(place: str, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.parquet").symlink_to(table)
+    before = table.read_bytes()
+    with pytest.raises(TtastatsError, match="is read and cannot be written"):
+        tta.filter(table, output=tmp_path / place.format(tmp_path.name), where=["seed=1000"])
+    assert table.read_bytes() == before
+
+
+def test_what_is_not_ours_is_never_written_over(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_text("mine")
+    with pytest.raises(TtastatsError, match="was not written by ttastats"):
+        tta.filter(table, output=tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").read_text() == "mine"
+
+
+def test_no_run_means_no_file(table: Path, tmp_path: Path) -> None:
+    with pytest.raises(TtastatsError, match="no run"):
+        tta.filter(table, output=tmp_path / "x.parquet", where=["seed=7"])
+    assert not (tmp_path / "x.parquet").exists()
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_the_command_says_what_it_kept(table: Path, tmp_path: Path) -> None:
+    code, out, said = run("filter", table, "-o", tmp_path / "x.parquet", "-w", "entry=*one_gpu*")
+    assert (code, out) == (0, "")
+    assert said.splitlines() == [
+        "kept 10 of 21 runs with 101 evaluations and 2 problems",
+        f"wrote {tmp_path / 'x.parquet'}",
+    ]
+    said = run("filter", table, tmp_path / "x.parquet", "-o", tmp_path / "y.parquet")[2]
+    assert "1 run: it is a copy of another, see `duplicate_of`" in said
+    assert run("filter", table)[0] == 2

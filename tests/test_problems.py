@@ -1,0 +1,263 @@
+"""Everything that was found wrong is kept with the table and told on demand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import ttastats as tta
+from ttastats import schema, store
+from ttastats.cli import app
+from ttastats.errors import TtastatsError
+from ttastats.packed import packed
+from ttastats.records import Problem
+
+LOGS = 10
+
+
+@pytest.fixture
+def logs(two_systems: Path, tmp_path: Path) -> Path:
+    """Give ten logs, two of them mutilated, and a file with benchmark lines that is no run."""
+    shutil.copytree(two_systems / "one_gpu", tmp_path / "logs" / "one_gpu")
+    folder = tmp_path / "logs" / "one_gpu" / "digits"
+    lines = (folder / "result_0.txt").read_bytes().splitlines(keepends=True)
+    (folder / "result_0.txt").write_bytes(b"".join(lines[:-2]))
+    kept = [line for line in lines if b"eval_accuracy" not in line]
+    (folder / "result_1.txt").write_bytes(b"".join(kept))
+    (tmp_path / "logs" / "power.txt").write_bytes(lines[0])
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def table(logs: Path, tmp_path: Path) -> Path:
+    return tta.ingest([logs], tmp_path / "x.parquet").output
+
+
+def told(*tables: Any, **words: Any) -> Counter[str]:
+    return Counter(row["code"] for row in tta.problems(*tables, **words).rows)
+
+
+def run(*words: str | Path) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    return done.exit_code, done.stdout, done.stderr
+
+
+class TestKept:
+    def test_every_problem_of_an_ingest_is_in_the_file(self, logs: Path, tmp_path: Path) -> None:
+        account = tta.ingest([logs], tmp_path / "x.parquet")
+        kept = store.problems_of(account.output)
+        assert tuple(kept) == account.problems
+        assert {problem.code for problem in kept} >= {"not_a_run", "no_run_stop", "no_evaluation"}
+        in_rows = pl.read_parquet(account.output)["problems"].drop_nulls().str.join()[0]
+        assert "not_a_run" not in in_rows  # its file has no row
+
+    def test_they_stay_when_nothing_or_something_is_read_again(
+        self, logs: Path, tmp_path: Path
+    ) -> None:
+        before = tta.ingest([logs], tmp_path / "x.parquet").problems
+        assert tta.ingest([logs], tmp_path / "x.parquet").problems == before
+        log = logs / "one_gpu" / "digits" / "result_5.txt"
+        log.write_bytes(log.read_bytes() + b"\n")
+        account = tta.ingest([logs], tmp_path / "x.parquet")
+        assert account.unchanged > 0
+        assert set(account.problems) == set(before)
+        assert set(store.problems_of(account.output)) == set(before)
+
+    def test_a_folder_keeps_them_too(self, logs: Path, tmp_path: Path) -> None:
+        account = tta.ingest([logs], f"{tmp_path}/parts/")
+        assert tuple(store.problems_of(account.output)) == account.problems
+
+    def test_a_hundred_thousand_take_little_room(self, table: Path, tmp_path: Path) -> None:
+        many = [Problem("odd", "said", "info", n, f"logs/{n}.txt") for n in range(100_000)]
+        store.write(store.read([table]), tmp_path / "many.parquet", problems=many)
+        assert (tmp_path / "many.parquet").stat().st_size < 2_000_000
+        assert store.problems_of(tmp_path / "many.parquet") == many
+
+    def test_the_first_tables_kept_them_in_their_ledger(self, table: Path, tmp_path: Path) -> None:
+        of_files = [["logs/a.txt", "not_a_run", "no log of a run", "info", 3]]
+        metadata = {
+            schema.METADATA_KEY: json.dumps({"schema": 1, "writer": "ttastats 0.1.0"}),
+            "ttastats.ledger": packed({"problems": of_files}),
+        }
+        old = tmp_path / "old.parquet"
+        store.read([table]).collect().write_parquet(old, metadata=metadata)
+        assert store.problems_of(old) == [
+            Problem("not_a_run", "no log of a run", "info", 3, "logs/a.txt")
+        ]
+
+    def test_of_a_file_that_another_program_wrote_its_column_tells(
+        self, table: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "other.parquet"
+        duckdb.sql(f"SELECT * FROM '{table}'").write_parquet(str(path))
+        kept = {problem for problem in store.problems_of(table) if problem.code != "not_a_run"}
+        assert set(store.problems_of(path)) == kept
+        assert told(pl.read_parquet(table)) == told(path)
+        odd = pl.read_parquet(table).with_columns(problems=pl.lit("free text"))
+        assert told(odd)["other"] == LOGS
+
+
+class TestReport:
+    def test_what_the_logs_said_is_told_with_file_line_and_entry(self, table: Path) -> None:
+        rows = tta.problems(table).rows
+        (cut,) = (row for row in rows if row["code"] == "no_run_stop")
+        assert str(cut["source"]).endswith("result_0.txt")
+        assert (cut["benchmark"], cut["entry"]) == ("digits", "one_gpu/digits")
+        assert (cut["line"] or 1) > 0
+        assert {row["benchmark"] for row in rows if row["code"] == "not_a_run"} == {None}
+        assert set(rows[0]) == {
+            *("code", "severity", "source", "line", "message"),
+            *("suite", "edition", "benchmark", "entry"),
+        }
+
+    def test_a_run_never_evaluated_is_told_once(self, table: Path) -> None:
+        assert told(table)["no_evaluation"] == 1
+        silent = pl.read_parquet(table).with_columns(problems=pl.lit(None, pl.String))
+        assert told(silent)["no_evaluation"] == 1
+
+    def test_copies_within_and_across_tables_are_told(self, logs: Path, tmp_path: Path) -> None:
+        folder = logs / "one_gpu" / "digits"
+        shutil.copy(folder / "result_5.txt", folder / "result_77.txt")
+        one = tta.ingest([logs], tmp_path / "one.parquet").output
+        assert told(one)["duplicate_run"] == 1
+        again = tmp_path / "again" / "result_8.txt"
+        again.parent.mkdir()
+        shutil.copy(folder / "result_8.txt", again)
+        two = tta.ingest([again], tmp_path / "two.parquet").output
+        across = [row for row in tta.problems(one, two).rows if row["code"] == "duplicate_run"]
+        assert {row["source"] for row in across} == {str(folder / "result_77.txt"), str(again)}
+        (message,) = (row["message"] for row in across if row["source"] == str(again))
+        assert message == f"the same run as {folder / 'result_8.txt'} in {one} ({two})"
+        shutil.copy(one, tmp_path / "three.parquet")
+        assert told(one, tmp_path / "three.parquet")["duplicate_run"] == 1 + LOGS + 1
+        assert told(one, one) == told(one)
+
+    def test_equal_bytes_in_two_places_are_copies_even_without_a_date(
+        self, real_dawnbench: Callable[[str], Path], tmp_path: Path
+    ) -> None:
+        for name in ("a", "b"):
+            real_dawnbench(name)
+        found = tta.ingest([tmp_path / "dawn"], tmp_path / "d.parquet").output
+        assert told(found)["duplicate_run"] == 1
+
+    @pytest.fixture
+    def real_dawnbench(self, tmp_path: Path) -> Callable[[str], Path]:
+        def write(folder: str) -> Path:
+            place = tmp_path / "dawn" / folder / "ImageNet"
+            place.mkdir(parents=True)
+            (place / "x.tsv").write_text(
+                "epoch\thours\ttop1Accuracy\ttop5Accuracy\n1\t0.1\t50\t80\n2\t0.2\t75\t93.5\n"
+            )
+            return place
+
+        return write
+
+    def test_runs_far_from_those_of_their_entry_are_told(self) -> None:
+        epochs = {"a": 10, "b": 10, "c": 11, "d": 10, "e": 30, "f": 10}
+        pace = dict.fromkeys(epochs, 1.0) | {"b": 3.0}
+        rows = [
+            {"id": name, "epoch": n, "t": n * pace[name], "acc": 0.8 * (n == last)}
+            for name, last in epochs.items()
+            for n in range(1, last + 1)
+        ]
+        made = tta.from_frame(
+            pl.DataFrame(rows), run="id", metric="acc", seconds="t", epoch="epoch", target=0.75
+        )
+        found = {(row["code"], row["source"]): row["message"] for row in tta.problems(made).rows}
+        assert found.keys() == {("epochs_outlier", "e"), ("epoch_time_outlier", "b")}
+        assert found["epochs_outlier", "e"].startswith(
+            "30 epochs to the target, where the median of 6 runs is 10"
+        )
+        assert "3 s per epoch, where the median of 6 runs is 1 " in found["epoch_time_outlier", "b"]
+
+    def test_one_evaluation_more_is_no_outlier(self) -> None:
+        rows = [
+            {"id": str(run), "epoch": n, "t": float(n), "acc": 0.8 * (n == last)}
+            for run, last in enumerate([2, 2, 2, 2, 3])
+            for n in range(1, last + 1)
+        ]
+        made = tta.from_frame(
+            pl.DataFrame(rows), run="id", metric="acc", seconds="t", epoch="epoch", target=0.75
+        )
+        assert tta.problems(made).rows == ()
+
+    def test_a_wrong_number_of_runs_is_told(self, table: Path) -> None:
+        official = (
+            pl.read_parquet(table)
+            .drop("content_digest")
+            .with_columns(
+                benchmark=pl.lit("resnet"), edition=pl.lit("v0.7"), suite=pl.lit("mlperf")
+            )
+        )
+        (row,) = (row for row in tta.problems(official).rows if row["code"] == "run_count")
+        assert row["message"] == "10 runs, where the rules want 5"
+        assert (row["source"], row["benchmark"]) == (None, "resnet")
+
+    def test_conditions_on_runs_leave_out_what_is_of_no_run(self, table: Path) -> None:
+        report = tta.problems(table, where=["seed=1000"])
+        assert {row["code"] for row in report.rows} == {"no_run_stop", "no_evaluation"}
+        assert [note.text for note in report.notes if note.code == "left_out"] == [
+            "1 problem of files without a run left out: nobody knows whether they would meet the "
+            "conditions."
+        ]
+
+    def test_a_code_that_is_not_there_is_refused(self, table: Path) -> None:
+        assert set(told(table, codes=["no_run_stop"])) == {"no_run_stop"}
+        with pytest.raises(
+            TtastatsError, match=r"no problem is called 'no_run'\n  Nearest: no_run"
+        ):
+            tta.problems(table, codes=["no_run"])
+
+
+class TestCommand:
+    def test_every_format_has_all_of_them(self, table: Path) -> None:
+        code, out, _ = run("problems", table, "--format", "json")
+        assert code == 0
+        rows = json.loads(out)["rows"]
+        assert len(rows) == len(tta.problems(table).rows)
+        assert run("problems", table, "--format", "csv")[1].count("\n") == len(rows) + 1
+        assert "not_a_run" in run("problems", table, "--format", "md")[1]
+
+    def test_the_screen_names_some_of_many_and_says_how_to_see_all(
+        self, table: Path, tmp_path: Path
+    ) -> None:
+        many = [Problem("odd", "said", "info", n, "logs/a.txt") for n in range(1, 9)]
+        many.append(Problem("other", "said", "error", None, "logs/b.txt"))
+        store.write(store.read([table]), tmp_path / "x.parquet", problems=many)
+        _, out, _ = run("problems", tmp_path / "x.parquet")
+        assert out.index("other") < out.index("odd")  # the gravest first
+        assert "odd, 5 of 8" in out
+        assert "logs/a.txt:5" in out
+        assert "logs/a.txt:6" not in out
+        assert "--code CODE shows all" in out
+        assert "logs/a.txt:8" in run("problems", tmp_path / "x.parquet", "--code", "odd")[1]
+
+    def test_nothing_wrong_is_said(self, two_systems: Path, tmp_path: Path) -> None:
+        path = tta.ingest([two_systems / "one_gpu"], tmp_path / "x.parquet").output
+        assert run("problems", path) == (0, "\n Nothing was found wrong.\n", "")
+
+    def test_an_ingest_points_to_them(self, logs: Path, tmp_path: Path) -> None:
+        folder = logs / "one_gpu" / "digits"
+        for number in range(20, 27):
+            shutil.copy(folder / "result_5.txt", folder / f"result_{number}.txt")
+        code, _, said = run("ingest", logs, "-o", tmp_path / "x.parquet")
+        assert f"and 2 more: ttastats problems {tmp_path / 'x.parquet'} --code dupl" in said
+        assert code == 0
+
+
+@pytest.mark.real
+class TestReal:
+    def test_all_problems_of_a_round_are_told(self, real_logs: Path, tmp_path: Path) -> None:
+        account = tta.ingest([real_logs / "v5.0"], tmp_path / "x.parquet")
+        found = told(account.output)
+        assert {code: found[code] for code in account.problem_counts()} == account.problem_counts()
+        assert found["not_a_run"] == 35
