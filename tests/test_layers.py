@@ -28,6 +28,8 @@ LAYERS = (
     ("ttastats.given",),
     ("ttastats.select",),
     ("ttastats.unmet",),
+    ("ttastats.setups", "ttastats.shared_runs", "ttastats.common_target"),
+    ("ttastats.pairing_remarks",),
     ("ttastats.pairing",),
     ("ttastats.sides",),
     ("ttastats.comparison",),

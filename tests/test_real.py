@@ -246,3 +246,43 @@ class TestConditions:
         with pytest.raises(TtastatsError) as refused:
             api.summary(accounts["v0.5"].output, target=[target])
         assert message in str(refused.value)
+
+
+#: Speedup of v0.6 over v0.5 on DGX-2H at a target both are judged by, and that target.
+ROUNDS_APART = {
+    "gnmt": (21.8, 1.837, 1.598, 2.112),
+    "resnet": (0.749, 1.402, 1.348, 1.458),
+    "ssd": (0.212, 1.275, 1.183, 1.375),
+}
+
+
+def test_rounds_with_other_targets_are_judged_at_one(accounts: dict[str, Account]) -> None:
+    files = [accounts[name].output for name in ("v0.5", "v0.6")]
+    report = api.compare(*files, where=["system=dgx2h_ngc*"])
+    found: dict[str, Any] = {row["benchmark"]: row for row in report.rows}
+    for benchmark, (target, *expected) in ROUNDS_APART.items():
+        row = found[benchmark]
+        assert (row["target_value"], row["flags"][0]) == (target, "targets_differ")
+        limits = [row["speedup"], row["speedup_low"], row["speedup_high"]]
+        assert limits == pytest.approx(expected, abs=0.0006)
+    assert "targets_differ" not in found["transformer"]["flags"]
+
+
+def test_rounds_are_compared_like_for_like(accounts: dict[str, Account]) -> None:
+    report = api.compare(accounts["v0.5"].output, accounts["v0.6"].output)
+    setups = {(row["accelerators"], row["hardware"]) for row in report.rows}
+    assert setups == {(16, "NVIDIA DGX-2"), (16, "NVIDIA DGX-2H")}
+    assert report.tables[0].title.startswith("mlperf: A v0.5, B v0.6")
+
+
+def test_a_round_is_not_compared_with_itself(accounts: dict[str, Account]) -> None:
+    output = accounts["v5.0"].output
+    with pytest.raises(TtastatsError, match="hold the same runs: 1,717 runs"):
+        api.compare(output, output)
+
+
+def test_parts_of_a_round_that_share_runs_are_refused(accounts: dict[str, Account]) -> None:
+    output = accounts["v0.5"].output
+    a, b = (api.read(output, where=[f"system={name}*"]) for name in ("dgx2", "dgx2h"))
+    with pytest.raises(TtastatsError, match="140 runs would be on both sides"):
+        api.compare(a, b)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -68,9 +69,12 @@ def test_two_targets_of_one_metric_are_refused(texts: tuple[str, ...], what: str
         parse_all(texts)
 
 
+_LOGS = itertools.count()
+
+
 def rows(*runs: Run) -> pl.LazyFrame:
     sourced = [
-        tables.SourcedRun(run, f"log_{number}", f"{number:032x}", 0, "test")
+        tables.SourcedRun(run, f"log_{number}", f"{next(_LOGS):016x}", 0, "test")
         for number, run in enumerate(runs)
     ]
     return tables.frame_of(sourced).lazy()
@@ -203,7 +207,7 @@ def test_each_side_says_what_it_leaves_out() -> None:
         "A: --target top1_accuracy=0.5: left out, not failed, are gnmt (logs bleu).",
         "B: --target top1_accuracy=0.5: left out, not failed, are lora (logs eval_loss).",
     ]
-    same = api.compare(a, a, target=["top1_accuracy=0.5"])
+    same = api.compare(a, rows(RESNET, GNMT), target=["top1_accuracy=0.5"])
     assert [note.text[:8] for note in same.notes if note.code == "not_asked"] == ["--target"]
 
 

@@ -17,11 +17,13 @@ import polars as pl
 from ttastats import choice, columns, crossing, given, notebook, store
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
-from ttastats.frames import from_frame
+from ttastats.frames import from_frame, is_frame
 from ttastats.ingestion import Account, ingest
+from ttastats.pairing import Side
 from ttastats.report import runs as runs_report
 from ttastats.report.cells import Note, Report
 from ttastats.report.filtering import filtered
+from ttastats.shared_runs import refuse_overlap
 from ttastats.target import parse_all as parse_targets
 
 if TYPE_CHECKING:
@@ -105,9 +107,36 @@ def _sides(
         for source, name in zip(sources, _labels(sources), strict=True)
     ]
     several = len(sources) > 1
-    return [
+    found = [
         chosen(source, where, target, of_answer=of_answer, name=name if several else "")
         for source, name in zip(sources, names, strict=True)
+    ]
+    # Two files may hold the same run, sent in twice; two parts of a table that do are a mistake.
+    parts = [
+        (_part_name(source, number), one.runs)
+        for number, (source, one) in enumerate(zip(sources, found, strict=True))
+        if isinstance(source, Part) or is_frame(source)
+    ]
+    if len(parts) > 1:
+        refuse_overlap(parts)
+    return found
+
+
+def _part_name(source: Source, number: int) -> str:
+    """Name a part of a table by its conditions, a frame by its letter."""
+    if isinstance(source, Part):
+        return ", ".join(map(str, source.conditions))
+    return chr(ord("A") + number)
+
+
+def _labelled(
+    found: Sequence[Chosen], by: Sequence[str], target: Sequence[str], labels: Sequence[str]
+) -> list[Side]:
+    targets = parse_targets(target)
+    for one in found:
+        columns.check(by, one.runs.columns, option="--by")
+    return [
+        Side(label, one.runs, one.rows, targets) for label, one in zip(labels, found, strict=True)
     ]
 
 
@@ -179,6 +208,7 @@ def compare(
     where: Sequence[str] = (),
     target: Sequence[str] = (),
     labels: Sequence[str] = (),
+    pool: bool = False,
     options: Options | None = None,
     view: View | None = None,
     fail_on: str = "",
@@ -186,27 +216,38 @@ def compare(
 ) -> Report:
     """Report whether B is faster than A to the target, by how much, why, and how sure.
 
+    Like is compared with like: runs of one benchmark on as many accelerators of the same
+    hardware, as far as a side has several of these.
+
     Parameters
     ----------
     others
         One or more tables, each judged against `a`.
+    by
+        Columns that put runs together, taken as they are.
     labels
         Names for `a` and each of the others.
+    pool
+        Compare all runs of a benchmark together, whatever they ran on.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`; `Report.gate` says what came of them.
+
+    Raises
+    ------
+    TtastatsError
+        As `run_table`; or the sides have nothing in common, or are the same runs, or parts of a
+        table share some.
     """
     from ttastats import gate  # scipy costs start-up time
     from ttastats.comparison import Options
     from ttastats.report import compare as compare_report
-    from ttastats.report.grouping import BENCHMARK
 
     conditions = gate.conditions(fail_on, require)
     options = options or Options()
-    found = _sides((a, *others), where, target, of_answer=True)
-    names = labels or _labels((a, *others))
-    named = list(zip(names, (one.runs for one in found), strict=True))
-    keys = _by(by, BENCHMARK, found[0].runs)
-    report = compare_report.report(named[0], named[1:], keys, options, view)
+    sources = (a, *others)
+    found = _sides(sources, where, target, of_answer=True)
+    baseline, *rest = _labelled(found, by, target, labels or _labels(sources))
+    report = compare_report.report(baseline, rest, by, options, view, pool=pool)
     report = gate.judged(report, conditions, options.confidence)
     return _answered(report, *found)
 
@@ -309,6 +350,7 @@ def pictures(
     where: Sequence[str] = (),
     target: Sequence[str] = (),
     labels: Sequence[str] = (),
+    pool: bool = False,
     options: Options | None = None,
 ) -> tuple[Picture, ...]:
     """Give every picture that suits some runs: those of each benchmark first, then of several.
@@ -319,11 +361,15 @@ def pictures(
         One, for pictures of its entries; more, to set each against the first.
     labels
         Names for the sources.
+    pool
+        As in `compare`.
     """
     from ttastats.pictures import kinds  # scipy costs start-up time
 
     return kinds.all_pictures(
-        material(*sources, by=by, where=where, target=target, labels=labels, options=options)
+        material(
+            *sources, by=by, where=where, target=target, labels=labels, pool=pool, options=options
+        )
     )
 
 
@@ -334,6 +380,7 @@ def plot(
     where: Sequence[str] = (),
     target: Sequence[str] = (),
     labels: Sequence[str] = (),
+    pool: bool = False,
     options: Options | None = None,
 ) -> tuple[Picture, ...]:
     """Give the pictures of one kind, one per benchmark or one of all; see `pictures`.
@@ -347,7 +394,9 @@ def plot(
 
     draw = kinds.of(kind)
     return draw(
-        material(*sources, by=by, where=where, target=target, labels=labels, options=options)
+        material(
+            *sources, by=by, where=where, target=target, labels=labels, pool=pool, options=options
+        )
     )
 
 
@@ -359,6 +408,7 @@ def html_report(
     where: Sequence[str] = (),
     target: Sequence[str] = (),
     labels: Sequence[str] = (),
+    pool: bool = False,
     options: Options | None = None,
     fail_on: str = "",
     require: str = "",
@@ -373,6 +423,8 @@ def html_report(
         Where to write the page, whole or not at all.
     labels
         Names for the sources; those of their files if there are none.
+    pool
+        As in `compare`.
     fail_on, require
         Conditions as `compare` takes them; `Page.gate` says what came of them.
 
@@ -381,9 +433,11 @@ def html_report(
     TtastatsError
         As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
     """
-    from ttastats.comparison import Options as Defaults  # scipy costs start-up time
+    from ttastats import gate  # scipy costs start-up time
+    from ttastats.comparison import Options as Defaults
     from ttastats.page import content, document, place
     from ttastats.pictures import kinds
+    from ttastats.report import compare as compare_report
 
     if len(sources) < 2 and (fail_on or require):
         raise TtastatsError(
@@ -391,15 +445,20 @@ def html_report(
             where="--fail-on" if fail_on else "--require",
             remedy="Give two files, the baseline first, or --a and --b.",
         )
+    asked = gate.conditions(fail_on, require)
     if output is not None:
         place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     options = options or Defaults()
     names = labels or _names(sources)
     found = _sides(sources, where, target)
-    made = _material(found, by, target, names, options)
+    made = _material(found, by, target, names, pool, options)
     runs = [one.runs for one in found]
     answer = (
-        compare(*runs, by=by, labels=names, options=options, fail_on=fail_on, require=require)
+        gate.judged(
+            compare_report.report(made.sides[0], made.sides[1:], by, options, pool=pool),
+            asked,
+            options.confidence,
+        )
         if made.compares
         else summary(*runs, by=by, ddof=options.ddof, confidence=options.confidence)
     )
@@ -429,11 +488,12 @@ def material(
     where: Sequence[str] = (),
     target: Sequence[str] = (),
     labels: Sequence[str] = (),
+    pool: bool = False,
     options: Options | None = None,
 ) -> Material:
     """Give what pictures are made of."""
     found = _sides(sources, where, target)
-    return _material(found, by, target, labels or _labels(sources), options)
+    return _material(found, by, target, labels or _labels(sources), pool, options)
 
 
 def _material(
@@ -441,14 +501,12 @@ def _material(
     by: Sequence[str],
     target: Sequence[str],
     labels: Sequence[str],
+    pool: bool,
     options: Options | None,
 ) -> Material:
-    from ttastats.pictures.material import Side, material  # scipy costs start-up time
+    from ttastats.pictures.material import material  # scipy costs start-up time
 
-    sides = [Side(name, one.runs, one.rows) for name, one in zip(labels, found, strict=True)]
-    for side in sides:
-        columns.check(by, side.runs.columns, option="--by")
-    return material(sides, by, options, parse_targets(target))
+    return material(_labelled(found, by, target, labels), by, options, pool=pool)
 
 
 def _names(sources: Sequence[Source]) -> list[str]:

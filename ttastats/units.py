@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 _TIME_UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 _UP_TO = {"d": math.inf, "h": 48 * 3_600.0, "min": 120 * 60.0, "s": 120.0}
@@ -53,3 +54,9 @@ def count(number: float) -> str:
 def plural(number: int, singular: str, plural_form: str | None = None) -> str:
     """Give "1 run" or "2 runs"."""
     return f"{number:,} {singular if number == 1 else plural_form or singular + 's'}"
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Give `a, b and 3 more`."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

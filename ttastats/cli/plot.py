@@ -10,7 +10,7 @@ import typer
 
 from ttastats.cli.options import By, Confidence, TargetOption, Where, columns, confidence_level
 from ttastats.cli.output import say
-from ttastats.cli.sides import Labels, SideA, SideB, labels, one_or_more
+from ttastats.cli.sides import Labels, Pool, SideA, SideB, labels, one_or_more
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def plot(
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
+    pool: Pool = False,
     confidence: Confidence = "",
     width: Annotated[
         str,
@@ -90,6 +91,7 @@ def plot(
         "where": where or (),
         "target": target or (),
         "labels": labels(label or (), names or [str(file) for file in files], len(sources)),
+        "pool": pool,
     }
     if output is None:
         _print(kind, api.material(*sources, **chosen))  # type: ignore[arg-type]

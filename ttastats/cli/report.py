@@ -17,6 +17,7 @@ from ttastats.cli.sides import (
     Fdr,
     Labels,
     Margin,
+    Pool,
     Require,
     SameConvergence,
     SideA,
@@ -55,6 +56,7 @@ def report(
     same_convergence: SameConvergence = False,
     epochs_fixed: EpochsFixed = False,
     fdr: Fdr = False,
+    pool: Pool = False,
     ddof: Ddof = 1,
     confidence: Confidence = "",
     fail_on: FailOn = "",
@@ -80,6 +82,7 @@ def report(
         where=where or (),
         target=target or (),
         labels=labels(label or (), names, len(sources)),
+        pool=pool,
         options=options(
             ddof=ddof,
             margin=margin,

@@ -69,6 +69,10 @@ Require = Annotated[
         show_default=False,
     ),
 ]
+Pool = Annotated[
+    bool,
+    typer.Option("--pool", help="Compare all runs of a benchmark, whatever hardware they ran on."),
+]
 Fdr = Annotated[bool, typer.Option("--fdr", help="Adjust p by Benjamini-Hochberg, not by Holm.")]
 
 

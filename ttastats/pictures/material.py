@@ -11,6 +11,8 @@ import polars as pl
 from ttastats import units
 from ttastats.comparison import Options
 from ttastats.counted import counted, standing
+from ttastats.crossing import RUN
+from ttastats.pairing import SAME_RUNS, Side, pairings
 from ttastats.pictures import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.stats.sample import summarise
@@ -23,15 +25,6 @@ MOST_SERIES = 40
 #: Above this a picture draws runs together.
 MOST_RUNS = 600
 MOST_POINTS = 20_000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
-    """Runs of one source: one row each (`crossing.runs`), and the tidy table of evaluations."""
-
-    label: str
-    runs: pl.DataFrame
-    evaluations: pl.LazyFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +126,15 @@ class Panel:
 class Material:
     """All that pictures are made of. One side is a summary; of several the first is the baseline.
 
-    `by` are the columns that make a series (a summary) or a row (a comparison).
+    `by` are the columns that make a series (a summary) or a row (a comparison); with none, and
+    with `pool`, a comparison makes its rows as `pairing.pairings` does.
     """
 
     sides: tuple[Side, ...]
     by: tuple[str, ...]
     options: Options = field(default_factory=Options)
     panels: tuple[Panel, ...] = ()
+    pool: bool = False
 
     @property
     def compares(self) -> bool:
@@ -151,36 +146,62 @@ def material(
     sides: Sequence[Side],
     by: Sequence[str] = (),
     options: Options | None = None,
-    targets: Sequence[UserTarget] = (),
+    *,
+    pool: bool = False,
 ) -> Material:
     """Cut the runs of one side by entry, those of several by side.
 
-    `targets` are those of the user, by which the runs were judged.
+    Raises
+    ------
+    TtastatsError
+        The sides have nothing in common.
     """
     several = len(sides) > 1
-    by = tuple(by) or (BENCHMARK if several else ENTRY)
-    numbered = [
-        standing(side.runs).with_columns(side=pl.lit(number, pl.Int32))
-        for number, side in enumerate(sides)
-    ]
+    by = tuple(by) or (() if several else ENTRY)
     options = options or Options()
-    level = options.confidence
-    runs = pl.concat(numbered, how="vertical_relaxed")
-    panel_keys = tuple(dict.fromkeys((*(by if several else BENCHMARK), "benchmark")))
+    groups = _paired(sides, by, pool=pool) if several else _benchmarks(sides[0].runs)
     series_keys = ("side",) if several else tuple(key for key in by if key not in BENCHMARK)
-    ordered = runs.sort(panel_keys, nulls_last=True, maintain_order=True)
-    panels = [
-        _panel(dict(zip(panel_keys, keys, strict=True)), group, series_keys, sides, level)
-        for keys, group in ordered.group_by(panel_keys, maintain_order=True)
-    ]
+    panels = [_panel(keys, runs, series_keys, sides, options.confidence) for keys, runs in groups]
     if several:  # what only one side has cannot be compared
         panels = [panel for panel in panels if len(panel.series) > 1] or panels
     titles = _titles([panel.keys for panel in panels])
+    targets = sides[0].targets
     titled = (
-        replace(panel, title=title, targets=tuple(targets))
+        replace(panel, title=title, targets=targets)
         for panel, title in zip(panels, titles, strict=True)
     )
-    return Material(tuple(sides), by, options, tuple(titled))
+    return Material(tuple(sides), by, options, tuple(titled), pool)
+
+
+def _benchmarks(runs: pl.DataFrame) -> list[tuple[dict[str, Any], pl.DataFrame]]:
+    numbered = standing(runs).with_columns(side=pl.lit(0, pl.Int32))
+    ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
+    return [
+        (dict(zip(BENCHMARK, keys, strict=True)), group)
+        for keys, group in ordered.group_by(BENCHMARK, maintain_order=True)
+    ]
+
+
+def _paired(
+    sides: Sequence[Side], by: Sequence[str], *, pool: bool
+) -> list[tuple[dict[str, Any], pl.DataFrame]]:
+    """Give the runs of all sides that are compared with each other, by benchmark."""
+    found: dict[tuple[Any, ...], tuple[dict[str, Any], list[pl.DataFrame]]] = {}
+    for number, pairing in enumerate(pairings(sides[0], sides[1:], by, pool=pool), 1):
+        for pair in pairing.pairs:
+            if pair.unavailable == SAME_RUNS:
+                continue
+            for side, runs in ((0, pair.a), (number, pair.b)):
+                for (benchmark,), part in runs.group_by("benchmark", maintain_order=True):
+                    keys = {**pair.keys, "benchmark": benchmark}
+                    _, parts = found.setdefault(tuple(keys.values()), (keys, []))
+                    parts.append(part.with_columns(side=pl.lit(side, pl.Int32)))
+    # The baseline's runs stand in the pairs with each of the others.
+    once = ("side", *RUN)
+    return [
+        (keys, pl.concat(parts, how="diagonal_relaxed").unique(once, maintain_order=True))
+        for keys, parts in found.values()
+    ]
 
 
 def _titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:

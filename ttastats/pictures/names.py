@@ -69,9 +69,3 @@ def _distinct(cut: dict[str, str]) -> dict[str, str]:
 def file_of(source: str) -> str:
     """Give the last folders and the name of a log: enough to find it."""
     return "/".join(source.split("/")[-3:])
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """Give `a, b and 3 more`."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -96,7 +96,7 @@ def _picture(rows: pl.DataFrame, several: bool) -> Picture:
     caption = (
         f"{units.plural(n, 'run')} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} "
         "reached the target. Speedup over the entry of the same submitter with the fewest "
-        f"accelerators ({names.listed(said)}); lines go through the fastest entry of each size, "
+        f"accelerators ({units.listed(said)}); lines go through the fastest entry of each size, "
         "the dashed grey line is the ideal. Vertical lines are 95% intervals."
     )
     caption += (

@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import percentages
+from ttastats import percentages, units
 from ttastats.pictures import axes, charts, names, theme
 from ttastats.pictures.material import Material, side_labels
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.report import compare as compare_report
-from ttastats.report.grouping import shown_keys
+from ttastats.report.grouping import row_keys, shown_keys
 from ttastats.report.verdicts import CONDITIONS
 from ttastats.stats.verdict import MARKS
 
@@ -43,8 +43,10 @@ def pictures(material: Material) -> tuple[Picture, ...]:
         raise NothingToDrawError(
             "one file has nothing to be compared with", remedy="Give two files, the baseline first."
         )
-    labelled = [(side.label, side.runs) for side in material.sides]
-    report = compare_report.report(labelled[0], labelled[1:], material.by, material.options)
+    baseline, *others = material.sides
+    report = compare_report.report(
+        baseline, others, material.by, material.options, pool=material.pool
+    )
     table = _table(report.rows, material)
     if table.is_empty():
         raise NothingToDrawError(
@@ -76,7 +78,7 @@ def pictures(material: Material) -> tuple[Picture, ...]:
 
 def _table(rows: Sequence[Mapping[str, Any]], material: Material) -> pl.DataFrame:
     """Give a row per benchmark and part, with exactly the numbers of `compare`."""
-    keys = [key for key in shown_keys(rows, material.by) if rows] or ["benchmark"]
+    keys = shown_keys(rows, row_keys(rows, "a")) or ("benchmark",)
     several = len(material.sides) > 2
     labels = dict(
         zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
@@ -129,7 +131,7 @@ def _reached(row: Mapping[str, Any]) -> str:
 
 def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
     said = [f"{row['benchmark']} {_reached(row)}" for row in rows]
-    return names.listed(said, 8)
+    return units.listed(said, 8)
 
 
 def _estimands(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -137,7 +139,7 @@ def _estimands(rows: Sequence[Mapping[str, Any]]) -> str:
     text = ""
     if failed:
         text = (
-            f"Where runs failed ({names.listed(failed)}) the speedup is the ratio of expected "
+            f"Where runs failed ({units.listed(failed)}) the speedup is the ratio of expected "
             "times to a success, the parts are of the runs that reached."
         )
     for condition, meaning in CONDITIONS.items():

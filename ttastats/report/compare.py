@@ -9,10 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import comparison
+from ttastats import comparison, setups
 from ttastats.comparison import Comparison, Options
-from ttastats.errors import TtastatsError
-from ttastats.pairing import Pair
+from ttastats.pairing import Pair, Pairing, Side, pairings
 from ttastats.report import compare_cells, compare_notes
 from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Table, Text
 from ttastats.report.compare_notes import Shown
@@ -20,17 +19,15 @@ from ttastats.report.grouping import (
     BENCHMARK,
     common_title,
     group_notes,
-    groups,
     key_cells,
     key_columns,
+    set_aside_notes,
     shown_keys,
 )
 from ttastats.report.verdicts import row_names
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import equivalence_confidence, time_saved
-
-Runs = pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +48,25 @@ class _Side:
     """One table to judge against the baseline, and what became of it."""
 
     label: str
+    pairing: Pairing
     found: tuple[Comparison, ...]
     rows: tuple[Mapping[str, Any], ...]
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
     mean: MeanSpeedup | None
 
 
 def report(
-    baseline: tuple[str, Runs],
-    others: Sequence[tuple[str, Runs]],
-    by: Sequence[str] = BENCHMARK,
+    baseline: Side,
+    others: Sequence[Side],
+    by: Sequence[str] = (),
     options: Options | None = None,
     view: View | None = None,
+    *,
+    pool: bool = False,
 ) -> Report:
     """Give the report of one or more tables of runs against a baseline, each with its label.
 
-    All p-values of a report are adjusted together.
+    All p-values of a report are adjusted together. `by` and `pool` are those of
+    `pairing.pairings`.
 
     Raises
     ------
@@ -75,22 +74,21 @@ def report(
         A table has no group in common with the baseline.
     """
     options, view = options or Options(), view or View()
-    sides = _compared(baseline, others, by, options)
+    sides = _compared(baseline, others, pairings(baseline, others, by, pool=pool), options)
     rows = tuple(row for side in sides for row in side.rows)
-    tables = tuple(_table(side, baseline[0], by, view, options) for side in sides)
+    tables = tuple(_table(side, baseline.label, view, options) for side in sides)
     found = [one for side in sides for one in side.found]
-    unmatched = tuple(
-        dict.fromkeys(name for side in sides for name in (*side.only_a, *side.only_b))
-    )
+    unmatched = tuple(dict.fromkeys(one.text for side in sides for one in side.pairing.alone))
     has_mean = any(side.mean is not None for side in sides)
     notes = (
-        *_varying(baseline, others, by),
+        *_varying(baseline, others, sides),
+        *_remarks(sides),
         *compare_notes.notes(_shown(found, rows), options, unmatched, has_mean),
     )
     sentences = [
         compare_notes.sentence(
             _shown(side.found, side.rows),
-            *((baseline[0], side.label) if view.named else ("A", "B")),
+            *((baseline.label, side.label) if view.named else ("A", "B")),
             options.confidence,
         )
         for side in sides
@@ -110,60 +108,28 @@ def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
     """Name the groups of the baseline that a side lacks, and the side where there are several."""
     several = len(sides) > 1
     return tuple(
-        f"{side.label}: {name}" if several else name for side in sides for name in side.only_a
+        f"{side.label}: {one.name}" if several else one.name
+        for side in sides
+        for one in side.pairing.alone
+        if one.side == "a"
     )
 
 
 def _compared(
-    baseline: tuple[str, Runs],
-    others: Sequence[tuple[str, Runs]],
-    by: Sequence[str],
-    options: Options,
+    baseline: Side, others: Sequence[Side], paired: Sequence[Pairing], options: Options
 ) -> list[_Side]:
-    matched = [_matched(baseline, other, by) for other in others]
-    found = comparison.compare([pair for pairs, _, _ in matched for pair in pairs], options)
+    found = comparison.compare([pair for each in paired for pair in each.pairs], options)
     sides, start = [], 0
-    for (label, _), (pairs, only_a, only_b) in zip(others, matched, strict=True):
-        mine = found[start : start + len(pairs)]
-        start += len(pairs)
-        rows = tuple(_row_of(one, (baseline[0], label), by) for one in mine)
-        mean = _mean_speedup(mine, len(only_a) + len(only_b), options.confidence)
-        sides.append(_Side(label, mine, rows, only_a, only_b, mean))
+    for other, each in zip(others, paired, strict=True):
+        mine = found[start : start + len(each.pairs)]
+        start += len(each.pairs)
+        labels = (baseline.label, other.label)
+        rows = tuple(
+            _row_of(one, pair, labels, each.by) for one, pair in zip(mine, each.pairs, strict=True)
+        )
+        mean = _mean_speedup(mine, len(each.alone), options.confidence)
+        sides.append(_Side(other.label, each, mine, rows, mean))
     return sides
-
-
-def _matched(
-    baseline: tuple[str, Runs], other: tuple[str, Runs], by: Sequence[str]
-) -> tuple[list[Pair], tuple[str, ...], tuple[str, ...]]:
-    """Give the groups both sides have, and the names of those only A or only B has."""
-    a, b = (
-        {tuple(keys.values()): (keys, group) for keys, group in groups(runs, by)}
-        for _, runs in (baseline, other)
-    )
-    pairs = [Pair(a[key][0], a[key][1], b[key][1]) for key in a if key in b]
-    if not pairs:
-        raise _nothing_in_common(baseline, other, by)
-    only_a = tuple(_name(key) for key in a if key not in b)
-    only_b = tuple(_name(key) for key in b if key not in a)
-    return pairs, only_a, only_b
-
-
-def _name(key: Sequence[Any]) -> str:
-    return " ".join(str(part) for part in key if part is not None)
-
-
-def _nothing_in_common(
-    baseline: tuple[str, Runs], other: tuple[str, Runs], by: Sequence[str]
-) -> TtastatsError:
-    def held(runs: Runs) -> str:
-        names = [" ".join(map(str, keys.values())) for keys, _ in groups(runs, by)]
-        return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-    return TtastatsError(
-        f"nothing in common by {', '.join(by)}: "
-        f"{baseline[0]} has {held(baseline[1])}; {other[0]} has {held(other[1])}",
-        remedy="Group by what they share, such as --by benchmark.",
-    )
 
 
 def _mean_speedup(
@@ -175,17 +141,34 @@ def _mean_speedup(
     return geometric_mean_speedup(ratios, unmatched=unmatched, confidence=confidence)
 
 
-def _varying(
-    baseline: tuple[str, Runs], others: Sequence[tuple[str, Runs]], by: Sequence[str]
-) -> list[Note]:
-    notes = []
-    names = ("A", "B") if len(others) == 1 else (baseline[0], *(label for label, _ in others))
-    for name, (_, runs) in zip(names, (baseline, *others), strict=True):
-        notes += [Note(note.code, f"{name}: {note.text}") for note in group_notes(runs, by)]
-    return notes
+def _varying(baseline: Side, others: Sequence[Side], sides: Sequence[_Side]) -> list[Note]:
+    """Say of each side what varies inside the groups that were compared, and what is left out."""
+    several = len(sides) > 1
+    named = [(baseline.label if several else "A", baseline, each.pairing.a) for each in sides]
+    named += [
+        (other.label if several else "B", other, each.pairing.b)
+        for other, each in zip(others, sides, strict=True)
+    ]
+    notes = [
+        Note(note.code, f"{name}: {note.text}")
+        for name, side, paired in named
+        for note in (*group_notes(paired, ("pair",)), *set_aside_notes(side.runs))
+    ]
+    return list(dict.fromkeys(notes))
 
 
-def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict[str, Any]:
+def _remarks(sides: Sequence[_Side]) -> list[Note]:
+    """Give what was said of the pairs, with the name of a side where there are several."""
+    return [
+        Note(remark.code, f"{side.label}: {remark.text}" if len(sides) > 1 else remark.text)
+        for side in sides
+        for remark in side.pairing.remarks
+    ]
+
+
+def _row_of(
+    one: Comparison, pair: Pair, labels: tuple[str, str], by: Sequence[str]
+) -> dict[str, Any]:
     """Give the numbers of one benchmark for programs."""
     ratio = one.speedup.ratio if one.speedup else None
     verdict, plan, fraction = one.verdict, one.plan, one.fraction
@@ -237,7 +220,22 @@ def _row_of(one: Comparison, labels: tuple[str, str], by: Sequence[str]) -> dict
         "conditions": list(verdict.conditions) if verdict else [],
         "marks": verdict.marks if verdict else "",
         "claim": verdict.claim if verdict else None,
-        "flags": [flag.code for flag in one.flags],
+        "flags": [*pair.flags, *(flag.code for flag in one.flags)],
+        **_judged_by(pair),
+    }
+
+
+def _judged_by(pair: Pair) -> dict[str, Any]:
+    """Give the setup and the target that both sides have, as far as they are one."""
+    targets = pl.concat(
+        [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)],
+        how="vertical_relaxed",
+    ).unique()
+    metric, value = targets.row(0) if targets.height == 1 else (None, None)
+    return {
+        **{name: setups.common(pair.a, pair.b, name) for name in setups.COLUMNS},
+        "target_metric": metric,
+        "target_value": value,
     }
 
 
@@ -270,7 +268,8 @@ def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str
     return {name: ratio.estimate, f"{stem}_low": ratio.low, f"{stem}_high": ratio.high}
 
 
-def _table(side: _Side, baseline: str, by: Sequence[str], view: View, options: Options) -> Table:
+def _table(side: _Side, baseline: str, view: View, options: Options) -> Table:
+    by = side.pairing.by
     keys = shown_keys(side.rows, by)
     columns = (
         *key_columns(keys),
@@ -284,18 +283,32 @@ def _table(side: _Side, baseline: str, by: Sequence[str], view: View, options: O
     )
     body = [
         Row(
-            (*key_cells(row, keys), *compare_cells.cells(one, view.wide, view.margin_claims)),
+            (
+                *_key_cells(pair, row, keys),
+                *compare_cells.cells(one, view.wide, view.margin_claims),
+            ),
             tuple(compare_cells.why(one, dots=view.strips)),
         )
-        for one, row in zip(side.found, side.rows, strict=True)
+        for one, pair, row in zip(side.found, side.pairing.pairs, side.rows, strict=True)
     ]
     if side.mean is not None:
         constant = any(one.speedup and one.speedup.unseen_epochs for one in side.found)
         mark = compare_notes.CONSTANT if constant else ""
         body.append(_mean_row(side.mean, columns, len(keys), mark))
     sides = f"A = {baseline}   B = {side.label}   speedup = A/B: >1 means B is faster"
-    title = "   ".join(part for part in (common_title(side.rows, by), sides) if part)
+    shared = ": ".join(part for part in (common_title(side.rows, by), side.pairing.title) if part)
+    title = "   ".join(part for part in (shared, sides) if part)
     return Table(columns, tuple(body), title)
+
+
+def _key_cells(pair: Pair, row: Mapping[str, Any], keys: Sequence[str]) -> list[Text]:
+    """Give the cells of some keys; of a setup in which the sides differ, both."""
+    return [
+        Text(f"{setups.said(pair.a, name)} | {setups.said(pair.b, name)}")
+        if name in setups.COLUMNS and row[name] is None
+        else cell
+        for name, cell in zip(keys, key_cells(row, keys), strict=True)
+    ]
 
 
 def _mean_row(mean: MeanSpeedup, columns: Sequence[Column], keys: int, mark: str) -> Row:

@@ -76,6 +76,12 @@ def no_length_notes(runs: pl.DataFrame) -> list[Note]:
     return [Note("no_length", text)]
 
 
+def row_keys(rows: Sequence[Mapping[str, Any]], first_number: str) -> tuple[str, ...]:
+    """Give the columns that rows were grouped by: those that stand before their numbers."""
+    names = list(rows[0]) if rows else [first_number]
+    return tuple(names[: names.index(first_number)])
+
+
 def shown_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
     """Give the keys worth a column: not suite and edition where every row has the same."""
     return tuple(

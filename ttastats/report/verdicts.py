@@ -10,7 +10,7 @@ from typing import Any
 
 from ttastats import units
 from ttastats.report.cells import Report, Tone
-from ttastats.report.grouping import BENCHMARK, shown_keys
+from ttastats.report.grouping import BENCHMARK, row_keys, shown_keys
 from ttastats.stats.verdict import Condition
 
 Numbers = Mapping[str, Any]
@@ -164,7 +164,7 @@ def _failures(row: Numbers) -> str:
 
 def _summaries(rows: Sequence[Numbers]) -> tuple[Verdict, ...]:
     """Give a verdict per benchmark; the rows of one stand together, fastest first."""
-    keys = _keys(rows, "n")
+    keys = row_keys(rows, "n")
     names = _names(rows, BENCHMARK)
     labels = _names(rows, tuple(name for name in keys if name not in BENCHMARK))
     labelled = list(zip(names, labels, rows, strict=True))
@@ -238,15 +238,9 @@ def _time(row: Numbers) -> str:
 # ------------------------------------------------------------------------------------------- names
 
 
-def _keys(rows: Sequence[Numbers], first_number: str) -> tuple[str, ...]:
-    """Give the columns that rows were grouped by: those that stand before their numbers."""
-    names = list(rows[0]) if rows else [first_number]
-    return tuple(names[: names.index(first_number)])
-
-
 def row_names(rows: Sequence[Numbers]) -> list[str]:
     """Give the name of each row of a comparison."""
-    return _names(rows, _keys(rows, "a"))
+    return _names(rows, row_keys(rows, "a"))
 
 
 def _names(rows: Sequence[Numbers], keys: Sequence[str]) -> list[str]:

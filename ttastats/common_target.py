@@ -1,0 +1,142 @@
+"""At which quality target can both sides of a comparison be judged?
+
+Editions of a benchmark ask for different qualities. A run is stopped where it reaches its own
+target, so a stricter one can be judged only where the evaluations happen to show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import polars as pl
+
+from ttastats import crossing, quality
+from ttastats.crossing import RUN
+from ttastats.target import UserTarget
+
+#: What a pair is called whose sides were not judged by one target and cannot be.
+NOT_COMPARABLE = "not comparable"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """Both sides judged by one target, or `unavailable` says that they cannot be.
+
+    `said` tells of the difference, without the name of the pair; empty if there is none.
+    """
+
+    a: pl.DataFrame
+    b: pl.DataFrame
+    unavailable: str | None = None
+    said: str = ""
+
+
+def targets(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Give the target of each metric of each run, from the tidy table."""
+    return (
+        rows.filter(pl.col("target_value").is_not_null())
+        .group_by(*RUN, "metric", maintain_order=True)
+        .agg(pl.col("target_value", "higher_is_better").first())
+        .collect()
+    )
+
+
+def targets_of_runs(runs: pl.DataFrame) -> pl.DataFrame:
+    """Give the one target that a table of runs tells of each; which way is better it does not."""
+    return runs.filter(pl.col("target_value").is_not_null()).select(
+        *RUN,
+        pl.col("target_metric").alias("metric"),
+        "target_value",
+        pl.lit(None, pl.Boolean).alias("higher_is_better"),
+    )
+
+
+def judge(
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    known: tuple[pl.DataFrame, pl.DataFrame],
+    rows: tuple[pl.LazyFrame, pl.LazyFrame],
+) -> Judged:
+    """Judge the runs of two sides by one target: the strictest that the evaluations can tell.
+
+    It is the strictest at which every run that reached its own target is seen to arrive, on
+    both sides. The time is then that of the first evaluation that meets it.
+
+    Parameters
+    ----------
+    sides
+        The runs of A and of B (`crossing.runs`).
+    known
+        Their `targets`.
+    rows
+        Their tidy tables; without evaluations nothing can be judged anew.
+    """
+    a, b = sides
+    own = tuple(
+        table.join(runs.select(RUN), on=RUN, how="semi")
+        for table, runs in zip(known, sides, strict=True)
+    )
+    if any(table.is_empty() for table in own):
+        return Judged(a, b)
+    values_a, values_b = (_values(table) for table in own)
+    if set(values_a) != set(values_b):
+        text = f"A's target is {_said(values_a)}, B's is {_said(values_b)}"
+        return Judged(a, b, NOT_COMPARABLE, text)
+    if not any(_differ([*values_a[metric], *values_b[metric]]) for metric in values_a):
+        return Judged(a, b)
+    text = f"A's target is {_said(values_a)}, B's {_said(values_b)}"
+    for candidate in _candidates(pl.concat(own)):
+        anew = _rejudged(a, rows[0], candidate), _rejudged(b, rows[1], candidate)
+        if all(_all_told(before, now) for before, now in zip(sides, anew, strict=True)):
+            at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
+            return Judged(*anew, None, f"{text}; both are judged at {at}")
+    return Judged(a, b, NOT_COMPARABLE, f"{text}, and no evaluations tell of one for both")
+
+
+def _values(table: pl.DataFrame) -> Mapping[str, list[float]]:
+    """Give the targets of each metric, each once."""
+    found = table.group_by("metric", maintain_order=True).agg(
+        pl.col("target_value").unique().sort()
+    )
+    return dict(sorted(found.iter_rows()))
+
+
+def _differ(values: Sequence[float]) -> bool:
+    """Tell whether targets differ by more than rounding: 0.759 as float32 is none of another."""
+    return max(values) - min(values) > quality.TOLERANCE * max(map(abs, values))
+
+
+def _said(values: Mapping[str, Sequence[float]]) -> str:
+    return ", ".join(
+        f"{metric} {' or '.join(f'{value:g}' for value in found)}"
+        for metric, found in values.items()
+    )
+
+
+def _candidates(own: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
+    """Give targets of all metrics from the strictest to the laxest that a side has."""
+    ordered = []
+    for metric, found in own.group_by("metric", maintain_order=True):
+        higher = found.get_column("higher_is_better").drop_nulls()
+        is_higher = bool(higher.all()) if len(higher) else True
+        column = found.get_column("target_value").unique().sort(descending=is_higher)
+        ordered.append([UserTarget(value, str(metric[0]), is_higher) for value in column])
+    for step in zip_longest(*ordered):
+        laxest = (column[-1] for column in ordered)
+        yield tuple(target or last for target, last in zip(step, laxest, strict=True))
+
+
+def _rejudged(
+    runs: pl.DataFrame, rows: pl.LazyFrame, candidate: Sequence[UserTarget]
+) -> pl.DataFrame:
+    """Give the same runs in their order, judged by other targets."""
+    order = runs.select(RUN)
+    mine = rows.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
+    return order.join(crossing.runs(mine, candidate), on=RUN, how="left", maintain_order="left")
+
+
+def _all_told(before: pl.DataFrame, now: pl.DataFrame) -> bool:
+    """Tell whether every run that reached its own target is seen to reach the other."""
+    reached = now.get_column("reached").fill_null(value=False)
+    return bool((reached | ~before.get_column("reached")).all())
