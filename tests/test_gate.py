@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
 from ttastats.render import as_csv, as_html, as_json, as_markdown, words
 from ttastats.report.cells import Gate, Report
+from ttastats.stats.speedup import ratio_of_means
+from ttastats.stats.unseen import unseen_share
 
 FAIL_ON, REQUIRE = "slower:2%", "not-slower:2%"
 NEVER: list[Outcome] = [(900, None)] * 5
@@ -47,6 +50,7 @@ def row(low: float | None, high: float | None, **more: Any) -> dict[str, Any]:
         "n_a": 5, "n_b": 5, "reached_a": 5, "reached_b": 5,
         "non_inferiority_low": low, "inferiority_high": high,
         "verdict": "undecided", "dagger": False, "claim": "undecided",
+        "conditions": [], "robust_low": None,
         "planning_cv": 0.1, "epoch_shift_a": 0.0, "epoch_shift_b": 0.0,
     } | more  # fmt: skip
 
@@ -70,7 +74,7 @@ class TestFailOn:
         (failure,) = found.failures
         assert (failure.code, failure.group) == ("slower", "resnet")
         assert failure.text.startswith("B is at least 6")
-        assert failure.text.endswith("% slower; 2% is allowed")
+        assert failure.text.endswith("; 2% is allowed")
 
     def test_a_slowdown_within_the_limit_passes(self) -> None:
         assert not asked(VARIED_A, times(VARIED_A, 2), fail_on=FAIL_ON).passed
@@ -118,8 +122,27 @@ class TestFailOn:
         assert gained.gate is not None
         assert gained.gate.passed
 
+    def test_what_nothing_bounds_cannot_be_judged(self) -> None:
+        found = judged(row(0.0, math.inf, verdict="slower", dagger=True), fail_on=FAIL_ON)
+        assert codes(found) == ["not_judged"]
+        assert "--epochs-fixed" in found.failures[0].text
+
+    def test_a_slowdown_that_a_straggler_could_explain_fails_with_its_condition(self) -> None:
+        slower = row(0.6, 0.7, verdict="slower", conditions=["no_stragglers"])
+        (failure,) = judged(slower, fail_on=FAIL_ON).failures
+        assert "slower if no further run fails or straggles; 2%" in failure.text
+
 
 class TestRequire:
+    def test_what_passes_if_no_run_straggles_says_so(self) -> None:
+        found = judged(row(0.99, 1.1, robust_low=0.5), require=REQUIRE)
+        assert found.passed
+        (conditional,) = found.conditional
+        assert conditional.code == "no_stragglers"
+        assert "branch is not slower by more than 2% if no further run" in conditional.text
+        assert not judged(row(0.99, 1.1, robust_low=0.985), require=REQUIRE).conditional
+        assert not judged(row(0.99, 1.1, robust_low=0.5), fail_on=FAIL_ON).conditional
+
     def test_a_lead_passes_and_a_slowdown_fails(self) -> None:
         assert asked(VARIED_A, VARIED_B, require=REQUIRE).passed
         assert codes(asked(VARIED_B, VARIED_A, require=REQUIRE)) == ["slower"]
@@ -158,10 +181,8 @@ class TestRunsNeeded:
         assert "452 runs a side would show it (80% power)" in found.undecided[0].text
 
     def test_so_many_runs_do_decide_in_four_of_five_cases(self) -> None:
-        from ttastats.stats.power import runs_needed
-        from ttastats.stats.speedup import ratio_of_means
-
-        n, rng = runs_needed(1.05, 0.12, alpha=0.1).n, np.random.default_rng(3)
+        found = judged(row(0.9, 1.1, planning_cv=0.12), require="not-slower:5%").failures[0]
+        n, rng = found.runs_needed, np.random.default_rng(3)
         assert n is not None
         shown = 0
         for _ in range(1000):
@@ -171,14 +192,17 @@ class TestRunsNeeded:
         assert 0.76 < shown / 1000 < 0.86
 
     def test_constant_epochs_take_as_many_runs_as_bound_what_was_not_seen(self) -> None:
-        from ttastats.stats.power import runs_needed
-        from ttastats.stats.unseen import unseen_share
+        def needed(**more: float) -> int | None:
+            one = row(0.9, 1.1, planning_cv=0.002, **more)
+            return judged(one, fail_on=FAIL_ON).undecided[0].runs_needed
 
-        n = runs_needed(1.02, 0.0, alpha=0.1, epoch_shifts=(0.0, 1 / 3)).n
+        n = needed(epoch_shift_b=1 / 3)
         assert n is not None
-        assert unseen_share(n, 0.9) / 3 <= 0.02 < unseen_share(n - 1, 0.9) / 3
-        unknown = (0.0, float("inf"))
-        assert runs_needed(1.02, 0.001, alpha=0.1, epoch_shifts=unknown).n is None
+        assert unseen_share(n, 0.9) / 3 <= 0.02 < unseen_share(n - 6, 0.9) / 3
+        both = needed(epoch_shift_a=1 / 3, epoch_shift_b=1 / 3)
+        assert both is not None
+        assert both > n
+        assert needed(epoch_shift_a=math.inf) is None
 
     def test_a_row_tells_what_one_evaluation_more_would_change(self) -> None:
         (steady,), (varied,) = (

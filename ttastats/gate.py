@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 from ttastats import percentages
 from ttastats.errors import TtastatsError
-from ttastats.report.cells import Finding, Gate, Report
+from ttastats.report.cells import Finding, Gate, Outcome, Report
 from ttastats.report.verdicts import row_names
 from ttastats.stats.power import runs_needed
 
@@ -94,11 +95,13 @@ def _worst(findings: Sequence[Finding]) -> str:
 
 
 def _findings(name: str, row: Row, asked: Condition, alpha: float) -> Iterator[Finding]:
-    """Say what keeps a row from passing, or lets it pass undecided; nothing if it simply passes."""
+    """Say what keeps a row from passing, or what it rests on; nothing if it just passes."""
     if row["non_inferiority_low"] is None or row["inferiority_high"] is None:
         found = _without_interval(row)
+    elif row["non_inferiority_low"] <= 0 and math.isinf(row["inferiority_high"]):
+        found = ("failed", "not_judged", _UNBOUNDED)
     elif row["non_inferiority_low"] > asked.lowest:
-        found = None
+        found = _passed(row, asked)
     elif _is_slower(row, asked):
         found = ("failed", "slower", _at_least(row, asked))
     else:
@@ -114,7 +117,23 @@ def _findings(name: str, row: Row, asked: Condition, alpha: float) -> Iterator[F
     yield Finding(str(asked), name, row["benchmark"], row["b"], outcome, code, text, needed)
 
 
-Found = tuple[Literal["failed", "undecided"], str, str]
+Found = tuple[Outcome, str, str]
+
+_UNBOUNDED = (
+    "cannot be judged (nothing in the logs bounds how far the epochs to the target may vary: log "
+    "them with each evaluation, or say by --epochs-fixed that they cannot)"
+)
+_NO_STRAGGLERS = "if no further run fails or straggles"
+
+
+def _passed(row: Row, asked: Condition) -> Found | None:
+    """Say what a pass takes for granted: no usual number of runs shows that none straggles."""
+    robust = row["robust_low"] is not None and row["robust_low"] > asked.lowest
+    if robust or asked.option != "--require":
+        return None
+    limit = percentages.text(asked.limit)
+    text = f"{row['b']} is not slower by more than {limit} {_NO_STRAGGLERS}"
+    return "passed", "no_stragglers", text
 
 
 def _without_interval(row: Row) -> Found | None:
@@ -144,7 +163,8 @@ def _is_slower(row: Row, asked: Condition) -> bool:
 def _at_least(row: Row, asked: Condition) -> str:
     slowdown = 1 / row["inferiority_high"] - 1 if row["inferiority_high"] else None
     much = "infinitely" if slowdown is None else f"at least {slowdown:.1%}"
-    return f"{row['b']} is {much} slower; {_allowed(asked)}"
+    condition = f" {_NO_STRAGGLERS}" if "no_stragglers" in row["conditions"] else ""
+    return f"{row['b']} is {much} slower{condition}; {_allowed(asked)}"
 
 
 def _at_most(row: Row, asked: Condition) -> str:
@@ -163,6 +183,10 @@ def _allowed(asked: Condition) -> str:
 
 
 def _runs_needed(row: Row, asked: Condition, alpha: float) -> int | None:
+    """Plan a one-sided test for sides that do not differ, epochs not seen on either included.
+
+    The other side of a two-sided test at 2 alpha adds less than a thousandth to the power.
+    """
     if row["planning_cv"] is None:
         return None
     shifts = (row["epoch_shift_a"], row["epoch_shift_b"])

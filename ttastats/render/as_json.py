@@ -39,6 +39,7 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "passed": gate.passed,
         "failures": [asdict(found) for found in gate.failures],
         "undecided": [asdict(found) for found in gate.undecided],
+        "conditional": [asdict(found) for found in gate.conditional],
     }
 
 

@@ -30,7 +30,7 @@ def gate(value: Gate) -> tuple[str, ...]:
     several = len(value.conditions) > 1
     said = [
         f"{found.outcome}{f' ({found.condition})' if several else ''}: {found.group}: {found.text}"
-        for found in (*value.failures, *value.undecided)
+        for found in (*value.failures, *value.undecided, *value.conditional)
     ]
     return tuple(map(visible, (headline, *said)))
 

@@ -100,11 +100,15 @@ class Note:
     mark: str = ""
 
 
+Outcome = Literal["failed", "undecided", "passed"]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A group of runs that failed a condition of the gate, or that passed it undecided.
+    """A group of runs that failed a condition of the gate, or passed it with a reservation.
 
-    `code` is for programs: `lost`, `never_reached`, `not_judged`, `slower`, `undecided`.
+    `code` is for programs: `lost`, `never_reached`, `not_judged`, `slower`, `undecided`, and
+    `no_stragglers` for what passed if no run fails or straggles that was not seen.
     `runs_needed` a side would decide if B is as fast as A.
     """
 
@@ -112,7 +116,7 @@ class Finding:
     group: str
     benchmark: str | None
     b: str | None
-    outcome: Literal["failed", "undecided"]
+    outcome: Outcome
     code: str
     text: str
     runs_needed: int | None = None
@@ -134,6 +138,11 @@ class Gate:
     def undecided(self) -> tuple[Finding, ...]:
         """Give what passed although nothing was shown."""
         return tuple(found for found in self.findings if found.outcome == "undecided")
+
+    @property
+    def conditional(self) -> tuple[Finding, ...]:
+        """Give what passed under a condition that the runs at hand cannot show."""
+        return tuple(found for found in self.findings if found.outcome == "passed")
 
     @property
     def passed(self) -> bool:
