@@ -136,6 +136,19 @@ def test_inference_entries_are_no_failed_runs(runs: dict[str, pl.DataFrame]) -> 
     assert runs["dawnbench"].filter(pl.col("set_aside").is_null())["reached"].all()
 
 
+def test_scaling_sets_no_hardware_against_another(accounts: dict[str, Account]) -> None:
+    report = api.scaling(accounts["v5.0"].output)
+    found = {(row["benchmark"], row["entry"]): row for row in report.rows}
+    h100 = found["llama31_405b", "NVIDIA/eos-dfw_n1024_ngc25.01_nemo"]
+    assert h100["base_entry"] == "NVIDIA/eos-dfw_n64_ngc25.01_nemo"
+    assert round(h100["efficiency"], 3) == 0.734  # 0.328 against a base of GB200
+    h200 = found["retinanet", "Oracle/1xBM.GPU.H200.8"]
+    assert (h200["base_entry"], h200["efficiency"]) == (h200["entry"], 1.0)  # 0.664 against B200
+    slopes = next(note.text for note in report.notes if note.code == "slope")
+    assert "llama31_405b NVIDIA NVIDIA H100-SXM5-80GB 0.89" in slopes
+    assert "mixed_curves" not in {note.code for note in report.notes}
+
+
 def test_the_blogs_figures_follow_or_are_shown_not_to(runs: dict[str, pl.DataFrame]) -> None:
     example = runpy.run_path(str(ROOT / "examples" / "dawnbench_leaderboard" / "__main__.py"))
     *boards, claims = (_texts(table) for table in example["tables"](runs["dawnbench"]))

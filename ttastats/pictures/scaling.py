@@ -13,6 +13,7 @@ from ttastats.pictures import axes, charts, names, theme
 from ttastats.pictures.material import OTHERS, Material
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.report import scaling as scaling_report
+from ttastats.report.grouping import BENCHMARK
 
 KIND = "scaling"
 _HEIGHT = 260.0
@@ -26,7 +27,7 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     Raises
     ------
     NothingToDrawError
-        No submitter used two numbers of accelerators.
+        No curve has two numbers of accelerators.
     """
     if material.compares:
         raise NothingToDrawError("scaling is of one file", remedy="Give one file.")
@@ -46,11 +47,8 @@ def table(rows: pl.DataFrame) -> pl.DataFrame:
 
     `best` marks the points a curve goes through: the fastest at each number of accelerators.
     """
-    curve = names.short(
-        [names.label([name]) for name in rows.get_column("submitter").unique(maintain_order=True)]
-    )
     common = rows.with_columns(
-        curve=pl.col("submitter").fill_null("unknown").replace(curve),
+        curve=pl.Series(_curves(rows), dtype=pl.String),
         growth=pl.col("accelerators") / pl.col("base_accelerators"),
     )
     kept = ("benchmark", "entry", "curve", "accelerators", "base_entry", "growth", "n", "reached")
@@ -71,6 +69,16 @@ def table(rows: pl.DataFrame) -> pl.DataFrame:
     return long.with_columns(best=best).sort("curve", "measure", "growth", "entry")
 
 
+def _curves(rows: pl.DataFrame) -> list[str]:
+    """Name the curve of each row by what the curves differ in: `NVIDIA H100`."""
+    found = rows.to_dicts()
+    keys = scaling_report.distinct_keys(found, scaling_report.CURVE)
+    kept = [key for key in keys if key not in BENCHMARK] or ["submitter"]
+    full = [names.label([row[key] for key in kept]) for row in found]
+    short = names.short(full)
+    return [short[name] for name in full]
+
+
 def _picture(rows: pl.DataFrame, several: bool) -> Picture:
     found = table(rows)
     first = rows.row(0, named=True)
@@ -89,15 +97,15 @@ def _picture(rows: pl.DataFrame, several: bool) -> Picture:
     title = f"Speedup over accelerators: {first['benchmark']}"
     title += f" ({first['suite']} {first['edition']})" if several else ""
     n, reached = int(rows.get_column("n").sum()), int(rows.get_column("reached").sum())
-    bases = (
-        rows.select("submitter", "base_accelerators").unique().sort("submitter", nulls_last=True)
-    )
-    said = [f"{name or 'unknown'} {base}" for name, base in bases.iter_rows()]
+    bases = rows.select("base_accelerators", curve=pl.Series(_curves(rows), dtype=pl.String))
+    said = [
+        f"{name} {base}" for base, name in bases.unique().sort("curve", "base_accelerators").rows()
+    ]
     caption = (
         f"{units.plural(n, 'run')} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} "
-        "reached the target. Speedup over the entry of the same submitter with the fewest "
-        f"accelerators ({units.listed(said)}); lines go through the fastest entry of each size, "
-        "the dashed grey line is the ideal. Vertical lines are 95% intervals."
+        "reached the target. Speedup over the entry of the same submitter, hardware and software "
+        f"with the fewest accelerators ({units.listed(said)}); lines go through the fastest entry "
+        "of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals."
     )
     caption += (
         "" if len(labels) > _BOTH_UP_TO else " Throughput (hollow, dotted) is of time per epoch."

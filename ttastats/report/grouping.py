@@ -109,12 +109,12 @@ def key_cells(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Text, ...]:
 
 def group_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
     """Say what a reader must know of the groups: what varies inside, and what does not count."""
-    return [
-        *_varying_notes(runs, by),
-        *_copies_notes(runs, by),
-        *set_aside_notes(runs),
-        *no_length_notes(runs),
-    ]
+    return [*_varying_notes(runs, by), *left_out_notes(runs, by)]
+
+
+def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
+    """Say which runs do not count, and which count as failed after no time."""
+    return [*_copies_notes(runs, by), *set_aside_notes(runs), *no_length_notes(runs)]
 
 
 def _varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:

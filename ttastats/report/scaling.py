@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from ttastats import units
+from ttastats.counted import counted
 from ttastats.crossing import common_progress
 from ttastats.errors import TtastatsError
 from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table, Text
 from ttastats.report.grouping import (
-    common_title,
+    BENCHMARK,
     failed_notes,
     groups,
     key_cells,
     key_columns,
-    shown_keys,
+    left_out_notes,
 )
 from ttastats.stats.results import Ratio
 from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
 from ttastats.stats.speedup import ratio_of_means
 
-#: What must agree for one curve.
-CURVE = ("suite", "edition", "benchmark", "submitter")
+#: What must agree for one curve, unless asked otherwise.
+CURVE = (*BENCHMARK, "submitter", "hardware", "framework")
+
+
+def curve_keys(by: Sequence[str]) -> tuple[str, ...]:
+    """Give the columns of a curve that is asked for: it never mixes benchmarks or editions."""
+    return tuple(dict.fromkeys((*BENCHMARK, *by))) if by else CURVE
 
 
 def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
@@ -35,20 +43,35 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     TtastatsError
         No curve has two numbers of accelerators.
     """
+    by = curve_keys(by)
     known = runs.filter(pl.col("accelerators").is_not_null(), pl.col("accelerators") > 0)
     rows: list[dict[str, Any]] = []
-    slopes: list[str] = []
-    for keys, curve in groups(known, by):
-        found = _curve(keys, curve)
+    curves: list[_Curve] = []
+    for keys, group in groups(known, by):
+        found = _curve(keys, group)
         rows += found
         if found:
-            slopes.append(_slope(keys, curve))
+            curves.append(_Curve(keys, group))
     if not rows:
         raise TtastatsError(
             f"no two numbers of accelerators among runs that agree in {', '.join(by)}",
-            remedy="Give logs of several scales, or group by less with --by.",
+            remedy="Give logs of several scales, or let curves mix more: --by submitter.",
         )
-    return Report("scaling", tuple(rows), (_table(rows, by),), tuple(_notes(runs, known, slopes)))
+    notes = (
+        *_notes(by, curves),
+        *left_out_notes(runs, by),
+        *failed_notes(pl.concat([curve.runs for curve in curves])),
+        *_unknown_scale(counted(runs, by).height - counted(known, by).height),
+    )
+    return Report("scaling", tuple(rows), (_table(rows, by),), notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curve:
+    """The runs of one curve and what they agree in."""
+
+    keys: Mapping[str, Any]
+    runs: pl.DataFrame
 
 
 def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[dict[str, Any]]:
@@ -116,7 +139,7 @@ def _ratio(name: str, ratio: Ratio | None, factor: float | None = 1.0) -> dict[s
     }
 
 
-def _slope(keys: Mapping[str, Any], curve: pl.DataFrame) -> str:
+def _slope(curve: pl.DataFrame) -> str:
     solved = curve.filter("reached").sort("accelerators")
     scales, times = [], []
     for (accelerators,), group in solved.group_by("accelerators", maintain_order=True):
@@ -128,13 +151,26 @@ def _slope(keys: Mapping[str, Any], curve: pl.DataFrame) -> str:
         if slope.low is not None and slope.high is not None
         else ""
     )
-    return f"{keys.get('benchmark')} {slope.estimate:.2f}{interval}"
+    return f"{slope.estimate:.2f}{interval}"
+
+
+def distinct_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
+    """Give the benchmark and the keys in which curves differ; no more than tell them apart."""
+    differ = [name for name in by if len({row[name] for row in rows}) > 1]
+    shown = [name for name in by if name == "benchmark" or name in differ]
+    number = len({tuple(row[name] for name in differ) for row in rows})
+    for name in ("framework", "hardware"):
+        others = [other for other in shown if other != name]
+        if len({tuple(row[other] for other in others) for row in rows}) == number:
+            shown = others
+    return tuple(shown)
 
 
 def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> Table:
-    keys = (*shown_keys(rows, by),)
+    keys = distinct_keys(rows, by)
+    same = [name for name in by if name not in keys and len({row[name] for row in rows}) == 1]
     columns = (
-        *key_columns(keys),
+        *key_columns(keys, heads=True),
         Column("entry", rank=1),
         Column("accelerators", "right"),
         Column("batch", "right", rank=3),
@@ -166,21 +202,51 @@ def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> Table:
                 )
             )
         )
-    return Table(columns, tuple(body), common_title(rows, by))
+    title = " ".join(str(rows[0][name]) for name in same if rows[0][name] is not None)
+    return Table(columns, tuple(body), title)
 
 
-def _notes(runs: pl.DataFrame, known: pl.DataFrame, slopes: Sequence[str]) -> list[Note]:
+def _notes(by: Sequence[str], curves: Sequence[_Curve]) -> list[Note]:
     text = (
         "efficiency = speedup / growth in accelerators; throughput efficiency: time per epoch; "
         "statistical efficiency: epochs of the base / epochs, what larger batches cost. The two "
         "multiply exactly for geometric means."
     )
+    names = distinct_keys([curve.keys for curve in curves], by)
+    slopes = [f"{_name(curve, names)} {_slope(curve.runs)}" for curve in curves]
+    mixed = [f"{_name(curve, names)}: {said}" for curve in curves if (said := _mixture(curve))]
     notes = [
         Note("definitions", text),
         Note("slope", f"log-log slope, 1 is linear: {'; '.join(slopes)}."),
-        *failed_notes(known),
     ]
-    if known.height < runs.height:
-        lost = runs.height - known.height
-        notes.append(Note("unknown_scale", f"{lost} runs tell no number of accelerators."))
+    if mixed:
+        text = (
+            f"warning: curves of different set-ups ({'; '.join(mixed)}): what more accelerators "
+            "buy cannot be told from what other ones do."
+        )
+        notes.append(Note("mixed_curves", text))
     return notes
+
+
+def _name(curve: _Curve, names: Sequence[str]) -> str:
+    return " ".join("unknown" if curve.keys[n] is None else str(curve.keys[n]) for n in names)
+
+
+def _mixture(curve: _Curve) -> str:
+    """Say in what the runs of a curve differ or may differ."""
+    said = []
+    for name in CURVE:
+        column = curve.runs.get_column(name)
+        several, unknown = column.drop_nulls().n_unique() > 1, bool(column.null_count())
+        if several:
+            said.append(f"several of {name}")
+        elif unknown and name == "hardware":
+            said.append("hardware unknown")
+    return ", ".join(said)
+
+
+def _unknown_scale(number: int) -> list[Note]:
+    if not number:
+        return []
+    text = f"{units.plural(number, 'run')} without a number of accelerators left out."
+    return [Note("unknown_scale", text)]

@@ -1,0 +1,105 @@
+"""`scaling`: what makes one curve, and what is said of curves that mix set-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.pictures import made
+from ttastats import api
+from ttastats.errors import TtastatsError
+from ttastats.report.cells import Report
+
+
+def entry(name: str, accelerators: int, seconds: float, **more: Any) -> pl.DataFrame:
+    """Give three runs of about so many seconds on so many accelerators."""
+    times: Sequence[made.Outcome] = [(seconds * spread, 5) for spread in (0.99, 1.0, 1.01)]
+    setup = {"accelerators": accelerators, "hardware": "old", "framework": "one"}
+    return made.rows(times, entry=name, **(setup | more))
+
+
+def notes(report: Report) -> dict[str, str]:
+    return {note.code: note.text for note in report.notes}
+
+
+def bases(report: Report) -> dict[str, str]:
+    return {row["entry"]: row["base_entry"] for row in report.rows}
+
+
+TWO_KINDS = pl.concat(
+    [
+        entry("old_8", 8, 800.0),
+        entry("old_16", 16, 420.0),
+        entry("new_8", 8, 400.0, hardware="new"),
+        entry("new_16", 16, 210.0, hardware="new"),
+    ]
+)
+
+
+def test_a_curve_is_of_one_hardware() -> None:
+    report = api.scaling(TWO_KINDS)
+    assert bases(report) == {
+        "old_8": "old_8", "old_16": "old_8", "new_8": "new_8", "new_16": "new_8",
+    }  # fmt: skip
+    assert [round(row["efficiency"], 2) for row in report.rows] == [1.0, 0.95, 1.0, 0.95]
+    assert "mixed_curves" not in notes(report)
+
+
+def test_a_curve_is_of_one_software() -> None:
+    other = [entry("x_8", 8, 300.0, framework="two"), entry("x_16", 16, 160.0, framework="two")]
+    report = api.scaling(pl.concat([entry("old_8", 8, 800.0), entry("old_16", 16, 420.0), *other]))
+    assert bases(report)["x_16"] == "x_8"
+    assert "framework" in [column.title for column in report.tables[0].columns]
+
+
+def test_slopes_name_all_in_which_curves_differ() -> None:
+    said = notes(api.scaling(TWO_KINDS))["slope"]
+    assert "resnet new 0.9" in said
+    assert "resnet old 0.9" in said
+
+
+def test_benchmarks_and_editions_are_never_mixed() -> None:
+    rows = pl.concat(
+        [
+            entry("a", 8, 800.0),
+            entry("b", 16, 420.0),
+            entry("c", 8, 90.0, benchmark="bert"),
+            entry("d", 16, 46.0, benchmark="bert"),
+            entry("e", 8, 600.0, edition="v5.0"),
+            entry("f", 16, 310.0, edition="v5.0"),
+        ]
+    )
+    report = api.scaling(rows, by=["submitter"])
+    assert bases(report) == {"a": "a", "b": "a", "c": "c", "d": "c", "e": "e", "f": "e"}
+    assert all(row["efficiency"] <= 1.0 for row in report.rows)
+    assert {row["benchmark"] for row in report.rows} == {"resnet", "bert"}
+
+
+def test_a_mixture_that_was_asked_for_is_said() -> None:
+    report = api.scaling(TWO_KINDS, by=["submitter"])
+    assert set(bases(report).values()) == {"new_8"}
+    assert "resnet: several of hardware" in notes(report)["mixed_curves"]
+
+
+def test_unknown_hardware_is_said() -> None:
+    rows = pl.concat([entry("a", 8, 800.0, hardware=None), entry("b", 16, 420.0, hardware=None)])
+    assert "resnet: hardware unknown" in notes(api.scaling(rows))["mixed_curves"]
+
+
+def test_other_hardware_at_another_scale_makes_no_curve() -> None:
+    rows = pl.concat([entry("old_8", 8, 800.0), entry("new_16", 16, 210.0, hardware="new")])
+    with pytest.raises(TtastatsError, match="hardware, framework") as error:
+        api.scaling(rows)
+    assert error.value.remedy is not None
+    assert "--by submitter" in error.value.remedy
+
+
+def test_pictures_draw_the_curves_of_the_report() -> None:
+    (picture,) = api.plot("scaling", TWO_KINDS)
+    drawn = next(data for name, data in picture.data.items() if name.startswith("scaling"))
+    assert set(drawn["curve"]) == {"old", "new"}
+    found = drawn.filter(measure="time to accuracy")
+    assert dict(found.select("entry", "base_entry").rows()) == bases(api.scaling(TWO_KINDS))
