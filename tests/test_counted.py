@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import polars as pl
 import pytest
 
 from tests import made_logs
@@ -25,11 +25,16 @@ def notes(report: Report) -> dict[str, str]:
 @pytest.fixture
 def submission(tmp_path: Path) -> Path:
     """Give a submission of three results, with a worker's log of nine times the time of each."""
-    logs = {f"{BOX}/result_{n}.txt": made_logs.reaching(3 + n, seed=n, **MINIGO) for n in range(3)}
-    logs |= {
-        f"{BOX}/workers/{n}.log": made_logs.reaching(30 + n, seed=n, **MINIGO) for n in range(3)
-    }
-    return ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
+    return submitted(tmp_path)
+
+
+def submitted(folder: Path, hour: int = 0, **more: Any) -> Path:
+    logs = {}
+    for n in range(3):
+        seed = hour + n
+        logs[f"{BOX}/result_{n}.txt"] = made_logs.reaching(3 + n, seed=seed, **MINIGO, **more)
+        logs[f"{BOX}/workers/{n}.log"] = made_logs.reaching(30 + n, seed=seed, **MINIGO)
+    return ingest([made_logs.write(folder, logs)], folder / "runs.parquet").output
 
 
 def test_logs_beside_result_files_are_kept_marked_and_named(submission: Path) -> None:
@@ -43,7 +48,7 @@ def test_logs_beside_result_files_are_kept_marked_and_named(submission: Path) ->
     assert shown.count("not counted: side log") == 3
 
 
-def test_logs_beside_result_files_count_in_no_command(submission: Path) -> None:
+def test_logs_beside_result_files_count_in_no_command(submission: Path, tmp_path: Path) -> None:
     for command in (api.summary, api.variance, api.power, api.score):
         report = command(submission)
         (row,) = report.rows
@@ -51,7 +56,7 @@ def test_logs_beside_result_files_count_in_no_command(submission: Path) -> None:
         assert notes(report)["side_log"].startswith("3 logs"), command
     (row,) = api.summary(submission).rows
     assert (row["reached"], row["tta_mean_seconds"]) == (3, 40.0)
-    other = api.run_table(submission).with_columns(pl.col("tta_seconds", "observed_seconds") * 2)
+    other = submitted(tmp_path / "other", hour=10, epoch_seconds=20.0)
     (compared,) = api.compare(submission, other).rows
     assert (compared["n_a"], compared["n_b"], compared["speedup"]) == (3, 3, 0.5)
 

@@ -27,9 +27,12 @@ def at_official(report: Report) -> dict[str, Any]:
 
 
 def table(*runs: Run) -> pl.DataFrame:
+    def digest(run: Run, number: int) -> str:
+        return f"{run.entry}{number}".encode().hex() * 8
+
     return tables.frame_of(
         [
-            tables.SourcedRun(run, f"{run.entry}/{n}.txt", f"{n + 1:016x}" * 2, 0, "test")
+            tables.SourcedRun(run, f"{run.entry}/{n}.txt", digest(run, n), 0, "test")
             for n, run in enumerate(runs)
         ]
     )
@@ -95,7 +98,10 @@ def test_without_one_of_the_metrics_no_row_is_called_official() -> None:
 
 
 def test_sides_with_different_targets_have_no_official_row() -> None:
-    a, b = (table(diffusion(*APART), diffusion(*APART, pace=9.0)) for _ in range(2))
+    a, b = (
+        table(diffusion(*APART, entry=entry), diffusion(*APART, pace=9.0, entry=entry))
+        for entry in "xy"
+    )
     b = b.with_columns(
         pl.when(metric="fid").then(80.0).otherwise("target_value").alias("target_value")
     )
