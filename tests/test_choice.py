@@ -199,7 +199,10 @@ def test_a_condition_hides_no_failure_from_a_gate() -> None:
 
 
 def test_several_tables_keep_their_own_rows() -> None:
-    kept = api.compare(TABLE, TABLE, SLOWER, by=["benchmark"], where=["verdict=slower"])
+    alike = TABLE.with_columns(
+        source=pl.concat_str(pl.lit("again/"), "source"), content_digest=pl.lit(None, pl.String)
+    ).with_columns(run_id=pl.concat_str(pl.lit("again "), "run_id"))
+    kept = api.compare(TABLE, alike, SLOWER, by=["benchmark"], where=["verdict=slower"])
     shown = [[row for row in table.rows if not row.of_all] for table in kept.tables]
     assert [len(rows) for rows in shown] == [0, len(kept.rows)]
 
@@ -269,6 +272,16 @@ def test_an_alternative_that_no_run_has_is_named() -> None:
 def test_an_empty_table_says_so() -> None:
     with pytest.raises(TtastatsError, match="no run meets all conditions\n  The table is empty"):
         api.summary(TABLE.filter(pl.lit(value=False)))
+
+
+@pytest.mark.parametrize("sides", [(TABLE,), (TABLE, SLOWER)])
+def test_a_metric_to_vary_that_is_not_there_is_refused(sides: tuple[pl.LazyFrame, ...]) -> None:
+    with pytest.raises(TtastatsError) as caught:
+        api.targets(*sides, metric="top_accuracy")
+    assert str(caught.value) == (
+        "--metric: no benchmark logs a metric called 'top_accuracy'\n"
+        "  Nearest: top1_accuracy. Metrics are: top1_accuracy (bert, resnet)."
+    )
 
 
 def test_a_page_says_how_its_runs_were_chosen() -> None:

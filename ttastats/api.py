@@ -24,6 +24,7 @@ from ttastats.report import runs as runs_report
 from ttastats.report.cells import Note, Report
 from ttastats.report.filtering import filtered
 from ttastats.shared_runs import refuse_overlap
+from ttastats.target import expect_metric
 from ttastats.target import parse_all as parse_targets
 
 if TYPE_CHECKING:
@@ -331,6 +332,8 @@ def targets(
     sources = [a] if b is None else [a, b]
     names = labels or _labels(sources)
     found = _sides(sources, where, ())
+    for one in found if metric else ():
+        expect_metric(one.rows, metric or "", "--metric")
     sides = [
         targets_report.Side(name, one.runs, one.rows)
         for name, one in zip(names, found, strict=True)

@@ -108,7 +108,11 @@ def chosen(
         _refuse_evaluations(asked.evaluation)
     if (runs := given.judged(table)) is not None:
         return _of_judged(_whole(runs, asked, name), asked, _NO_ROWS.lazy(), name)
-    every = given.tidy(table)
+    return _judged(given.tidy(table), asked, target, name)
+
+
+def _judged(every: pl.LazyFrame, asked: _Asked, target: Sequence[str], name: str) -> Chosen:
+    """Judge the runs of a tidy table that meet the conditions."""
     targets = parse_targets(target)
     try:
         kept, left_out = suited(_of_runs(every, asked), targets)

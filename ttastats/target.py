@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -157,11 +157,15 @@ class _Metric:
         return f"{self.name} of {benchmark} lies between {self.low:.3g} and {self.high:.3g}"
 
 
+_Key = tuple[str | None, ...]
+_Logged = dict[_Key, list[_Metric]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Unsuited:
     """A benchmark of which the targets cannot be asked, and why."""
 
-    key: tuple[str | None, ...]
+    key: _Key
     why: str
     target: UserTarget
     outside: _Metric | None = None
@@ -205,7 +209,7 @@ def suited(
     return kept, (f"{_option(targets)}: left out, not failed, are {said}.",)
 
 
-def _logged(rows: pl.LazyFrame) -> dict[tuple[str | None, ...], list[_Metric]]:
+def _logged(rows: pl.LazyFrame) -> _Logged:
     """Give what was logged by benchmark; not those of which no run was ever evaluated."""
     value = pl.col("value").filter(pl.col("value").is_finite())
     table = (
@@ -220,14 +224,14 @@ def _logged(rows: pl.LazyFrame) -> dict[tuple[str | None, ...], list[_Metric]]:
         .sort(*schema.BENCHMARK, "metric", nulls_last=True)
         .collect()
     )
-    found: dict[tuple[str | None, ...], list[_Metric]] = {}
+    found: _Logged = {}
     for suite, edition, benchmark, *metric in table.iter_rows():
         found.setdefault((suite, edition, benchmark), []).append(_Metric(*metric))
     return found
 
 
 def _why_not(
-    key: tuple[str | None, ...], metrics: Sequence[_Metric], targets: Sequence[UserTarget]
+    key: _Key, metrics: Sequence[_Metric], targets: Sequence[UserTarget]
 ) -> _Unsuited | None:
     for target in targets:
         meant = _meant(target, metrics)
@@ -248,29 +252,55 @@ def _meant(target: UserTarget, metrics: Sequence[_Metric]) -> list[_Metric]:
     return with_target or (list(metrics) if len(metrics) == 1 else [])
 
 
-def _none(
-    unsuited: Sequence[_Unsuited], logged: dict[tuple[str | None, ...], list[_Metric]]
-) -> TtastatsError:
+def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
     outside = [one for one in unsuited if one.outside is not None]
     if outside:
         return _far_outside(outside)
     one = unsuited[0]
     where = f"--target {one.target}"
-    by_metric: dict[str, list[str]] = {}
+    if one.target.metric is not None:
+        return _no_such_metric(one.target.metric, logged, where)
+    return TtastatsError(
+        f"{one.benchmark} has several metrics, none with a target of its own",
+        where=where,
+        remedy=f"Name one: {_there_are(_by_metric(logged))}.",
+    )
+
+
+def expect_metric(rows: pl.LazyFrame, metric: str, option: str) -> None:
+    """Refuse a metric that no benchmark logs.
+
+    Raises
+    ------
+    TtastatsError
+        With the metrics there are, the nearest first.
+    """
+    logged = _logged(rows)
+    if metric not in _by_metric(logged):
+        raise _no_such_metric(metric, logged, option)
+
+
+def _no_such_metric(metric: str, logged: _Logged, where: str) -> TtastatsError:
+    by_metric = _by_metric(logged)
+    close = nearest(metric, by_metric)
+    first = f"Nearest: {', '.join(close)}. " if close else ""
+    known = f"Metrics are: {_there_are(by_metric)}." if by_metric else "No run was evaluated."
+    return TtastatsError(
+        f"no benchmark logs a metric called {metric!r}", where=where, remedy=first + known
+    )
+
+
+def _by_metric(logged: _Logged) -> dict[str, list[str]]:
+    """Give the benchmarks that log each metric."""
+    found: dict[str, list[str]] = {}
     for key, metrics in logged.items():
         for metric in metrics:
-            by_metric.setdefault(metric.name, []).append(_name(key, logged))
-    there_are = "; ".join(f"{metric} ({', '.join(of)})" for metric, of in by_metric.items())
-    if one.target.metric is None:
-        what = f"{one.benchmark} has several metrics, none with a target of its own"
-        return TtastatsError(what, where=where, remedy=f"Name one: {there_are}.")
-    close = nearest(one.target.metric, by_metric)
-    remedy = f"Metrics are: {there_are}."
-    if close:
-        remedy = f"Nearest: {', '.join(close)}. {remedy}"
-    return TtastatsError(
-        f"no benchmark logs a metric called {one.target.metric!r}", where=where, remedy=remedy
-    )
+            found.setdefault(metric.name, []).append(_name(key, logged))
+    return found
+
+
+def _there_are(by_metric: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{metric} ({', '.join(of)})" for metric, of in by_metric.items())
 
 
 def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
@@ -294,7 +324,7 @@ def _option(targets: Sequence[UserTarget]) -> str:
     return " ".join(f"--target {target}" for target in targets)
 
 
-def _name(key: tuple[str | None, ...], logged: dict[tuple[str | None, ...], list[_Metric]]) -> str:
+def _name(key: _Key, logged: _Logged) -> str:
     """Name a benchmark; suite and edition are said only where the benchmark alone is not enough."""
     same = [other for other in logged if other[-1] == key[-1]]
     if len(same) == 1 and key[-1]:
