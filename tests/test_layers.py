@@ -11,7 +11,13 @@ import ttastats_parsers
 
 #: Lowest first; what stands on one line may not import what stands on a later one.
 LAYERS = (
-    ("ttastats.errors", "ttastats.units", "ttastats.nearest", "ttastats.packed"),
+    (
+        "ttastats.version",
+        "ttastats.errors",
+        "ttastats.units",
+        "ttastats.nearest",
+        "ttastats.packed",
+    ),
     ("ttastats.percentages",),
     ("ttastats.records", "ttastats.quality"),
     ("ttastats.dialect", "ttastats.schema", "ttastats.conform"),
@@ -67,16 +73,52 @@ def imports(source: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+#: Only what is called by its users may lead to the package's root, which leads to the API.
+ROOT_MAY_BE_IMPORTED_BY = ("ttastats.__main__",)
+
+
 def broken_rules(module: str, source: str) -> list[str]:
     """Give the imports of a module that reach upwards."""
     own = layer(module)
     if own is None:
         return []
-    return [
+    above = [
         f"{module} imports {name}"
         for name in imports(source)
         if (other := layer(name)) is not None and other > own
     ]
+    if "ttastats" in import_statements(source) and module not in ROOT_MAY_BE_IMPORTED_BY:
+        above.append(f"{module} imports the package's root")
+    return above
+
+
+def import_statements(source: str) -> set[str]:
+    """Give the modules named by `import ...` alone: `from ttastats import x` names a module x."""
+    found = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import))
+    return {alias.name for node in found for alias in node.names}
+
+
+def circles(sources: dict[str, str]) -> list[tuple[str, ...]]:
+    """Give the sets of modules that import each other, however far around."""
+    graph = {
+        name: {other for other in imports(source) if other in sources and other != name}
+        for name, source in sources.items()
+    }
+    reach: dict[str, set[str]] = {name: set(others) for name, others in graph.items()}
+    for _ in graph:
+        grown = {
+            name: others.union(*(reach[other] for other in others))
+            for name, others in reach.items()
+        }
+        if grown == reach:
+            break
+        reach = grown
+    looped = {name: others for name, others in reach.items() if name in others}
+    together = {
+        tuple(sorted(other for other in others if name in reach[other] and other in looped))
+        for name, others in looped.items()
+    }
+    return sorted(together)
 
 
 def modules() -> Iterable[tuple[str, Path]]:
@@ -91,6 +133,30 @@ def test_no_module_imports_a_higher_layer() -> None:
     found = [rule for name, path in modules() for rule in broken_rules(name, path.read_text())]
     # The registry must name the package of dialects, which stands below it; nothing else may.
     assert found == []
+
+
+def test_no_modules_import_each_other() -> None:
+    # A package imports its modules; what they import of it are names, not the package's own work.
+    sources = {name: path.read_text() for name, path in modules() if path.name != "__init__.py"}
+    assert circles(sources) == []
+
+
+def test_a_circle_is_seen() -> None:
+    sources = {
+        "a.b": "def f():\n    from a import c\n",
+        "a.c": "from a.d import x\n",
+        "a.d": "if TYPE_CHECKING:\n    import a.b\n",
+        "a.e": "import a.b\n",
+    }
+    assert circles(sources) == [("a.b", "a.c", "a.d")]
+    assert circles({"a.b": "from a import c\n", "a.c": ""}) == []
+
+
+def test_the_root_is_seen_to_be_imported() -> None:
+    assert broken_rules("ttastats.store", "import ttastats\n") == [
+        "ttastats.store imports the package's root"
+    ]
+    assert broken_rules("ttastats.store", "from ttastats import schema\n") == []
 
 
 def test_every_module_has_a_layer() -> None:

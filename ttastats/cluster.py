@@ -16,12 +16,12 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
-import ttastats
 from ttastats.containers import File, Memory
 from ttastats.errors import TtastatsError
 from ttastats.reading import Reading, Result, read_unit
 from ttastats.sources import Source
 from ttastats.store import Held, Parts
+from ttastats.version import __version__
 
 Unit = Sequence[Source]
 
@@ -200,11 +200,11 @@ def _expect_same_program(client: Any, address: str) -> None:
         found |= set(client.run(version, "ttastats").values())
     except PackageNotFoundError:
         found = {"none"}
-    others = found - {ttastats.__version__}
+    others = found - {__version__}
     if others:
         raise TtastatsError(
             f"the Dask cluster has ttastats {', '.join(sorted(others))}, "
-            f"this machine {ttastats.__version__}",
+            f"this machine {__version__}",
             where=address,
             remedy="Install the same version on its scheduler and on every worker.",
         )

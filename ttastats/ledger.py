@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import ttastats
 from ttastats import schema, store
 from ttastats.packed import packed, unpacked
 from ttastats.sources import Source
+from ttastats.version import __version__
 
 Ledger = dict[str, Any]
 
@@ -80,4 +80,4 @@ def _others_are_same(before: Ledger, sources: Sequence[Source], same: set[str]) 
 
 def _reader(dialect: str | None, edition: str | None) -> list[Any]:
     """Give what else decides the rows: the program's version, the schema, the user's words."""
-    return [ttastats.__version__, schema.VERSION, dialect, edition]
+    return [__version__, schema.VERSION, dialect, edition]

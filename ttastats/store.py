@@ -23,12 +23,12 @@ from typing import Any
 
 import polars as pl
 
-import ttastats
 from ttastats import schema, tables
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 from ttastats.packed import packed, unpacked
 from ttastats.records import Problem
+from ttastats.version import __version__
 
 _LEDGER_KEY = "ttastats.ledger"
 _PROBLEMS_KEY = "ttastats.problems"
@@ -69,7 +69,7 @@ def write(
     """
     about = {
         "schema": schema.VERSION,
-        "writer": f"ttastats {ttastats.__version__}",
+        "writer": f"ttastats {__version__}",
         "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
     }
     metadata = {schema.METADATA_KEY: json.dumps(about)}

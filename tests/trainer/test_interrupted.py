@@ -29,7 +29,7 @@ from ttastats.trainer import (
 )
 from ttastats.trainer.clock import Clock
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
-from ttastats.trainer.loop import Epoch
+from ttastats.trainer.outcome import Epoch
 from ttastats.trainer.result_files import Place
 from ttastats.trainer.run_log import RunLog
 

@@ -20,7 +20,7 @@ from tests.trainer.runs import curve, environment, small, start, trained  # noqa
 from tests.trainer.test_interrupted import LONG_RUN, log_of  # noqa: E402
 from ttastats import api  # noqa: E402
 from ttastats.trainer import after, launch  # noqa: E402
-from ttastats.trainer.communication import union_seconds  # noqa: E402
+from ttastats.trainer.collectives import union_seconds  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.session import Made, Planned, made_as_plain, made_from_plain  # noqa: E402
 
@@ -113,7 +113,7 @@ def started(root: Path) -> subprocess.Popen[str]:
             return process
         time.sleep(0.05)
     process.kill()
-    pytest.fail(f"the run did not begin: {process.communicate()}")
+    pytest.fail(f"the run did not begin: {process.communicate(timeout=60)}")
 
 
 def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path) -> None:
@@ -180,3 +180,16 @@ def test_jobs_and_runs_survive_the_way_between_processes(
     assert launch.job_from_text(launch.job_as_text(job)) == job
     plain = json.loads(json.dumps(made_as_plain(shared_runs[0])))
     assert made_from_plain(plain) == shared_runs[0]
+
+
+def test_a_worker_whose_starter_is_gone_before_it_looks_stops() -> None:
+    program = (
+        "import os\n"
+        "from ttastats.trainer import launch, worker\n"
+        f"os.environ['TTASTATS_STARTER'] = '{2**22 + 1}'\n"
+        "worker._follow_parent(launch.starter())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), check=False, timeout=120
+    )
+    assert done.returncode == -signal.SIGTERM

@@ -11,10 +11,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-import ttastats
 from ttastats.cli import compare, export, ingest, plot, report, subset, tables, train
 from ttastats.cli.output import say
 from ttastats.errors import TtastatsError
+from ttastats.version import __version__
 
 app = typer.Typer(
     name="ttastats",
@@ -33,7 +33,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"ttastats {ttastats.__version__}")
+        typer.echo(f"ttastats {__version__}")
         raise typer.Exit
 
 

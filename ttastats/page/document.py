@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from string import Template
 
-import ttastats
 from ttastats.page import embedded, script
 from ttastats.page.content import Content
 from ttastats.page.facts import Fact
@@ -17,6 +16,7 @@ from ttastats.render import as_html
 from ttastats.render.as_html import prose, text
 from ttastats.report.cells import Gate, Report
 from ttastats.report.verdicts import Verdict
+from ttastats.version import __version__
 
 #: Fonts that are there; a page brings none.
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -51,7 +51,7 @@ def html(content: Content) -> str:
     return Template(script.part("page.html")).substitute(
         policy=_policy(style, (vega, own)),
         title=text(content.title),
-        version=text(ttastats.__version__),
+        version=text(__version__),
         style=style,
         facts="".join(map(_fact, content.facts)),
         contents=_contents(sections),

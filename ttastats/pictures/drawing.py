@@ -8,13 +8,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
-from typing import Any
+from typing import Any, Protocol
 
 from ttastats.pictures import fonts, theme, vega
-from ttastats.pictures.picture import Picture
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
 _PIXELS, _POINTS = 96.0, 72.0
+
+
+class Drawable(Protocol):
+    """What is drawn: a title, a caption, and a Vega-Lite specification with its data in it."""
+
+    @property
+    def title(self) -> str:
+        """Give what stands above it."""
+        ...
+
+    @property
+    def caption(self) -> str:
+        """Give what its marks mean."""
+        ...
+
+    def specification(self, **config: Any) -> dict[str, Any]:
+        """Give the specification; `config` is what `theme.config` takes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +43,13 @@ class Look:
     dpi: float = 2 * _PIXELS
 
 
-def svg(pictures: Sequence[Picture], look: Look | None = None) -> str:
+def svg(pictures: Sequence[Drawable], look: Look | None = None) -> str:
     """Give SVG of the true size with the letters it needs in it; several stand below each other."""
     stacked = _on_white(_stacked(pictures, look or Look()))
     return fonts.embedded(_sized(stacked, 1 / _PIXELS, "in"))
 
 
-def png(pictures: Sequence[Picture], look: Look | None = None) -> bytes:
+def png(pictures: Sequence[Drawable], look: Look | None = None) -> bytes:
     """Give PNG."""
     import vl_convert  # costs start-up time
 
@@ -43,7 +60,7 @@ def png(pictures: Sequence[Picture], look: Look | None = None) -> bytes:
     return drawn
 
 
-def pdf(pictures: Sequence[Picture], look: Look | None = None) -> bytes:
+def pdf(pictures: Sequence[Drawable], look: Look | None = None) -> bytes:
     """Give PDF of the true size, its fonts embedded."""
     import vl_convert  # costs start-up time
 
@@ -59,7 +76,7 @@ def _on_white(drawn: str) -> str:
     return f'{drawn[:head]}<rect width="100%" height="100%" fill="white"/>{drawn[head:]}'
 
 
-def _stacked(pictures: Sequence[Picture], look: Look) -> str:
+def _stacked(pictures: Sequence[Drawable], look: Look) -> str:
     """Give one SVG of pictures below each other, sizes in pixels."""
     import vl_convert  # costs start-up time
 
@@ -89,7 +106,7 @@ def _own_names(drawn: str, number: int) -> str:
     return re.sub(r'(id="|url\(#|href="#)(?=clip|gradient)', rf"\g<1>p{number}-", drawn)
 
 
-def html(pictures: Sequence[Picture], look: Look | None = None) -> str:
+def html(pictures: Sequence[Drawable], look: Look | None = None) -> str:
     """Give a page with some pictures that needs no network: programs and data are in it."""
     look = look or Look()
     specifications = [specification(picture, look) for picture in pictures]
@@ -136,7 +153,7 @@ def _script_safe(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
 
 
-def specification(picture: Picture, look: Look) -> dict[str, Any]:
+def specification(picture: Drawable, look: Look) -> dict[str, Any]:
     """Give the specification for one width; a narrow picture has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
     found = picture.specification(font_size=9.5 if narrow else 11.0)
@@ -161,7 +178,7 @@ def _sized(drawn: str, factor: float, unit: str) -> str:
     return re.sub(r'\b(width|height)="([\d.]+)"', said, head) + rest
 
 
-def _described(drawn: str, picture: Picture) -> str:
+def _described(drawn: str, picture: Drawable) -> str:
     """Give an SVG what programs that read aloud look for."""
     head = drawn.index(">")
     texts = f"<title>{escape(picture.title)}</title><desc>{escape(picture.caption)}</desc>"

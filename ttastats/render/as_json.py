@@ -9,15 +9,15 @@ from datetime import datetime
 from json import dumps
 from typing import Any
 
-import ttastats
 from ttastats.report.cells import Gate, Report
+from ttastats.version import __version__
 
 
 def render(report: Report) -> str:
     """Give the report as JSON text. Infinity is the string "inf", since JSON has no such number."""
     text = dumps(
         {
-            "ttastats": ttastats.__version__,
+            "ttastats": __version__,
             "command": report.command,
             "rows": [_plain(row) for row in report.rows],
             "notes": [

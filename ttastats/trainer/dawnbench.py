@@ -16,7 +16,7 @@ from ttastats.trainer.whole_file import write_whole
 from ttastats.trainer.workloads.contract import Recipe
 
 if TYPE_CHECKING:
-    from ttastats.trainer.loop import Epoch, Outcome
+    from ttastats.trainer.outcome import Epoch, Outcome
 
 
 def check(recipe: Recipe) -> None:

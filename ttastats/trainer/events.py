@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-import ttastats
 from ttastats.trainer.clock import Seconds
 from ttastats.trainer.optimisation import schedule
 from ttastats.trainer.parallel import Team
 from ttastats.trainer.run_log import EventLog
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Data, Workload
+from ttastats.version import __version__
 
 if TYPE_CHECKING:
-    from ttastats.trainer.loop import Epoch
     from ttastats.trainer.network import Network
+    from ttastats.trainer.outcome import Epoch
 
 
 def log_head(log: EventLog, *, benchmark: str, org: str, system: str) -> None:
@@ -131,7 +131,7 @@ def log_communication(
 
 def _software() -> dict[str, Any]:
     return {
-        "ttastats": ttastats.__version__,
+        "ttastats": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
         "cuda": torch.version.cuda,

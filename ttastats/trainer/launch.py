@@ -24,6 +24,8 @@ from ttastats.trainer.result_files import Place
 from ttastats.trainer.session import Made, Planned, made_from_plain
 from ttastats.trainer.settings import Settings
 
+#: The process that starts a worker: asked of the system after PyTorch is imported, it may be gone.
+_STARTER_VARIABLE = "TTASTATS_STARTER"
 #: Seconds the others get to follow when one worker has ended.
 _GRACE_SECONDS = 20.0
 _POLL_SECONDS = 0.05
@@ -69,10 +71,16 @@ def _start(rank: int, settings: Settings, job: Path, store: Path) -> subprocess.
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "OMP_NUM_THREADS": str(settings.threads or 1),
         STORE_VARIABLE: str(store),
+        _STARTER_VARIABLE: str(os.getpid()),
     }
     command = [sys.executable, "-m", "ttastats.trainer.worker", str(job)]
     # A group of its own: Ctrl-C at the terminal must reach the first worker once, from here.
     return subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603
+
+
+def starter() -> int:
+    """Give the process that started this worker."""
+    return int(os.environ[_STARTER_VARIABLE])
 
 
 def _wait(workers: Sequence[subprocess.Popen[bytes]], stop: StopRequest) -> None:

@@ -4,43 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from ttastats.trainer import communication, events, optimisation
-from ttastats.trainer.clock import Clock, Seconds
+from ttastats.trainer.clock import Clock
 from ttastats.trainer.interrupts import Interrupted, StopRequest
 from ttastats.trainer.network import Network, build, warm_up
+from ttastats.trainer.outcome import Epoch, Outcome
 from ttastats.trainer.parallel import Team
 from ttastats.trainer.run_log import EventLog
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Data, Workload
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """One epoch: what it taught, and what it cost. `number` counts from 1."""
-
-    number: int
-    quality: float
-    train_loss: float
-    training: Seconds
-    evaluation: Seconds
-    collective_seconds: float
-    known_at_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run ended. `run` is the counted time; `dataset` the digest of the samples."""
-
-    reached: bool
-    epochs: tuple[Epoch, ...]
-    run: Seconds
-    dataset: str = ""
-    notes: tuple[str, ...] = ()
 
 
 def train(

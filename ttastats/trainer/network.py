@@ -7,7 +7,6 @@ times as long as the next, which says nothing of the setup.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,11 +14,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from ttastats.trainer import optimisation
-from ttastats.trainer.communication import Collectives
-from ttastats.trainer.parallel import Team
+from ttastats.trainer.collectives import Collectives
+from ttastats.trainer.parallel import Team, shared_by_workers
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Workload
 
@@ -109,20 +107,6 @@ def build(workload: Workload, settings: Settings, team: Team) -> Network:
         team=team,
         collectives=collectives,
     )
-
-
-def shared_by_workers(model: nn.Module, team: Team) -> DistributedDataParallel:
-    """Give a model whose gradients are averaged over the workers.
-
-    The statistics of batch normalisation stay each worker's own, as the first worker evaluates:
-    sending them before every step would be communication that training does not need.
-    """
-    # Remarks a user of this trainer can do nothing about: on 1x1 convolutions, and on an option
-    # whose new name the oldest supported PyTorch does not know.
-    warnings.filterwarnings("ignore", message="Grad strides do not match bucket view strides")
-    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
-    devices = [team.device] if team.device.type == "cuda" else None
-    return DistributedDataParallel(model, device_ids=devices, broadcast_buffers=False)
 
 
 def warm_up(network: Network) -> None:

@@ -6,6 +6,7 @@ Workers find each other by the variables torchrun sets, or by a file where `--wo
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 #: The file through which workers started by `--workers` find each other.
 STORE_VARIABLE = "TTASTATS_STORE"
@@ -99,3 +101,17 @@ def team(device: str) -> Iterator[Team]:
         yield Team(rank(), size, place)
     finally:
         dist.destroy_process_group()
+
+
+def shared_by_workers(model: nn.Module, team: Team) -> DistributedDataParallel:
+    """Give a model whose gradients are averaged over the workers.
+
+    The statistics of batch normalisation stay each worker's own, as the first worker evaluates:
+    sending them before every step would be communication that training does not need.
+    """
+    # Remarks a user of this trainer can do nothing about: on 1x1 convolutions, and on an option
+    # whose new name the oldest supported PyTorch does not know.
+    warnings.filterwarnings("ignore", message="Grad strides do not match bucket view strides")
+    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
+    devices = [team.device] if team.device.type == "cuda" else None
+    return DistributedDataParallel(model, device_ids=devices, broadcast_buffers=False)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 from ttastats.trainer import workloads
-from ttastats.trainer.loop import Epoch
+from ttastats.trainer.outcome import Epoch
 from ttastats.trainer.session import Made, Nobody, Planned, Watcher
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.system_file import SystemDiffers

@@ -14,7 +14,8 @@ from ttastats.errors import TtastatsError
 from ttastats.trainer import dawnbench, events, result_files, system_file, workloads
 from ttastats.trainer.clock import Seconds, clock_of
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
-from ttastats.trainer.loop import Epoch, Outcome, train
+from ttastats.trainer.loop import train
+from ttastats.trainer.outcome import Epoch, Outcome
 from ttastats.trainer.parallel import Team, team
 from ttastats.trainer.result_files import Place
 from ttastats.trainer.run_log import RunLog, SilentLog

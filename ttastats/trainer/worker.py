@@ -21,7 +21,7 @@ _LOOK_SECONDS = 1.0
 
 def main() -> None:
     """Make the runs of a job; the first worker answers with them, or with what went wrong."""
-    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_follow_parent, args=(launch.starter(),), daemon=True).start()
     job = launch.job_from_text(Path(sys.argv[1]).read_text("utf-8"))
     leads = os.environ.get("RANK") == "0"
     answer: dict[str, Any]
