@@ -194,6 +194,10 @@ class TestAnswers:
         (usual,), (narrow,) = rows("summary", one), rows("summary", one, "--confidence", "80%")
         assert usual["cv_low"] < narrow["cv_low"] < narrow["cv_high"] < usual["cv_high"]
         assert "CV [99.5%]" in run("summary", one, "--confidence", "99.5%").stdout
+        whole = run("compare", one, eight, "--confidence", "97.5%", "--wide").stdout
+        assert "speedup [97.5% CI]" in whole
+        assert "CV A [97.5%]" in whole
+        assert "(97.5% CI " in whole
 
     def test_a_narrow_screen_loses_nothing(self, one: Path, eight: Path) -> None:
         from rich.console import Console

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import comparison, setups
+from ttastats import comparison, percentages, setups
 from ttastats.comparison import Comparison, Options
 from ttastats.pairing import Pair, Pairing, Side, pairings
 from ttastats.report import compare_cells, compare_notes
@@ -276,7 +276,7 @@ def _table(side: _Side, baseline: str, view: View, options: Options) -> Table:
         Column("A: mean ±CV", "right", rank=2),
         Column("B: mean ±CV", "right", rank=2),
         Column("reached", rank=1),
-        Column(f"speedup [{options.confidence:.0%} CI]"),
+        Column(f"speedup [{percentages.text(options.confidence)} CI]"),
         *(compare_cells.wide_columns(options.confidence) if view.wide else ()),
         Column("p", "right", rank=3),
         Column("verdict"),

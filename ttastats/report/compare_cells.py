@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ttastats import units
+from ttastats import percentages, units
 from ttastats.comparison import Comparison
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text, Tone
@@ -23,8 +23,8 @@ def wide_columns(confidence: float) -> tuple[Column, ...]:
         Column("time saved", "right", rank=4),
         Column("other mean", "right", rank=6),
         Column("B wins", "right", rank=5),
-        Column(f"CV A [{confidence:.0%}]", "right", rank=7),
-        Column(f"CV B [{confidence:.0%}]", "right", rank=7),
+        Column(f"CV A [{percentages.text(confidence)}]", "right", rank=7),
+        Column(f"CV B [{percentages.text(confidence)}]", "right", rank=7),
         Column("p perm", "right", rank=5),
     )
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from ttastats import units
+from ttastats import percentages, units
 from ttastats.report.cells import Report, Tone
 from ttastats.report.grouping import BENCHMARK, row_keys, shown_keys
 from ttastats.stats.verdict import Condition
@@ -85,7 +85,7 @@ def finding(row: Numbers, a: str, b: str, confidence: float, on: str = "") -> st
         return f"{on}: {row['claim']}" if on else row["claim"] or "no verdict"
     if row["speedup"] is None or row["speedup_low"] is None:
         return f"{b} against {a}{where}: {row['claim']}{_p(row, ' ({})')}"
-    interval = f"{confidence:.0%} CI"
+    interval = f"{percentages.text(confidence)} CI"
     condition = condition_of(row)
     if word == "same":
         span = _span(row, interval)
