@@ -218,3 +218,17 @@ class TestPlaces:
         with pytest.raises(TtastatsError, match="no log format is known for these runs: other"):
             api.export(with_names(one_run, suite="other"), tmp_path / "logs")
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [("x.parquet", "ttastats filter"), ("X.PARQUET", "ttastats filter"), ("x.json", "NAME.jsonl")],
+)
+def test_a_name_that_promises_another_table_is_refused(
+    name: str, way_out: str, two_systems: Path, tmp_path: Path
+) -> None:
+    table = api.ingest([two_systems], tmp_path / "all.parquet").output
+    with pytest.raises(TtastatsError, match="is no form of export") as caught:
+        api.export(table, tmp_path / name)
+    assert way_out in str(caught.value)
+    assert not (tmp_path / name).exists()

@@ -582,3 +582,16 @@ def _delays() -> Iterator[float]:
     """Give moments from the start of the program to its end, closer where it writes."""
     yield from (0.05, 0.2)
     yield from (0.3 + 0.03 * step for step in range(8))
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "parts/"])
+def test_a_table_is_no_log_and_that_is_said(name: str, logs: Path, tmp_path: Path) -> None:
+    ingest([logs], f"{tmp_path}/{name}")
+    for words in ([f"{tmp_path}/{name}"], [logs, f"{tmp_path}/{name}"]):
+        with pytest.raises(TtastatsError, match="is a table already") as caught:
+            ingest(words, tmp_path / "y.parquet")
+        assert "ttastats runs" in str(caught.value)
+        assert "ttastats filter" in str(caught.value)
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
+    with pytest.raises(TtastatsError, match="a Parquet file, not a log"):
+        ingest([tmp_path / "other.parquet"], tmp_path / "y.parquet")

@@ -17,7 +17,6 @@ from ttastats.errors import TtastatsError
 
 #: What a table must say of an evaluation. What must be said of a run is `run_id` or `source`.
 REQUIRED = ("metric", "value", "seconds")
-_RUN = ("source", "run_id")
 _REMEDY = (
     "A table needs run_id or source, metric, value and seconds, one row per run, evaluation and "
     "metric (docs/columns.md); `ttastats.from_frame` makes one from columns of other names."
@@ -144,7 +143,7 @@ def _lost(before: pl.Series, after: pl.Series) -> object:
 
 def _named(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     """Give a frame whose rows all say of which run they are."""
-    given = [name for name in _RUN if name in frame.columns]
+    given = [name for name in schema.RUN if name in frame.columns]
     for name in given:
         if nameless := frame.get_column(name).null_count():
             raise TtastatsError(
@@ -153,7 +152,7 @@ def _named(frame: pl.DataFrame, where: str) -> pl.DataFrame:
                 remedy="Name the run in every row, or leave these rows out.",
             )
     return frame.with_columns(
-        pl.col(given[0]).alias(name) for name in _RUN if name not in frame.columns
+        pl.col(given[0]).alias(name) for name in schema.RUN if name not in frame.columns
     )
 
 
@@ -162,9 +161,9 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
     evaluated = pl.col("metric").is_not_null()
     if "eval_index" not in frame.columns or frame.filter(evaluated)["eval_index"].null_count():
         place = pl.col(_checkpoint(frame.filter(evaluated))).cast(pl.Float64)
-        rank = place.fill_null(float("inf")).rank("dense").over(*_RUN, evaluated)
+        rank = place.fill_null(float("inf")).rank("dense").over(*schema.RUN, evaluated)
         frame = frame.with_columns(eval_index=pl.when(evaluated).then(rank.cast(pl.Int64) - 1))
-    return frame.sort(*_RUN, "eval_index", "metric", maintain_order=True)
+    return frame.sort("source", "run_id", "eval_index", "metric", maintain_order=True)
 
 
 def _checkpoint(evaluations: pl.DataFrame) -> str:
@@ -185,8 +184,7 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
     Most often one name stands for several runs, such as a seed for a run of each system.
     """
     remedy = "Give every run a run_id of its own, such as its system and its seed."
-    checkpoint = [*_RUN, "eval_index", "metric"]
-    double = frame.filter(pl.col("metric").is_not_null() & pl.struct(checkpoint).is_duplicated())
+    double = frame.filter(pl.col("metric").is_not_null() & pl.struct(schema.ROW).is_duplicated())
     if not double.is_empty():
         first = double.row(0, named=True)
         raise TtastatsError(
@@ -194,8 +192,8 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
             where=where,
             remedy=remedy,
         )
-    of_run = [name for name in schema.RUN_NAMES if name in frame.columns and name not in _RUN]
-    several = frame.group_by(_RUN).agg(pl.col(of_run).n_unique()).sort(_RUN)
+    of_run = [name for name in schema.RUN_NAMES if name in frame.columns and name not in schema.RUN]
+    several = frame.group_by(schema.RUN).agg(pl.col(of_run).n_unique()).sort("source", "run_id")
     for name in of_run:
         if (several[name] > 1).any():
             run = several.filter(pl.col(name) > 1)["source"][0]
@@ -213,14 +211,14 @@ def _identified(frame: pl.DataFrame) -> pl.DataFrame:
     if "source_digest" in frame.columns:
         return frame
     rows = pl.struct(name for name in frame.columns if name != "run_id").struct.json_encode()
-    told = frame.group_by(_RUN, maintain_order=True).agg(told=rows.str.join("\n"))
+    told = frame.group_by(schema.RUN, maintain_order=True).agg(told=rows.str.join("\n"))
     digests = pl.Series(
         "source_digest",
         [xxhash.xxh3_128_hexdigest(text.encode()) for text in told["told"]],
         pl.String,
     )
     runs = told.drop("told").with_columns(digests)
-    return frame.join(runs, on=_RUN, how="left", maintain_order="left").with_columns(
+    return frame.join(runs, on=schema.RUN, how="left", maintain_order="left").with_columns(
         run_id=pl.col("source_digest").str.head(16) + "-0"
     )
 
@@ -230,7 +228,7 @@ def _filled(frame: pl.DataFrame) -> pl.DataFrame:
     derived = {
         "logged_value": pl.col("value"),
         "run_status": pl.lit("unknown"),
-        "run_seconds": pl.col("seconds").max().over(_RUN),
+        "run_seconds": pl.col("seconds").max().over(schema.RUN),
     }
     missing = [name for name in schema.NAMES if name not in frame.columns]
     return frame.with_columns(

@@ -15,8 +15,7 @@ import polars as pl
 from ttastats import counted, quality, schema
 from ttastats.target import UserTarget, with_user_targets
 
-#: What identifies a run in a table: equal bytes may lie in two places.
-RUN = ("run_id", "source")
+RUN = schema.RUN
 
 #: What training is counted in, best first, with the column of its evaluation interval.
 PROGRESS = (

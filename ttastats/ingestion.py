@@ -91,6 +91,8 @@ def ingest(
     TtastatsError
         A path is missing, there is no log at all, or the output cannot be written.
     """
+    for path in paths:
+        _expect_no_table(Path(path))
     target = Path(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_place(target, in_parts=in_parts)
@@ -98,6 +100,17 @@ def ingest(
     # In this order: those who read have stopped when what they left behind is removed.
     with store.Held(target) as held, Workers(workers, executor) as readers:
         return _ingest(paths, target, reading, held, readers, on_progress, in_parts=in_parts)
+
+
+def _expect_no_table(path: Path) -> None:
+    """Say that a path is what an ingest makes, and what can be done with that."""
+    if path.exists() and store.is_ours(path):
+        raise TtastatsError(
+            "is a table already: its logs have been read",
+            where=str(path),
+            remedy="`ttastats runs` shows it, `ttastats filter` takes parts of it or puts it "
+            "together with others; name the logs to read them again.",
+        )
 
 
 def _ingest(

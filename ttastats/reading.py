@@ -121,7 +121,7 @@ def _read(
         head = bytes_of.head()
         dialect = chosen or registry.recognise(head)
         if dialect is None:
-            return _utf_16(source, head) or (_unknown(source) if source.named else None)
+            return _utf_16(source, head) or (_unknown(source, head) if source.named else None)
         container, name = source.container, source.file.name
         log = Log(
             container.folder(name),
@@ -225,7 +225,10 @@ def _utf_16(source: Source, head: bytes) -> Found | None:
     return _rejected(source, "unreadable_file", "a log in UTF-16; convert it to UTF-8")
 
 
-def _unknown(source: Source) -> Found:
+def _unknown(source: Source, head: bytes) -> Found:
+    if head.startswith(b"PAR1"):
+        said = "a Parquet file, not a log; commands read those of ttastats as they are"
+        return _rejected(source, "unknown_format", said)
     known = ", ".join(sorted(registry.dialects()))
     return _rejected(source, "unknown_format", f"not a log of a known dialect ({known})")
 

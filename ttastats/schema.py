@@ -82,6 +82,11 @@ COLUMNS: tuple[Column, ...] = (
     _evaluation("target_source", _TEXT, "who set the target: log, rules, user"),
 )
 
+#: What identifies a run in a table: equal bytes may lie in two places.
+RUN = ("run_id", "source")
+#: What identifies a row.
+ROW = (*RUN, "eval_index", "metric")
+
 NAMES = tuple(column.name for column in COLUMNS)
 RUN_NAMES = tuple(column.name for column in COLUMNS if column.of_run)
 EVALUATION_NAMES = tuple(column.name for column in COLUMNS if not column.of_run)

@@ -347,8 +347,7 @@ def together(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     """Give several tables as one; rows that stand in several are counted once."""
     if len(frames) == 1:
         return frames[0]
-    identity = ["run_id", "source", "eval_index", "metric"]
-    return pl.concat(frames).unique(subset=identity, keep="first", maintain_order=True)
+    return pl.concat(frames).unique(subset=schema.ROW, keep="first", maintain_order=True)
 
 
 def _read_one(path: Path) -> pl.LazyFrame:

@@ -12,8 +12,6 @@ from ttastats import percentages, schema
 from ttastats.errors import TtastatsError
 from ttastats.nearest import nearest
 
-_RUN = ("run_id", "source")
-
 #: METRIC, which may hold `/ . - @ ( ) :` and, in quotes, anything; how it is compared; VALUE.
 #: The metric takes all up to the last comparison.
 _TARGET = re.compile(
@@ -106,7 +104,7 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
 
 
 def _only_metric_of_run() -> pl.Expr:
-    return pl.col("metric").n_unique().over(_RUN) == 1
+    return pl.col("metric").n_unique().over(schema.RUN) == 1
 
 
 def _refuse_nameless(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import schema
 from ttastats.errors import TtastatsError
 from ttastats.exporting import dawnbench, mlperf
 
@@ -59,8 +60,8 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
 
 def _runs(table: pl.LazyFrame) -> Iterator[list[Row]]:
     """Give the rows of each run."""
-    rows = table.collect().iter_rows(named=True)
-    for _, group in groupby(rows, key=itemgetter("run_id", "source")):
+    rows = table.collect().sort("source", "run_id", "eval_index", "metric", maintain_order=True)
+    for _, group in groupby(rows.iter_rows(named=True), key=itemgetter(*schema.RUN)):
         yield list(group)
 
 

@@ -7,17 +7,25 @@ from pathlib import Path
 
 import polars as pl
 
-from ttastats import store
+from ttastats import schema, store
 from ttastats.errors import TtastatsError
 from ttastats.exporting import logs, rows
 from ttastats.exporting.logs import Exported
 
-_RUN = ("run_id", "source")
 _WRITERS: dict[str, Callable[[pl.LazyFrame, Path], None]] = {
     ".csv": rows.write_csv,
     ".jsonl": rows.write_json_lines,
     ".ndjson": rows.write_json_lines,
 }
+
+
+#: Ends of names that promise a table of another format, with what to do instead.
+_OTHER_TABLES = {
+    ".parquet": "`ttastats filter` writes Parquet: a part of a table with --where, or several.",
+} | dict.fromkeys(
+    (".pq", ".arrow", ".feather", ".json", ".tsv", ".txt", ".xlsx", ".html", ".sqlite"),
+    "Rows go to NAME.csv or NAME.jsonl, logs to a folder; `ttastats filter` writes Parquet.",
+)
 
 
 def takes_rows(output: Path) -> bool:
@@ -33,10 +41,15 @@ def export(table: pl.LazyFrame, output: Path) -> Exported:
     TtastatsError
         There is no run, the place cannot be written to, or what is there must stay.
     """
-    runs = table.select(_RUN).unique().select(pl.len()).collect().item()
+    ending = output.suffix.lower()
+    if ending in _OTHER_TABLES:
+        raise TtastatsError(
+            f"{ending} is no form of export", where=str(output), remedy=_OTHER_TABLES[ending]
+        )
+    runs = table.select(schema.RUN).unique().select(pl.len()).collect().item()
     if not runs:
         raise TtastatsError("no run meets the conditions")
-    write = _WRITERS.get(output.suffix.lower())
+    write = _WRITERS.get(ending)
     if write is None:
         return logs.write(table, output)
     if output.exists() and store.is_ours(output):

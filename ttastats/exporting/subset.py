@@ -8,11 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from ttastats import store, tables
+from ttastats import schema, store, tables
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem
-
-_RUN = ("source", "run_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +43,11 @@ def write(
     TtastatsError
         No run is left, or the place cannot be written to.
     """
-    known = every.select(_RUN).unique().collect()
-    wanted = chosen.select(_RUN).unique()
+    known = every.select(schema.RUN).unique().collect()
+    wanted = chosen.select(schema.RUN).unique()
     rows = (
-        every.join(wanted, on=_RUN, how="semi")
-        .sort("source", "run_id", "eval_index", "metric", nulls_last=True, maintain_order=True)
+        every.join(wanted, on=schema.RUN, how="semi")
+        .sort("source", "run_id", "eval_index", "metric", maintain_order=True)
         .with_columns(duplicate_of=pl.lit(None, pl.String))
     )
     runs = tables.heads(rows)

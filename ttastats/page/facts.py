@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttastats import units
+from ttastats import schema, units
 from ttastats.pictures.picture import FILTERS
 
 
@@ -42,10 +42,10 @@ def choices(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
 
 def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     """Give the runs of all sides; a run that several of them hold counts once."""
-    columns = ["run_id", "source", "content_digest", "reached", "suite", "edition", *FILTERS]
+    columns = [*schema.RUN, "content_digest", "reached", "suite", "edition", *FILTERS]
     columns += ["started_at", "problems"]
     frames = [runs.select(columns) for _, runs in sides]
-    return pl.concat(frames).unique(subset=["run_id", "source"], maintain_order=True)
+    return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)
 
 
 def _sides(sides: Sequence[tuple[str, pl.DataFrame]]) -> list[Fact]:

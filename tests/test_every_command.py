@@ -1,0 +1,145 @@
+"""Whatever table there is, every command answers or says why not; none ends in a traceback."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import ttastats as tta
+from ttastats import schema, store
+from ttastats.cli import app
+from ttastats.errors import TtastatsError
+from ttastats.pictures.kinds import KINDS
+
+#: Every command that reads a table. F is the table, O the place for what it writes.
+COMMANDS = (
+    "runs F",
+    "runs F --target 0.9",
+    "summary F -v",
+    "summary F --by benchmark --ddof 0",
+    "variance F",
+    "compare F F",
+    "compare F F --fail-on slower:2% --estimand geomean",
+    "compare F --a seed=1000 --b seed!=1000",
+    "targets F",
+    "targets F F",
+    "power F",
+    "power F --runs 5 --detect 5%",
+    "scaling F",
+    "score F",
+    "problems F",
+    "report F -o O.html",
+    "report F F -o O.html",
+    "filter F -o O.parquet",
+    "filter F F -o O/",
+    "export F -o O.csv",
+    "export F -o O.jsonl",
+    "export F -o O",
+    *(f"plot {kind} F -o O.html" for kind in KINDS),
+    *(f"plot {kind} F F -o O.html" for kind in KINDS),
+)
+ENDINGS = ("", "/", ".html", ".parquet", ".csv", ".jsonl")
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the same log in two folders of different systems."""
+    example = Path(__file__).parent.parent / "examples" / "two_systems" / "Example" / "results"
+    folder = tmp_path_factory.mktemp("every") / "logs"
+    for name in ("one", "other"):
+        (folder / name).mkdir(parents=True)
+        shutil.copy(example / "one_gpu" / "digits" / "result_0.txt", folder / name)
+    return folder
+
+
+Make = Callable[[pl.DataFrame], pl.DataFrame]
+
+TABLES: dict[str, Make] = {
+    "without rows": lambda whole: whole.clear(),
+    "of one run": lambda whole: whole.filter(source=whole["source"].max()),
+    "of one run twice": lambda whole: whole,
+    "without evaluations": lambda whole: whole.unique("source", maintain_order=True).with_columns(
+        pl.lit(None, schema.POLARS[name]).alias(name) for name in schema.EVALUATION_NAMES
+    ),
+    "of almost nothing": lambda whole: whole.select("run_id", "metric", "value", "seconds").unique(
+        maintain_order=True
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=TABLES)
+def table(request: pytest.FixtureRequest, logs: Path) -> Path:
+    whole = tta.ingest([logs], logs.parent / "whole.parquet").output
+    made = TABLES[request.param](store.read([whole]).collect())
+    path = logs.parent / f"{request.param.replace(' ', '_')}.parquet"
+    if set(made.columns) == set(schema.NAMES):
+        store.write(made, path)
+    else:
+        made.write_parquet(path)
+    return path
+
+
+def run(command: str, table: Path, place: Path) -> str:
+    """Run a command and give all it said; a traceback fails the test."""
+    places = {"F": str(table)} | {f"O{end}": f"{place}/O{end}" for end in ENDINGS}
+    done = CliRunner().invoke(app, [places.get(word, word) for word in command.split()])
+    if isinstance(done.exception, TtastatsError):
+        return str(done.exception)
+    assert done.exception is None or isinstance(done.exception, SystemExit), command
+    assert done.exit_code in {0, 1, 3}
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_answers_of_every_table(command: str, table: Path, tmp_path: Path) -> None:
+    assert run(command, table, tmp_path).strip()
+
+
+class TestEqualLogs:
+    """Equal bytes in two places have one `run_id`: nothing may take them for one, or for four."""
+
+    @pytest.fixture
+    def twice(self, logs: Path, tmp_path: Path) -> Path:
+        path = tta.ingest([logs], tmp_path / "twice.parquet").output
+        assert store.read([path]).select("run_id").unique().collect().height == 1
+        return path
+
+    def test_each_is_a_run_with_its_own_evaluations(self, twice: Path) -> None:
+        rows = tta.runs(twice).rows
+        assert [row["entry"] for row in rows] == ["one", "other"]
+        assert {row["epochs"] for row in rows} == {9}
+        assert store.read([twice]).collect().height == 2 * 9
+
+    def test_statistics_count_it_once_in_a_group_and_once_in_each(self, twice: Path) -> None:
+        assert [row["n"] for row in tta.summary(twice).rows] == [1, 1]
+        assert [row["n"] for row in tta.summary(twice, by=["benchmark"]).rows] == [1]
+
+    def test_exports_hold_both(self, twice: Path, tmp_path: Path) -> None:
+        assert tta.export(twice, tmp_path / "x.csv").runs == 2
+        assert pl.read_csv(tmp_path / "x.csv").height == 2 * 9
+        tta.export(twice, tmp_path / "back")
+        back = tta.ingest([tmp_path / "back"], tmp_path / "back.parquet")
+        assert (back.runs, back.evaluations) == (2, 2 * 9)
+
+    def test_rows_in_another_order_are_the_same_logs(self, twice: Path, tmp_path: Path) -> None:
+        mixed = store.read([twice]).collect().sort("eval_index", "source")
+        tta.export(mixed, tmp_path / "mixed")
+        tta.export(twice, tmp_path / "plain")
+        for path in (tmp_path / "plain").rglob("*.txt"):
+            other = tmp_path / "mixed" / path.relative_to(tmp_path / "plain")
+            assert other.read_text() == path.read_text()
+
+    def test_a_part_and_a_merge_keep_both(self, twice: Path, tmp_path: Path) -> None:
+        part = tta.filter(twice, output=tmp_path / "part.parquet", where=["entry=other"])
+        assert (part.runs, part.evaluations) == (1, 9)
+        whole = tta.filter(part.output, twice, output=tmp_path / "whole.parquet")
+        assert (whole.runs, whole.copies, whole.evaluations) == (2, 1, 2 * 9)
+
+    def test_the_page_speaks_of_both(self, twice: Path, tmp_path: Path) -> None:
+        page = tta.html_report(twice, output=tmp_path / "x.html").html
+        assert "2 runs" in page
