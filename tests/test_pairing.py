@@ -163,6 +163,10 @@ class TestEditions:
         assert (row["suite"], row["edition"], row["benchmark"]) == ("mlperf", None, "resnet")
         assert report.tables[0].title.startswith("mlperf: A v0.5, B v0.6   A = A   B = B")
 
+    def test_that_are_equal_stand_in_the_title_once_whatever_the_groups(self) -> None:
+        report = api.compare(table(), table(FASTER), by=["benchmark"])
+        assert report.tables[0].title.startswith("mlperf v4.0   A = A   B = B")
+
     def test_are_a_criterion_where_a_side_has_several(self) -> None:
         older = pl.concat([table(edition="v0.5"), table(edition="v0.6")])
         report = api.compare(older, table(FASTER, edition="v0.6"))
@@ -233,6 +237,12 @@ class TestLikeForLike:
         assert notes(report, "hardware_names") == [
             "taken for one hardware: DGX-2 and NVIDIA DGX-2; DGX-2H and NVIDIA DGX-2H."
         ]
+
+    def test_another_way_of_writing_a_name_is_not_worth_a_word(self) -> None:
+        a = pl.concat([table(hardware="tpu-v3"), table(hardware="V100")])
+        report = api.compare(a, table(FASTER, hardware="TPU v3"))
+        assert [row["n_a"] for row in report.rows] == [5]
+        assert notes(report, "hardware_names") == []
 
     def test_a_log_that_broke_off_early_stays_with_its_entry(self) -> None:
         cut = table((3.0,), values=(0.1,), run_status="aborted", entry="lab/eight")

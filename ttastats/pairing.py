@@ -271,14 +271,16 @@ def _targets(side: Side) -> Runs:
 
 
 def _title(a: Runs, b: Runs, keys: Sequence[str]) -> str:
-    """Say the suite and edition of each side where they are no keys but one a side."""
-    names = [name for name in BENCHMARK if name not in keys]
+    """Say the suite and edition of each side, once if they are the same, where each has one."""
+    names = [name for name in BENCHMARK if name not in keys and name != "benchmark"]
     said = []
     for runs in (a, b):
         values = [runs.get_column(name).unique().to_list() for name in names]
         if any(len(value) != 1 for value in values):
             return ""
         said.append(" ".join(str(value[0]) for value in values if value[0] is not None))
+    if said[0] == said[1]:
+        return said[0]
     return f"A {said[0]}, B {said[1]}" if all(said) else ""
 
 

@@ -60,8 +60,12 @@ def setups_that_differ(groups: Sequence[Group]) -> Iterator[Remark]:
         if apart:
             text = _by_difference(apart, everywhere=len(apart) == len(groups))
             yield Remark(f"{column}_differ", f"A and B differ in {column}: {text}.")
-        if renamed:
-            names = dict.fromkeys(f"{one} and {other}" for _, one, other in renamed)
+        names = dict.fromkeys(
+            f"{one} and {other}"
+            for _, one, other in renamed
+            if setups.words(one) != setups.words(other)
+        )
+        if names:
             yield Remark("hardware_names", f"taken for one hardware: {'; '.join(names)}.")
 
 

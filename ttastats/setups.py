@@ -72,11 +72,12 @@ def same(one: str | None, other: str | None) -> bool:
     """
     if one is None or other is None:
         return True
-    less, more = sorted((_words(one), _words(other)), key=len)
+    less, more = sorted((words(one), words(other)), key=len)
     return less == more or (less <= more and any(re.search(r"\d", word) for word in less))
 
 
-def _words(name: str) -> frozenset[str]:
+def words(name: str) -> frozenset[str]:
+    """Give the words of a name, whatever stands between them and however they are written."""
     return frozenset(re.findall(r"\w+", name.lower()))
 
 
