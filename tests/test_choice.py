@@ -169,6 +169,10 @@ def test_rows_of_an_answer_are_chosen_by_their_numbers(name: str, asked: str, en
     assert note.text == f"--where {asked}: 1 row shown, 2 other rows left out."
 
 
+def test_nothing_is_said_where_every_row_meets_the_conditions() -> None:
+    assert api.summary(TABLE, where=["n>=1"]) == api.summary(TABLE)
+
+
 def test_rows_of_scaling_are_chosen_by_their_numbers() -> None:
     kept = api.scaling(TABLE, by=["benchmark"], where=["efficiency<90%"])
     assert [row["accelerators"] for row in kept.rows] == [16]

@@ -53,6 +53,8 @@ def _rows(rows: Sequence[Row], numbers: Iterator[int], kept: set[int]) -> Iterat
 
 
 def _left_out(report: Report, conditions: Sequence[Condition], kept: int) -> list[Note]:
+    if kept == len(report.rows):
+        return []
     asked = " ".join(condition.place for condition in conditions)
     others = units.plural(len(report.rows) - kept, "other row")
     text = f"{asked}: {units.plural(kept, 'row')} shown, {others} left out"
