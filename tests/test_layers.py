@@ -28,7 +28,7 @@ LAYERS = (
     ("ttastats_parsers",),
     ("ttastats.target",),
     ("ttastats.conditions",),
-    ("ttastats.counted", "ttastats.stats"),
+    ("ttastats.counted", "ttastats.varying", "ttastats.stats"),
     ("ttastats.crossing",),
     ("ttastats.columns",),
     ("ttastats.given",),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ttastats import columns, schema, select, unmet
+from ttastats import columns, select, unmet
 from ttastats.conditions import parse_all
 from ttastats.errors import TtastatsError
 
@@ -220,24 +220,3 @@ def test_a_column_is_of_one_kind(name: str, kind: str) -> None:
 )
 def test_shares_may_be_written_in_percent(name: str, *, share: bool) -> None:
     assert columns.in_percent(name) is share
-
-
-def runs(**columns: list[object]) -> pl.DataFrame:
-    height = len(next(iter(columns.values())))
-    empty = {name: [None] * height for name in select.SETUP}
-    return pl.DataFrame(empty | columns, schema_overrides={"nodes": pl.Int64})
-
-
-def test_what_varies_inside_a_group_is_named() -> None:
-    table = runs(benchmark=["a", "a", "b"], nodes=[1, 2, 4], system=["x", "x", "y"])
-    assert select.varying(table, ["benchmark"]) == ("nodes",)
-    assert select.varying(table, ["benchmark", "nodes"]) == ()
-    assert select.varying(table, []) == ("benchmark", "system", "nodes")
-
-
-def test_unknown_values_do_not_vary() -> None:
-    assert select.varying(runs(benchmark=["a", "a"], nodes=[None, 2]), ["benchmark"]) == ()
-
-
-def test_the_setup_columns_exist() -> None:
-    assert set(select.SETUP) <= set(schema.RUN_NAMES)

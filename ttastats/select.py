@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -12,12 +12,6 @@ import polars as pl
 from ttastats import columns, percentages
 from ttastats.conditions import KNOWN, Condition, parse_all
 from ttastats.errors import TtastatsError
-
-#: Columns in which runs of one group are expected to agree.
-SETUP = (
-    "suite", "edition", "benchmark", "division", "submitter", "system", "entry", "hardware",
-    "accelerators", "nodes", "framework", "global_batch_size", "clock",
-)  # fmt: skip
 
 _COMPARISONS: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
     "=": lambda column, value: column == value,
@@ -147,14 +141,3 @@ def _in_time(column: pl.Expr, operator: str, span: tuple[datetime, datetime]) ->
     if operator == "=":
         return column.is_between(start, end)
     return _COMPARISONS[operator](column, end if operator in {">", "<="} else start)
-
-
-def varying(runs: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
-    """Give the set-up columns in which runs of one group differ, among those not grouped by."""
-    if runs.is_empty():
-        return ()
-    candidates = [name for name in SETUP if name not in by]
-    counts = runs.group_by(by or pl.lit(0)).agg(
-        pl.col(name).drop_nulls().n_unique() for name in candidates
-    )
-    return tuple(name for name in candidates if (counts.get_column(name) > 1).any())

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import schema, select, units
+from ttastats import schema, units, varying
 from ttastats.counted import counted, standing
 from ttastats.report.cells import Column, Note, Text
 
@@ -118,12 +118,17 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
 
 
 def _varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
-    names = select.varying(counted(runs, by), by)
-    if not names:
+    kept = counted(runs, by)
+    names, settings = varying.columns(kept, by), varying.settings(kept, by)
+    if not names and not settings:
         return []
+    what = [", ".join(names)] if names else []
+    if settings:
+        what.append(f"settings they record (`extra`): {units.listed(settings)}")
+    advice = ": group by them (--by) or choose (--where)" if names else ""
     text = (
-        f"warning: runs vary in: {', '.join(names)}. One number for different set-ups may mean "
-        f"nothing: group by them (--by) or choose (--where)."
+        f"warning: runs vary in: {'; '.join(what)}. One number for different set-ups may mean "
+        f"nothing{advice}."
     )
     return [Note("runs_vary", text)]
 

@@ -1,0 +1,75 @@
+"""In what the runs of a group differ: set-up columns, and settings that the logs record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests import made_logs
+from ttastats import api, schema, varying
+from ttastats.ingestion import ingest
+
+
+def runs(**columns: list[Any]) -> pl.DataFrame:
+    height = len(next(iter(columns.values())))
+    unknown = {name: [None] * height for name in schema.RUN_NAMES if name not in columns}
+    return pl.DataFrame(columns | unknown, schema_overrides=dict(schema.POLARS))
+
+
+def recorded(*settings: dict[str, Any] | str | None, **columns: list[Any]) -> pl.DataFrame:
+    texts = [one if isinstance(one, str | None) else json.dumps(one) for one in settings]
+    return runs(extra=texts, benchmark=["a"] * len(texts), **columns)
+
+
+def test_what_varies_inside_a_group_is_named() -> None:
+    table = runs(benchmark=["a", "a", "b"], nodes=[1, 2, 4], system=["x", "x", "y"])
+    assert varying.columns(table, ["benchmark"]) == ("nodes",)
+    assert varying.columns(table, ["benchmark", "nodes"]) == ()
+    assert varying.columns(table, []) == ("benchmark", "system", "nodes")
+
+
+def test_unknown_values_do_not_vary() -> None:
+    assert varying.columns(runs(benchmark=["a", "a"], nodes=[None, 2]), ["benchmark"]) == ()
+
+
+def test_the_setup_columns_exist() -> None:
+    assert set(varying.SETUP) <= set(schema.RUN_NAMES)
+
+
+def test_settings_that_differ_are_named_learning_rates_first() -> None:
+    one = {"opt_adam_beta_1": 0.9, "opt_base_learning_rate": 0.1, "init_seconds": 3.0}
+    two = {"opt_adam_beta_1": 0.8, "opt_base_learning_rate": 0.2, "init_seconds": 4.0}
+    assert varying.settings(recorded(one, two), ["benchmark"]) == (
+        "opt_base_learning_rate",
+        "opt_adam_beta_1",
+    )
+
+
+def test_settings_of_different_groups_do_not_vary() -> None:
+    table = recorded({"lr": 1}, {"lr": 2}, system=["x", "y"])
+    assert varying.settings(table, ["benchmark", "system"]) == ()
+    assert varying.settings(table, ["benchmark"]) == ("lr",)
+
+
+@pytest.mark.parametrize("other", [None, {}, {"lr": None}, "not json", "[1]"])
+def test_what_is_not_recorded_does_not_vary(other: dict[str, Any] | str | None) -> None:
+    assert varying.settings(recorded({"lr": 1}, other), ["benchmark"]) == ()
+
+
+def test_runs_of_two_learning_rates_in_one_group_are_said(tmp_path: Path) -> None:
+    logs = {
+        f"{n}.log": made_logs.reaching(
+            3 + n, seed=n, more={"opt_base_learning_rate": rate, "global_batch_size": 32}
+        )
+        for n, rate in enumerate((0.1, 0.1, 0.2))
+    }
+    output = ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
+    notes = {note.code: note.text for note in api.summary(output).notes}
+    assert notes["runs_vary"] == (
+        "warning: runs vary in: settings they record (`extra`): opt_base_learning_rate. "
+        "One number for different set-ups may mean nothing."
+    )
