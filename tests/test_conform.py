@@ -165,6 +165,12 @@ class TestColumns:
         assert table["logged_value"].equals(table["value"].rename("logged_value"))
         assert [row["reached"] for row in api.runs(SMALL, target=["acc=0.7"]).rows] == [True, False]
 
+    def test_a_table_without_a_target_says_so(self) -> None:
+        notes = {note.code: note.text for note in api.summary(SMALL).notes}
+        assert "(2 no target known)" in notes["failed_runs"]
+        assert notes["no_target"].endswith("--target METRIC=VALUE says what to reach.")
+        assert "no_target" not in {note.code for note in api.summary(SMALL, target=["0.9"]).notes}
+
     def test_a_frame_made_by_a_test_of_every_type_passes_as_it_is(self) -> None:
         odd = pl.DataFrame(schema=schema.POLARS)
         assert conform(odd, "x").collect().schema == schema.POLARS

@@ -93,6 +93,15 @@ def test_a_run_is_kept_whole(table: Path, tmp_path: Path) -> None:
     assert rows(done.output).drop("duplicate_of").equals(kept.drop("duplicate_of"))
 
 
+def test_runs_are_chosen_by_their_results_and_that_is_said(table: Path, tmp_path: Path) -> None:
+    code, _, said = run("filter", table, "-o", tmp_path / "x.parquet", "-w", "reached=false")
+    assert code == 0
+    kept = tta.runs(tmp_path / "x.parquet").rows
+    assert 0 < len(kept) < 2 * LOGS
+    assert not any(row["reached"] for row in kept)
+    assert "chosen by their result" in said
+
+
 def test_a_folder_can_be_written_and_read(table: Path, tmp_path: Path) -> None:
     done = tta.filter(table, output=f"{tmp_path}/parts/")
     assert rows(done.output).equals(rows(table))

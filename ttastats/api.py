@@ -559,9 +559,12 @@ def filter(  # noqa: A001 - the name of the command
     store.expect_no_input(place, [path for source in sources for path in given.paths(source)])
     store.expect_place(place, in_parts=in_parts or place.is_dir())
     every = store.together([given.tidy(source) for source in sources])
-    kept = chosen(every, where, by_evaluation=True).rows if where else every
+    found = chosen(every, where, by_evaluation=True) if where else None
     met = [problem for source in sources for problem in given.problems(source)]
-    return subset.write(every, kept, met, place, in_parts=in_parts or place.is_dir())
+    done = subset.write(
+        every, found.rows if found else every, met, place, in_parts=in_parts or place.is_dir()
+    )
+    return replace(done, notes=tuple(note.text for note in found.notes)) if found else done
 
 
 def problems(
@@ -590,13 +593,14 @@ def problems(
         for number, table in enumerate(given_tables)
     ]
     every = pl.concat(tables).unique(["table", *crossing.RUN], maintain_order=True)
-    runs = every
-    if where:
-        rows = store.together([given.tidy(table) for table in given_tables])
-        kept = chosen(rows, where, by_evaluation=True).runs
-        runs = every.join(kept, on=crossing.RUN, how="semi")
     met = [problem for table in given_tables for problem in given.problems(table)]
-    return problems_report.report(met, runs, every, codes)
+    if not where:
+        return problems_report.report(met, every, every, codes)
+    rows = store.together([given.tidy(table) for table in given_tables])
+    found = chosen(rows, where, by_evaluation=True)
+    runs = every.join(found.runs, on=crossing.RUN, how="semi")
+    report = problems_report.report(met, runs, every, codes)
+    return replace(report, notes=(*report.notes, *found.notes))
 
 
 def _by(by: Sequence[str], default: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:

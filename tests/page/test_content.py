@@ -74,7 +74,8 @@ def test_the_head_counts_runs_benchmarks_and_blemishes() -> None:
     assert said["Started"] == "2026-01-01"
     assert said["Chosen by"] == "nodes>=8"
     assert said["Note"] == (
-        "4 runs with something to resolve, see `problems`; 11 runs of the same content as another"
+        "4 runs with something to resolve, see `ttastats problems`; "
+        "11 runs of the same content as another"
     )
 
 

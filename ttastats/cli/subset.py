@@ -35,4 +35,6 @@ def filter(  # noqa: A001 - the name of the command
     if done.copies:
         of_others = "it is a copy" if done.copies == 1 else "they are copies"
         say(f"  {plural(done.copies, 'run')}: {of_others} of another, see `duplicate_of`")
+    for note in done.notes:
+        say(f"  {note}")
     say(f"wrote {done.output}")

@@ -15,7 +15,10 @@ from ttastats.records import Problem
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """What was kept: `runs` of `all_runs`, `copies` of them of another, and `problems`."""
+    """What was kept: `runs` of `all_runs`, `copies` of them of another, and `problems`.
+
+    `notes` say what a reader of the conditions must know of the choice.
+    """
 
     output: Path
     runs: int
@@ -23,6 +26,7 @@ class Subset:
     evaluations: int
     copies: int
     problems: int
+    notes: tuple[str, ...] = ()
 
 
 def write(

@@ -88,7 +88,9 @@ def _blemishes(runs: pl.DataFrame) -> str:
     """Say how many runs carry problems, and how many are copies of others."""
     said = []
     if troubled := int(runs.get_column("problems").is_not_null().sum()):
-        said.append(f"{units.plural(troubled, 'run')} with something to resolve, see `problems`")
+        said.append(
+            f"{units.plural(troubled, 'run')} with something to resolve, see `ttastats problems`"
+        )
     digests = runs.get_column("content_digest").drop_nulls()
     if copies := len(digests) - digests.n_unique():
         said.append(f"{units.plural(copies, 'run')} of the same content as another")

@@ -138,11 +138,16 @@ def failed_notes(runs: pl.DataFrame) -> list[Note]:
     failed = runs.filter(~pl.col("reached"))
     if failed.is_empty():
         return []
-    how = pl.when(pl.col("evaluations").is_null()).then(pl.lit("never evaluated"))
+    aimless = (pl.col("run_status") == "unknown") & pl.col("target_value").is_null()
+    how = (
+        pl.when(pl.col("evaluations").is_null())
+        .then(pl.lit("never evaluated"))
+        .when(aimless)
+        .then(pl.lit("no target known"))
+        .otherwise(pl.col("run_status"))
+    )
     counts = (
-        failed.select(
-            how.otherwise(pl.col("run_status")).replace("unknown", "no status").alias("how")
-        )
+        failed.select(how.replace("unknown", "no status").alias("how"))
         .group_by("how")
         .len()
         .sort("how")
@@ -152,7 +157,12 @@ def failed_notes(runs: pl.DataFrame) -> list[Note]:
         f"{failed.height} of {runs.height} runs did not reach the target ({reasons}): "
         "counted in `reached` and in the expected time (ERT), not in the mean."
     )
-    return [Note("failed_runs", text)]
+    notes = [Note("failed_runs", text)]
+    if "no target known" in reasons:
+        notes.append(
+            Note("no_target", "no target known: --target METRIC=VALUE says what to reach.")
+        )
+    return notes
 
 
 def key_row(keys: Mapping[str, Any]) -> dict[str, Any]:
