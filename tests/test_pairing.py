@@ -167,6 +167,11 @@ class TestEditions:
         report = api.compare(table(), table(FASTER), by=["benchmark"])
         assert report.tables[0].title.startswith("mlperf v4.0   A = A   B = B")
 
+    def test_of_several_sides_are_said_for_each(self) -> None:
+        sides = (table(edition="v1"), table(FASTER, edition="v1"), table(FASTER, edition="v2"))
+        first, second = (one.title.split("   ")[0] for one in api.compare(*sides).tables)
+        assert (first, second) == ("mlperf v1", "mlperf: A v1, B v2")
+
     def test_are_a_criterion_where_a_side_has_several(self) -> None:
         older = pl.concat([table(edition="v0.5"), table(edition="v0.6")])
         report = api.compare(older, table(FASTER, edition="v0.6"))
@@ -193,9 +198,9 @@ class TestLikeForLike:
         (row,) = report.rows
         assert (row["n_a"], row["n_b"]) == (5, 5)
         assert (row["accelerators"], row["hardware"]) == (8, "H100")
-        (said,) = notes(report, "unmatched")
-        assert "mlperf v4.0 resnet 64 (5 runs of A)" in said
-        assert "mlperf v4.0 resnet 8 B200 (5 runs of B)" in said
+        assert notes(report, "unmatched") == [
+            "only one side has: resnet 64 (5 runs of A), resnet 8 B200 (5 runs of B)."
+        ]
 
     def test_a_pool_is_only_made_when_asked_for(self) -> None:
         a = pl.concat([table(accelerators=8), table(accelerators=16)])
@@ -237,6 +242,20 @@ class TestLikeForLike:
         assert notes(report, "hardware_names") == [
             "taken for one hardware: DGX-2 and NVIDIA DGX-2; DGX-2H and NVIDIA DGX-2H."
         ]
+
+    def test_a_name_that_may_be_several_setups_is_paired_with_none(self) -> None:
+        a = pl.concat([table(accelerators=8, hardware="H100"), table(accelerators=4)])
+        a = a.with_columns(entry=pl.lit("lab/") + pl.col("accelerators").cast(pl.String))
+        b = pl.concat(
+            [
+                table(FASTER, accelerators=8, hardware="H100-SXM5", entry="lab/a"),
+                table(FASTER, accelerators=8, hardware="H100-PCIe", entry="lab/b"),
+                table(FASTER, accelerators=4, entry="lab/c"),
+            ]
+        )
+        report = api.compare(a, b)
+        assert [row["accelerators"] for row in report.rows] == [4]
+        assert report.only_a == ("mlperf v4.0 resnet 8 H100",)
 
     def test_another_way_of_writing_a_name_is_not_worth_a_word(self) -> None:
         a = pl.concat([table(hardware="tpu-v3"), table(hardware="V100")])

@@ -6,6 +6,7 @@ target, so a stricter one can be judged only where the evaluations happen to sho
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -36,7 +37,7 @@ class Judged:
 def targets(rows: pl.LazyFrame) -> pl.DataFrame:
     """Give the target of each metric of each run, from the tidy table."""
     return (
-        rows.filter(pl.col("target_value").is_not_null())
+        rows.filter(pl.col("target_value").is_not_null(), pl.col("metric").is_not_null())
         .group_by(*RUN, "metric", maintain_order=True)
         .agg(pl.col("target_value", "higher_is_better").first())
         .collect()
@@ -45,7 +46,8 @@ def targets(rows: pl.LazyFrame) -> pl.DataFrame:
 
 def targets_of_runs(runs: pl.DataFrame) -> pl.DataFrame:
     """Give the one target that a table of runs tells of each; which way is better it does not."""
-    return runs.filter(pl.col("target_value").is_not_null()).select(
+    named = pl.col("target_value").is_not_null() & pl.col("target_metric").is_not_null()
+    return runs.filter(named).select(
         *RUN,
         pl.col("target_metric").alias("metric"),
         "target_value",
@@ -104,6 +106,8 @@ def _values(table: pl.DataFrame) -> Mapping[str, list[float]]:
 
 def _differ(values: Sequence[float]) -> bool:
     """Tell whether targets differ by more than rounding: 0.759 as float32 is none of another."""
+    if not all(map(math.isfinite, values)):
+        return len(values) > 1 and set(values) != {values[0]}
     return max(values) - min(values) > quality.TOLERANCE * max(map(abs, values))
 
 

@@ -52,11 +52,15 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """Runs without a partner: their keys, the side they are of, how many, and as said."""
+    """Runs without a partner: their keys, the side they are of, and how many.
+
+    `short` is their name beside those of the others, without what all share.
+    """
 
     keys: Keys
     side: Literal["a", "b"]
     n: int
+    short: str = ""
 
     @property
     def name(self) -> str:
@@ -66,23 +70,24 @@ class Alone:
     @property
     def text(self) -> str:
         """Give `resnet 512 DGX-2H Pod (5 runs of B)`."""
-        return f"{self.name} ({units.plural(self.n, 'run')} of {self.side.upper()})".lstrip()
+        return f"{self.short} ({units.plural(self.n, 'run')} of {self.side.upper()})".lstrip()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairing:
     """Two sides as pairs. `by` are the keys of every pair.
 
-    `title` says what the sides have in common and in which edition they differ, where one
-    line can. `a` and `b` are the runs that found a partner, copies included, with the number of
-    their pair in `pair`.
+    `shared` names the suite and edition of both, `apart` those in which they differ (`A v0.5,
+    B v0.6`), where they are no keys. `a` and `b` are the runs that found a partner, copies
+    included, with the number of their pair in `pair`.
     """
 
     pairs: tuple[Pair, ...]
     alone: tuple[Alone, ...]
     by: tuple[str, ...]
     remarks: tuple[Remark, ...]
-    title: str
+    shared: str
+    apart: str
     a: Runs
     b: Runs
 
@@ -211,7 +216,11 @@ def _pairing(
     pairs = tuple(pair for pair, _ in made)
     if all(pair.unavailable == SAME_RUNS for pair in pairs):
         raise _the_same_runs(baseline, other, both)
-    names = _short_names([group.keys for group in named])
+    names = _short_names([*(one.keys for one in named), *(one.keys for one in found.alone)])
+    alone = (
+        replace(one, short=name) for one, name in zip(found.alone, names[len(named) :], strict=True)
+    )
+    names = names[: len(named)]
     groups = [(name, group.a, group.b) for name, group in zip(names, named, strict=True)]
     remarks = (
         *pairing_remarks.shared(groups, both),
@@ -222,10 +231,10 @@ def _pairing(
     )
     return Pairing(
         pairs,
-        found.alone,
+        tuple(alone),
         (*keys, *extra),
         remarks,
-        _title(baseline.runs, other.runs, keys),
+        *_title(baseline.runs, other.runs, keys),
         _numbered(shared_runs.without(group.a, both) for group in named),
         _numbered(shared_runs.without(group.b, both) for group in named),
     )
@@ -270,18 +279,23 @@ def _targets(side: Side) -> Runs:
     return common_target.targets_of_runs(side.runs) if found.is_empty() else found
 
 
-def _title(a: Runs, b: Runs, keys: Sequence[str]) -> str:
-    """Say the suite and edition of each side, once if they are the same, where each has one."""
-    names = [name for name in BENCHMARK if name not in keys and name != "benchmark"]
-    said = []
-    for runs in (a, b):
-        values = [runs.get_column(name).unique().to_list() for name in names]
-        if any(len(value) != 1 for value in values):
-            return ""
-        said.append(" ".join(str(value[0]) for value in values if value[0] is not None))
-    if said[0] == said[1]:
-        return said[0]
-    return f"A {said[0]}, B {said[1]}" if all(said) else ""
+def _title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
+    """Say the suite and edition of both sides, and those in which they differ, if no keys.
+
+    Of what a side has several there is nothing to say in a line.
+    """
+    shared, apart = [], []
+    for name in BENCHMARK:
+        if name in keys or name == "benchmark":
+            continue
+        ours, theirs = (runs.get_column(name).unique().to_list() for runs in (a, b))
+        if ours == theirs and len(ours) == 1:
+            shared.append(ours[0])
+        elif len(ours) == len(theirs) == 1:
+            apart.append((ours[0] or "unknown", theirs[0] or "unknown"))
+    sides = [" ".join(map(str, values)) for values in zip(*apart, strict=True)]
+    differ = f"A {sides[0]}, B {sides[1]}" if sides else ""
+    return " ".join(str(value) for value in shared if value is not None), differ
 
 
 def _nothing_alike(

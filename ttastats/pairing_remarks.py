@@ -24,7 +24,7 @@ class Remark:
 def shared(groups: Sequence[Group], both: pl.Series) -> Iterator[Remark]:
     """Name the runs that both sides have: of a difference they say nothing."""
     counts = [
-        (name, shared_runs.of_content(pl.concat([a, b], how="vertical_relaxed"), both))
+        (name, shared_runs.of_content(pl.concat([a, b], how="diagonal_relaxed"), both))
         for name, a, b in groups
     ]
     counts = [(name, runs) for name, runs in counts if not runs.is_empty()]

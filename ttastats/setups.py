@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, combinations
 
 import polars as pl
@@ -76,6 +77,7 @@ def same(one: str | None, other: str | None) -> bool:
     return less == more or (less <= more and any(re.search(r"\d", word) for word in less))
 
 
+@cache
 def words(name: str) -> frozenset[str]:
     """Give the words of a name, whatever stands between them and however they are written."""
     return frozenset(re.findall(r"\w+", name.lower()))

@@ -296,8 +296,9 @@ def _table(side: _Side, baseline: str, view: View, options: Options) -> Table:
         mark = compare_notes.CONSTANT if constant else ""
         body.append(_mean_row(side.mean, columns, len(keys), mark))
     sides = f"A = {baseline}   B = {side.label}   speedup = A/B: >1 means B is faster"
-    shared = ": ".join(part for part in (common_title(side.rows, by), side.pairing.title) if part)
-    title = "   ".join(part for part in (shared, sides) if part)
+    shared = " ".join(part for part in (common_title(side.rows, by), side.pairing.shared) if part)
+    about = ": ".join(part for part in (shared, side.pairing.apart) if part)
+    title = "   ".join(part for part in (about, sides) if part)
     return Table(columns, tuple(body), title)
 
 
