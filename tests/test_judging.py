@@ -14,6 +14,7 @@ from tests.test_compare import VARIED_A, VARIED_B, Outcome, compared, row, side
 from ttastats.comparison import Options, compare
 from ttastats.pairing import Pair
 from ttastats.report.cells import Report
+from ttastats.report.verdicts import verdicts
 
 STEADY: list[Outcome] = [(100.0, 3), (100.3, 3), (99.8, 3), (100.1, 3), (99.9, 3)]
 LEADING: list[Outcome] = [(97.0, 3), (97.3, 3), (96.8, 3), (97.1, 3), (96.9, 3)]
@@ -118,8 +119,9 @@ class TestFailures:
         assert report.sentence == "The comparison is undecided."
 
     def test_geometric_means_are_named_only_where_they_are_used(self) -> None:
-        failing = pl.concat([side(VARIED_A), side([*VARIED_A, CRASH], "bert")])
-        report = compared(failing, failing.with_columns(), estimand="geomean")
+        a = pl.concat([side(VARIED_A), side([*VARIED_A, CRASH], "bert")])
+        b = pl.concat([side(VARIED_B), side([*VARIED_B, CRASH], "bert")])
+        report = compared(a, b, estimand="geomean")
         estimands = {found["benchmark"]: found["estimand"] for found in report.rows}
         assert estimands == {"resnet": "geomean", "bert": "ert"}
         assert "where no run failed" in note(report, "geomean")
@@ -176,6 +178,18 @@ class TestPlan:
         assert four.plan.needed == needed(1.112, four.plan.cv, 0.05 / 4)
         assert four.plan.needed > one.plan.needed
         assert one.plan.cv == pytest.approx(0.160, abs=1e-3)
+
+    def test_no_number_is_named_that_was_not_enough(self) -> None:
+        """The speedup observed is shown by three runs in four of five cases; by these it is not."""
+        a: list[Outcome] = [(100.4, 10), (103.3, 11), (97.9, 12)]
+        b: list[Outcome] = [(71.3, 10), (84.8, 11), (66.2, 12)]
+        report = compared(side(a), side(b))
+        (found,) = report.rows
+        assert (found["verdict"], found["runs_needed"]) == ("undecided", 3)
+        assert "can detect" in note(report, "power")
+        assert "needs" not in note(report, "power")
+        (verdict,) = verdicts(report)
+        assert "would take" not in verdict.more
 
     def test_constant_epochs_need_as_many_runs_as_bound_what_was_not_seen(self) -> None:
         (found,) = compared(side(STEADY), side(LEADING, benchmark="resnet")).rows

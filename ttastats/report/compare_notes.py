@@ -274,13 +274,14 @@ def _plans(shown: Sequence[Shown]) -> Note | None:
         plan = each.one.plan
         if plan is None or each.row["verdict"] != "undecided":
             continue
-        if plan.detectable is None or plan.needed is None:
+        if plan.detectable is None:
             continue
         tests = plan.tests
-        said.append(
-            f"{each.name}: n={plan.n} can detect {plan.detectable:.2f}×, the observed "
-            f"{each.row['speedup']:.2f}× needs {plan.needed:,} runs a side"
-        )
+        text = f"{each.name}: n={plan.n} can detect {plan.detectable:.2f}×"
+        if plan.needed is not None and plan.needed > plan.n:  # fewer were not enough here
+            observed = f"the observed {each.row['speedup']:.2f}×"
+            text += f", {observed} needs {plan.needed:,} runs a side"
+        said.append(text)
     if not said:
         return None
     among = f", among {tests} undecided comparisons" if tests > 1 else ""

@@ -127,7 +127,8 @@ def _p(row: Numbers, pattern: str) -> str:
 
 
 def _plan(row: Numbers) -> str:
-    if row["verdict"] != "undecided" or row["runs_needed"] is None:
+    needed = row["runs_needed"]
+    if row["verdict"] != "undecided" or needed is None or needed <= min(row["n_a"], row["n_b"]):
         return ""
     return f"To show a difference of this size would take {row['runs_needed']:,} runs a side."
 
