@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests import made_logs
@@ -166,3 +167,23 @@ def test_a_run_of_no_length_is_drawn_and_stands_on_the_page(crashed: Path, tmp_p
     assert api.pictures(crashed)
     assert api.pictures(crashed, other, by=["benchmark"])
     assert "crashed.log" in api.html_report(crashed).html
+
+
+@pytest.mark.parametrize("target", [float("nan"), float("inf")])
+def test_a_target_that_is_no_number_is_none(target: float, tmp_path: Path) -> None:
+    tables = []
+    for hour in (0, 10):
+        logs = {f"{n}.log": made_logs.reaching(3 + n, seed=hour + n) for n in range(3)}
+        folder = made_logs.write(tmp_path / str(hour), logs)
+        table = api.read(ingest([folder], folder / "runs.parquet").output).collect()
+        tables.append(table.with_columns(target_value=pl.lit(target)))
+    assert api.summary(tables[0], by=["benchmark"]).rows[0]["reached"] == 3  # success decides
+    assert api.compare(*tables, by=["benchmark"]).rows
+    assert api.html_report(*tables, by=["benchmark"]).html
+
+
+def test_evaluations_of_no_metric_have_no_target(crashed: Path, tmp_path: Path) -> None:
+    a, b = (api.read(path).collect() for path in (crashed, with_a_crash(tmp_path / "b", 10)))
+    nameless = pl.when(pl.int_range(pl.len()) % 2 == 0).then("metric").alias("metric")
+    (row,) = api.compare(a, b.with_columns(nameless), by=["benchmark"]).rows
+    assert row["n_b"] == 5

@@ -37,7 +37,7 @@ class Judged:
 def targets(rows: pl.LazyFrame) -> pl.DataFrame:
     """Give the target of each metric of each run, from the tidy table."""
     return (
-        rows.filter(pl.col("target_value").is_not_null(), pl.col("metric").is_not_null())
+        rows.filter(pl.col("target_value").is_finite(), pl.col("metric").is_not_null())
         .group_by(*RUN, "metric", maintain_order=True)
         .agg(pl.col("target_value", "higher_is_better").first())
         .collect()

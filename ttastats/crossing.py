@@ -162,6 +162,8 @@ def evaluation_interval(runs: pl.DataFrame, quantum: str) -> float | None:
 
 def _met(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     """Say of evaluations whether each meets its metric's target, and when."""
+    known = pl.when(pl.col("target_value").is_finite()).then("target_value")
+    evaluations = evaluations.with_columns(target_value=known)
     value, target = pl.col("value"), pl.col("target_value")
     slack = target.abs() * quality.TOLERANCE
     higher = pl.col("higher_is_better").fill_null(value=True)

@@ -32,7 +32,7 @@ def evaluations(panel: Panel) -> pl.LazyFrame:
     chosen = panel.runs.lazy().select(*RUN, "side", "run", "series", "order", "colour")
     measured = ("metric", "value", "higher_is_better", "target_value", "epoch", "eval_index")
     parts = [
-        side.evaluations.filter(pl.col("metric").is_not_null(), pl.col("value").is_not_null())
+        side.evaluations.filter(pl.col("metric").is_not_null(), pl.col("value").is_finite())
         .with_columns(seconds=evaluated_at(), side=pl.lit(number, pl.Int32))
         .select(*RUN, "side", *measured, "seconds")
         for number, side in enumerate(panel.sides)
@@ -46,7 +46,10 @@ def metrics(panel: Panel, rows: pl.LazyFrame) -> tuple[Metric, ...]:
         rows.group_by("metric")
         .agg(
             pl.col("higher_is_better").first().fill_null(value=True),
-            pl.col("target_value").drop_nulls().unique().alias("targets"),
+            pl.col("target_value")
+            .filter(pl.col("target_value").is_finite())
+            .unique()
+            .alias("targets"),
             pl.len().alias("n"),
         )
         .sort("n", "metric", descending=[True, False])
