@@ -139,11 +139,12 @@ class TestTypes:
             ("higher_is_better", [0, 1, 2, 1], "column higher_is_better is Int64, Boolean .* 2 is"),
             ("entry", [1.5, 1.5, 2.0, 2.0], "column entry is Float64, String is needed"),
             ("started_at", [date(2020, 1, 1)] * 4, "column started_at is Date, Datetime"),
+            ("started_at", pl.Series([10**15] * 4).cast(pl.Datetime("ms")), "and .*33658-09-27"),
             ("seed", [timedelta(1)] * 4, "column seed is Duration"),
         ],
     )
     def test_any_other_type_is_refused_by_name(
-        self, column: str, values: list[Any], said: str, tmp_path: Path
+        self, column: str, values: Any, said: str, tmp_path: Path
     ) -> None:
         odd = SMALL.with_columns(pl.Series(column, values, strict=False))
         with pytest.raises(TtastatsError, match=said) as caught:
@@ -211,6 +212,10 @@ class TestColumns:
         odd = SMALL.with_columns(run_id=pl.Series(["a", "a", None, None]))
         with pytest.raises(TtastatsError, match="run_id is null in 2 rows"):
             conform(odd, "x")
+        whole = conform(SMALL, "x").collect().with_columns(source=pl.lit(None, pl.String))
+        for frame in (whole, whole.lazy()):
+            with pytest.raises(TtastatsError, match="source is null in 4 rows"):
+                conform(frame, "x")
 
 
 class TestIdentity:

@@ -23,7 +23,9 @@ _REMEDY = (
 )
 
 
-def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
+def conform(
+    frame: pl.DataFrame | pl.LazyFrame, where: str, *, trusted: bool = False
+) -> pl.LazyFrame:
     """Give a table with the columns and types of the schema, in its order.
 
     A frame that has them is given as it is. Of any other, columns that are missing are null, but
@@ -37,6 +39,8 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     ----------
     where
         What the table is called in errors.
+    trusted
+        We wrote it, so that every row says of which run it is.
 
     Raises
     ------
@@ -46,6 +50,8 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     """
     types = frame.lazy().collect_schema()
     if dict(types.items()).items() >= dict(schema.POLARS.items()).items():
+        if not trusted:
+            _expect_names(frame.lazy().select(schema.RUN), where)
         return frame.lazy().select(schema.NAMES)
     _expect_columns(types, where)
     _expect_types(types, where)
@@ -129,13 +135,15 @@ def _as(name: str, has: pl.DataType) -> pl.Expr:
     return pl.col(name).cast(needs, strict=False)
 
 
-def _lost(before: pl.Series, after: pl.Series) -> object:
+def _lost(before: pl.Series, after: pl.Series) -> str | None:
     """Give a value that its new type cannot hold, or None. Nanoseconds may be lost."""
     gone = before.is_not_null() & after.is_null()
+    if after.dtype.is_temporal():  # Python knows no other years
+        gone |= ~after.dt.year().is_between(1, 9999).fill_null(value=True)
     if before.dtype.is_numeric() and after.dtype != pl.String:
         gone |= (after.cast(before.dtype, strict=False) != before).fill_null(value=False)
     values = before.filter(gone)
-    return None if values.is_empty() else values[0]
+    return None if values.is_empty() else values.cast(pl.String)[0]
 
 
 # -------------------------------------------------------------------------------------------- runs
@@ -144,16 +152,21 @@ def _lost(before: pl.Series, after: pl.Series) -> object:
 def _named(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     """Give a frame whose rows all say of which run they are."""
     given = [name for name in schema.RUN if name in frame.columns]
-    for name in given:
-        if nameless := frame.get_column(name).null_count():
+    _expect_names(frame.lazy().select(given), where)
+    return frame.with_columns(
+        pl.col(given[0]).alias(name) for name in schema.RUN if name not in frame.columns
+    )
+
+
+def _expect_names(names: pl.LazyFrame, where: str) -> None:
+    """Refuse rows that do not say of which run they are."""
+    for name, nameless in names.null_count().collect().row(0, named=True).items():
+        if nameless:
             raise TtastatsError(
                 f"column {name} is null in {units.plural(nameless, 'row')}: of which run are they?",
                 where=where,
                 remedy="Name the run in every row, or leave these rows out.",
             )
-    return frame.with_columns(
-        pl.col(given[0]).alias(name) for name in schema.RUN if name not in frame.columns
-    )
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
@@ -200,7 +213,7 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
             some = frame.filter(pl.col("source") == run)[name].unique().sort()[:2]
             raise TtastatsError(
                 f"run {run} has several values of {name}, such as "
-                f"{' and '.join(str(value) for value in some)}",
+                f"{' and '.join(some.cast(pl.String).fill_null('unknown'))}",
                 where=where,
                 remedy=remedy,
             )

@@ -364,7 +364,7 @@ def _read_one(path: Path) -> pl.LazyFrame:
     frame = pl.scan_parquet(_files(metadata, path))
     for step in range(version, schema.VERSION):
         frame = schema.UPGRADES[step](frame)
-    return conform(frame, str(path))
+    return conform(frame, str(path), trusted=bool(about))
 
 
 def _files(metadata: dict[str, str], path: Path) -> list[Path]:

@@ -137,7 +137,8 @@ def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
     copies = same.filter(
         (pl.col("source") != pl.col("first_source")) | (pl.col("table") != pl.col("first_table"))
     )
-    for row in copies.iter_rows(named=True):
+    shown = copies.select("source", "table", "first_source", "first_table", *ENTRY)
+    for row in shown.iter_rows(named=True):
         where = f" in {row['first_table']}" if several else ""
         here = f" ({row['table']})" if several else ""
         message = f"the same run as {row['first_source']}{where}{here}"
@@ -146,7 +147,8 @@ def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
 
 def _never_evaluated(runs: pl.DataFrame, problems: Sequence[Problem]) -> Iterator[Finding]:
     told = {problem.source for problem in problems if problem.code == "no_evaluation"}
-    for row in standing(runs).filter(pl.col("evaluations").is_null()).iter_rows(named=True):
+    silent = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
+    for row in silent.iter_rows(named=True):
         if row["source"] not in told:
             message = "no quality was ever measured; the run counts as failed"
             yield _finding("no_evaluation", "warning", message, row, source=row["source"])
@@ -181,7 +183,7 @@ def _far(
     scored = runs.with_columns(
         pl.Series("far", outliers.outliers(values)), pl.Series("z", outliers.modified_z(values))
     )
-    for row in scored.filter(pl.col("far") & beyond).iter_rows(named=True):
+    for row in scored.filter(pl.col("far") & beyond).select("source", "z", column).rows(named=True):
         message = (
             f"{row[column]:.4g} {name}, where the median of {runs.height} runs is "
             f"{np.median(values):.4g} (modified z-score {row['z']:+.1f})"
