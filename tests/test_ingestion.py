@@ -249,10 +249,10 @@ class TestHarm:
         recognise = ingestion.registry.recognise
         content = log.read_bytes()
 
-        def recognise_and_change(head: bytes) -> Any:
+        def recognise_and_change(head: bytes, path: Any) -> Any:
             if head == content:
                 log.write_bytes(content + change if change else content[:-20])
-            return recognise(head)
+            return recognise(head, path)
 
         monkeypatch.setattr(ingestion.registry, "recognise", recognise_and_change)
         account = ingest([logs], tmp_path / "x.parquet")
@@ -269,9 +269,9 @@ class TestHarm:
         log = logs / "digits" / "result_3.txt"
         recognise = ingestion.registry.recognise
 
-        def recognise_and_remove(head: bytes) -> Any:
+        def recognise_and_remove(head: bytes, path: Any) -> Any:
             log.unlink(missing_ok=True)
-            return recognise(head)
+            return recognise(head, path)
 
         monkeypatch.setattr(ingestion.registry, "recognise", recognise_and_remove)
         account = ingest([logs], tmp_path / "x.parquet")

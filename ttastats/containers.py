@@ -14,9 +14,9 @@ import tempfile
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
-from typing import IO, Protocol
+from typing import IO, Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -57,6 +57,10 @@ class File(msgspec.Struct, frozen=True, gc=False):
     changed: int = 0
 
 
+#: What lies directly in a folder, in order; the names of folders end with a slash.
+Names: TypeAlias = tuple[str, ...]
+
+
 class Container(Protocol):
     """Where files lie. Containers travel to other processes, so they hold names and no handles."""
 
@@ -71,6 +75,9 @@ class Container(Protocol):
 
     def companion(self, place: PurePosixPath, /) -> bytes | None:
         """Give the bytes of the file at a place, or None where there is none."""
+
+    def listing(self, folder: PurePosixPath, /) -> Names:
+        """Give what lies directly in a folder but hidden files, nothing where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,19 @@ class Disk:
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Give the bytes of a file anywhere on the disk, or None."""
         return _read_if_there(str(place))
+
+    def listing(self, folder: PurePosixPath) -> Names:
+        """Give what lies in any folder of the disk; links to folders are left out, as by `find`."""
+        try:
+            with os.scandir(folder) as found:
+                names = [
+                    f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
+                    for entry in found
+                    if entry.name[0] != "." and (entry.is_file() or not entry.is_symlink())
+                ]
+        except (OSError, ValueError):
+            return ()
+        return tuple(sorted(names))
 
 
 @lru_cache(maxsize=1024)
@@ -132,6 +152,10 @@ class Refused:
         """Nothing can be seen from here."""
         return None
 
+    def listing(self, _folder: PurePosixPath) -> Names:
+        """Nothing can be seen from here."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Archive:
@@ -153,26 +177,31 @@ class Archive:
         return PurePosixPath(self.path.rsplit(".", 1)[0], *parts)
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Give the bytes of a small member, or None where there is none any more."""
+        """Give the bytes of a member, or None where there is none any more."""
         try:
-            return opened(self.path).small.get(place)
+            return opened(self.path).read(place)
         except UNUSABLE:
             return None
 
+    def listing(self, folder: PurePosixPath) -> Names:
+        """Give the members that would lie in a folder beside the archive."""
+        try:
+            return opened(self.path).listing(folder)
+        except UNUSABLE:
+            return ()
 
-#: Members up to this size are kept when an archive is opened: descriptions, not logs.
-_SMALL = 1024 * 1024
-_DESCRIPTIONS = (".json", ".tsv")
+
+#: A larger member is no companion of a log: it may be a few bytes that claim to be any number.
+_LARGEST_COMPANION = 256 * 1024 * 1024
 
 
 class _Opened:
-    """An archive with its members listed and its descriptions read.
+    """An archive with its members listed.
 
     `damage` says why members may be missing from `files`, where it is damaged.
     """
 
     def __init__(self, path: str) -> None:
-        self.small: dict[PurePosixPath, bytes] = {}
         self.damage = ""
         self._plain: IO[bytes] | None = None
         self._members: dict[str, tarfile.TarInfo | zipfile.ZipInfo]
@@ -187,7 +216,7 @@ class _Opened:
             self._members = {}
             self._list(self._archive, self._plain)
         self.files = [File(name, _size(member)) for name, member in sorted(self._members.items())]
-        self._read_descriptions(Archive(path))
+        self._place = Archive(path)
 
     def __del__(self) -> None:
         if hasattr(self, "_archive"):
@@ -222,12 +251,36 @@ class _Opened:
         except UNUSABLE as error:
             self.damage = self.damage or str(error)
 
-    def _read_descriptions(self, archive: Archive) -> None:
-        """Keep the small members that describe systems; one that cannot be read is named later."""
-        for file in self.files:
-            if file.name.endswith(_DESCRIPTIONS) and file.size <= _SMALL:
-                with suppress(*UNUSABLE), self.open(file.name) as member:
-                    self.small[archive.place(file.name)] = member.read()
+    @cached_property
+    def _names(self) -> dict[PurePosixPath, str]:
+        """The members by the places they would have beside the archive."""
+        return {self._place.place(file.name): file.name for file in self.files}
+
+    @cached_property
+    def _folders(self) -> dict[PurePosixPath, set[str]]:
+        """What lies directly in each folder of the archive."""
+        found: dict[PurePosixPath, set[str]] = {}
+        for place in self._names:
+            name = place.name
+            for folder in place.parents:
+                names = found.setdefault(folder, set())
+                if name in names:
+                    break
+                names.add(name)
+                name = f"{folder.name}/"
+        return found
+
+    def read(self, place: PurePosixPath) -> bytes | None:
+        """Give the bytes of the member at a place, or None where there is none."""
+        name = self._names.get(place)
+        if name is None or _size(self._members[name]) > _LARGEST_COMPANION:
+            return None
+        with self.open(name) as member:
+            return member.read()
+
+    def listing(self, folder: PurePosixPath) -> Names:
+        """Give what lies directly in a folder."""
+        return tuple(sorted(name for name in self._folders.get(folder, ()) if name[0] != "."))
 
 
 def _tar(plain: IO[bytes]) -> tarfile.TarFile:
@@ -296,6 +349,10 @@ class Memory:
         """Nothing lies beside standard input."""
         return None
 
+    def listing(self, _folder: PurePosixPath) -> Names:
+        """Nothing lies beside standard input."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Remote:
@@ -322,6 +379,23 @@ class Remote:
                 continue
             return content
         return None
+
+    def listing(self, folder: PurePosixPath) -> Names:
+        """Give the objects whose names begin with that of the folder."""
+        store = filesystem(self.url)
+        for name in (str(folder), str(folder).lstrip("/")):
+            with suppress(OSError, ValueError):
+                found = store.ls(name, detail=True)
+                return tuple(sorted(filter(None, map(_listed_name, found))))
+        return ()
+
+
+def _listed_name(found: dict[str, Any]) -> str:
+    """Give the last part of an object's name, with a slash for a folder, or nothing if hidden."""
+    name = str(found["name"]).rstrip("/").rpartition("/")[2]
+    if name.startswith("."):
+        return ""
+    return f"{name}/" if found.get("type") == "directory" else name
 
 
 @lru_cache(maxsize=8)

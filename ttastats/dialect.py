@@ -1,18 +1,28 @@
 """What a log format must offer to be read, and what it is given to read.
 
-A dialect is a module (or any object) with a `name`, a test `recognises(head)` and a function
+A dialect is a module (or any object) with a `name`, a test `recognises(head, path)` and a function
 `parse(log)`. It gets bytes and gives runs; it opens no file and keeps no state.
+
+A run may lie in several files: one of them tells it, reading the others as companions, and the
+others give nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
 from ttastats.records import Problem, Run
+
+#: Which measurements become rows: those of quality, or also those of every training step.
+Metrics: TypeAlias = Literal["evaluations", "all"]
+
+#: The code of the problem, of no severity, by which a file says that another one tells its run.
+#: It is for files that a person may take for a run; others that are parts of a run say nothing.
+PART_OF_A_RUN = "part_of_a_run"
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -31,6 +41,11 @@ class Log(msgspec.Struct, frozen=True):
         Gives the bytes of another file, or None where there is none.
     edition
         The edition the user named, which settles what the path leaves open.
+    listing
+        Gives the names of what lies directly in a folder, in order; those of folders end with a
+        slash. Empty where there is none.
+    metrics
+        Whether training metrics, such as a loss of every step, are wanted too.
     """
 
     folder: PurePosixPath
@@ -38,6 +53,8 @@ class Log(msgspec.Struct, frozen=True):
     blocks: Callable[[], Iterator[bytes]]
     companion: Callable[[PurePosixPath], bytes | None] = lambda _path: None
     edition: str | None = None
+    listing: Callable[[PurePosixPath], Sequence[str]] = lambda _folder: ()
+    metrics: Metrics = "evaluations"
 
     @property
     def path(self) -> PurePosixPath:
@@ -56,8 +73,13 @@ class Dialect(Protocol):
     def name(self) -> str:
         """The name shown to users and stored with each run."""
 
-    def recognises(self, head: bytes, /) -> bool:
-        """Tell from the first block of a file whether it is of this format."""
+    @property
+    def recognises(self) -> Callable[[bytes], bool] | Callable[[bytes, PurePosixPath], bool]:
+        """What tells from the first block of a file whether it is of this format.
+
+        It may ask for the absolute path of the file too, as the second argument. Where it is
+        asked with an empty block, the path alone decides.
+        """
 
     def parse(self, log: Log, /) -> Iterable[Run | Problem]:
         """Give the runs of a log, and problems that belong to no run. Never raises on bad bytes."""
@@ -69,8 +91,25 @@ def log_from_bytes(
     companions: Mapping[str, bytes] | None = None,
     *,
     edition: str | None = None,
+    metrics: Metrics = "evaluations",
 ) -> Log:
     """Give a log that lives in memory; `companions` maps absolute paths to bytes."""
     files = {PurePosixPath(name): content for name, content in (companions or {}).items()}
     place = PurePosixPath(path)
-    return Log(place.parent, place.name, lambda: iter((data,)), files.get, edition)
+    return Log(
+        place.parent,
+        place.name,
+        lambda: iter((data,)),
+        files.get,
+        edition,
+        lambda folder: listed(files, folder),
+        metrics,
+    )
+
+
+def listed(files: Iterable[PurePosixPath], folder: PurePosixPath) -> tuple[str, ...]:
+    """Give what lies directly in a folder, of all files there are, as `Log.listing` does."""
+    depth = len(folder.parts)
+    below = (file.parts for file in files if file.parts[:depth] == folder.parts)
+    names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in below}
+    return tuple(sorted(name for name in names if name[0] != "."))

@@ -13,6 +13,7 @@ import polars as pl
 
 from ttastats import ledger, registry, store, tables
 from ttastats.cluster import Workers
+from ttastats.dialect import Metrics
 from ttastats.errors import TtastatsError
 from ttastats.reading import Reading, Result
 from ttastats.records import Problem
@@ -31,7 +32,8 @@ class Account:
     """What an ingest saw and made.
 
     `problems` are those of whole files and of runs, each with its source; `other_files` were seen
-    in folders and are of no known format; `unchanged` were taken over from the file's last ingest;
+    in folders and are of no known format; `parts` belong to runs that other files tell;
+    `unchanged` were taken over from the file's last ingest;
     `written` is false where that held all there is.
     """
 
@@ -43,6 +45,7 @@ class Account:
     output: Path
     unchanged: int = 0
     written: bool = True
+    parts: int = 0
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
@@ -60,6 +63,7 @@ def ingest(
     *,
     dialect: str | None = None,
     edition: str | None = None,
+    metrics: Metrics = "evaluations",
     workers: int | None = None,
     executor: Executor | None = None,
     on_progress: Progress | None = None,
@@ -79,6 +83,8 @@ def ingest(
         Reads every file as this dialect instead of recognising each.
     edition
         The edition of the suite, where the logs lie in no folder that names it.
+    metrics
+        `all` keeps training metrics, such as a loss of every step, beside the evaluations.
     workers
         Processes; by default one, and every core where there is much to read.
     executor
@@ -96,7 +102,7 @@ def ingest(
     target = Path(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_place(target, in_parts=in_parts)
-    reading = Reading(registry.named(dialect).name if dialect else None, edition)
+    reading = Reading(registry.named(dialect).name if dialect else None, edition, metrics)
     # In this order: those who read have stopped when what they left behind is removed.
     with store.Held(target) as held, Workers(workers, executor) as readers:
         return _ingest(paths, target, reading, held, readers, on_progress, in_parts=in_parts)
@@ -126,30 +132,35 @@ def _ingest(
     found = find([str(path) for path in paths])
     sources = _unique(found if target.exists() else _announced(found, readers), target)
     before = ledger.of(target)
-    fresh, kept = ledger.split(before, sources, reading.dialect, reading.edition)
-    others = ledger.others(before, kept)
+    reader = (reading.dialect, reading.edition, reading.metrics)
+    fresh, kept = ledger.split(before, sources, reader)
+    others, parts, together = (
+        ledger.kept_of(before, kind, kept) for kind in ("others", "parts", "together")
+    )
     known = store.problems_of(target) if kept else []
     problems = [problem for problem in known if problem.source in kept]
     if ledger.is_whole(before, fresh, kept):  # nothing to write, then
         runs = tables.heads(store.read([target]))
         account = _account(runs, sources, problems, others, target, kept)
-        return replace(account, written=False)
+        return replace(account, written=False, parts=len(parts))
     for result in _read_all(fresh, reading, held, readers, on_progress):
         held.add(result.rows)
         problems += result.problems
         others += result.others
+        parts += result.parts
+        together += result.together
     rows = held.rows()
     if kept:
         rows = tables.merged(rows, store.rows_of(target, kept))
     runs = tables.heads(rows)
     if runs.is_empty():
-        raise _nothing(paths, len(sources), problems)
+        raise _nothing(paths, len(sources), problems, parts)
     account = _account(runs, sources, problems, others, target, kept)
-    record = ledger.record(sources, others, reading.dialect, reading.edition)
+    record = ledger.record(sources, others, parts, together, reader)
     store.write(
         tables.marked(rows, runs), target, ledger=record, problems=problems, in_parts=in_parts
     )
-    return account
+    return replace(account, parts=len(parts))
 
 
 def _account(
@@ -234,11 +245,19 @@ def _read_all(
         yield result
 
 
-def _nothing(paths: Sequence[str | Path], files: int, problems: Sequence[Problem]) -> TtastatsError:
+def _nothing(
+    paths: Sequence[str | Path], files: int, problems: Sequence[Problem], parts: Sequence[str]
+) -> TtastatsError:
     where = ", ".join(str(path) for path in paths)
     if problems:
-        first = problems[0]
+        first = min(problems, key=lambda problem: problem.severity != "error")
         return TtastatsError(f"no run could be read: {first.message}", where=first.source)
+    if parts:
+        return TtastatsError(
+            "no run could be read: it belongs to a run that another file tells",
+            where=parts[0],
+            remedy="Name the folder of the run.",
+        )
     seen = f"{files} file(s), none of them a log" if files else "the folder is empty"
     known = ", ".join(sorted(registry.dialects()))
     return TtastatsError(f"no logs found: {seen}", where=where, remedy=f"Known formats: {known}.")

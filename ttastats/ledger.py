@@ -3,6 +3,7 @@
 The ledger stands in the metadata of the Parquet file it speaks of, so the two cannot part. A log
 is unchanged if its size and time of change are; where any other file of a folder has changed, such
 as a system description, all of its logs are read again, since what they mean may have changed.
+Logs of runs that lie in several files are read again where anything at all has changed.
 """
 
 from __future__ import annotations
@@ -17,19 +18,28 @@ from ttastats.sources import Source
 from ttastats.version import __version__
 
 Ledger = dict[str, Any]
+#: The user's words that decide the rows: the dialect, the edition, which metrics.
+Reader = tuple[str | None, ...]
 
 
 def record(
     sources: Sequence[Source],
     others: Sequence[str],
-    dialect: str | None,
-    edition: str | None,
+    parts: Sequence[str],
+    together: Sequence[str],
+    reader: Reader,
 ) -> str:
-    """Give the ledger of an ingest as text."""
+    """Give the ledger of an ingest as text.
+
+    By name: `others` are no logs, `parts` belong to runs that other files tell, and `together`
+    are files whose meaning depends on which files lie around them.
+    """
     fields = {
-        "reader": _reader(dialect, edition),
+        "reader": _reader(reader),
         "files": {source.name: [source.file.size, source.file.changed] for source in sources},
         "others": list(others),
+        "parts": list(parts),
+        "together": list(together),
     }
     return packed(fields)
 
@@ -41,11 +51,11 @@ def of(path: Path) -> Ledger:
 
 
 def split(
-    before: Ledger, sources: Sequence[Source], dialect: str | None, edition: str | None
+    before: Ledger, sources: Sequence[Source], reader: Reader
 ) -> tuple[list[Source], frozenset[str]]:
     """Give the sources to read, and the names of those whose rows can be kept."""
     files = before.get("files", {})
-    if before.get("reader") != _reader(dialect, edition):
+    if before.get("reader") != _reader(reader):
         return list(sources), frozenset()
     same = {
         source.name
@@ -54,6 +64,8 @@ def split(
     }
     if not _others_are_same(before, sources, same):
         return list(sources), frozenset()
+    if not len(same) == len(sources) == len(files):
+        same -= set(before.get("together", ()))
     return [source for source in sources if source.name not in same], frozenset(same)
 
 
@@ -62,9 +74,9 @@ def is_whole(before: Ledger, fresh: Sequence[Source], kept: frozenset[str]) -> b
     return bool(kept) and not fresh and len(kept) == len(before["files"])
 
 
-def others(before: Ledger, kept: frozenset[str]) -> list[str]:
-    """Give the files among those that are kept that are no logs."""
-    return [name for name in before.get("others", ()) if name in kept]
+def kept_of(before: Ledger, kind: str, kept: frozenset[str]) -> list[str]:
+    """Give the files of a kind (`others`, `parts`, `together`) among those that are kept."""
+    return [name for name in before.get(kind, ()) if name in kept]
 
 
 def _others_are_same(before: Ledger, sources: Sequence[Source], same: set[str]) -> bool:
@@ -78,6 +90,6 @@ def _others_are_same(before: Ledger, sources: Sequence[Source], same: set[str]) 
     return others <= present and others <= same and not descriptions
 
 
-def _reader(dialect: str | None, edition: str | None) -> list[Any]:
+def _reader(reader: Reader) -> list[Any]:
     """Give what else decides the rows: the program's version, the schema, the user's words."""
-    return [__version__, schema.VERSION, dialect, edition]
+    return [__version__, schema.VERSION, *reader]

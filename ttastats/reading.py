@@ -17,29 +17,37 @@ from msgspec import structs
 from ttastats import registry, store, tables
 from ttastats.blocks import UnreadableError
 from ttastats.containers import Container, printable
-from ttastats.dialect import Dialect, Log
+from ttastats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.errors import TtastatsError
-from ttastats.records import Problem, Run
+from ttastats.records import Problem, Run, Severity
 from ttastats.sources import Source
 
 Companion = Callable[[PurePosixPath], bytes | None]
+Listing = Callable[[PurePosixPath], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How logs are read: the dialect and edition that the user named, if any."""
+    """How logs are read: the dialect and edition that the user named, and which metrics."""
 
     dialect: str | None = None
     edition: str | None = None
+    metrics: Metrics = "evaluations"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """What one unit of work gave: rows or the files that hold them, problems, what was no log."""
+    """What one unit of work gave: rows or the files that hold them, and problems.
+
+    By name: `others` are no logs, `parts` belong to runs that other files tell, and `together`
+    are files whose meaning depends on which files lie around them.
+    """
 
     rows: pl.DataFrame | list[Path]
     problems: tuple[Problem, ...]
     others: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
 
 
 def read_unit(unit: Sequence[Source], reading: Reading, place: store.Parts | None = None) -> Result:
@@ -54,19 +62,22 @@ def read_unit(unit: Sequence[Source], reading: Reading, place: store.Parts | Non
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
     others: list[str] = []
-    companions = _Companions()
+    parts: list[str] = []
+    surroundings = _Surroundings()
     with _no_garbage_collection():
         for source in unit:
-            found = _read(source, chosen, reading.edition, companions)
+            found = _read(source, chosen, reading, surroundings)
             if found is None:
                 others.append(source.name)
                 continue
             runs += found[0]
             problems += found[1]
+            if not found[0] and all(problem.code == PART_OF_A_RUN for problem in found[1]):
+                parts.append(source.name)
         rows, unfit = _rows(runs)
         problems += unfit
     kept = rows if place is None else place.write(rows)
-    return Result(kept, tuple(problems), tuple(others))
+    return Result(kept, tuple(problems), tuple(others), tuple(parts), surroundings.asked_by())
 
 
 def _rows(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem]]:
@@ -112,23 +123,28 @@ _CHANGED = "changed while it was read; ingest again when it is complete"
 
 
 def _read(
-    source: Source, chosen: Dialect | None, edition: str | None, companions: _Companions
+    source: Source, chosen: Dialect | None, reading: Reading, surroundings: _Surroundings
 ) -> Found | None:
     """Give the runs and problems of a file, or None for a file in a folder that is no log."""
     dialect = chosen
     try:
         bytes_of = _Bytes(source)
         head = bytes_of.head()
-        dialect = chosen or registry.recognise(head)
+        folder, name = source.container.folder(source.file.name), _name(source)
+        if head.startswith(_LFS_POINTER):
+            return _lfs_pointer(source, folder / name)
+        dialect = chosen or registry.recognise(head, folder / name)
         if dialect is None:
             return _utf_16(source, head) or (_unknown(source, head) if source.named else None)
-        container, name = source.container, source.file.name
+        companion, listing = surroundings.of(source)
         log = Log(
-            container.folder(name),
-            printable(posixpath.basename(name)),
+            folder,
+            name,
             bytes_of.blocks,
-            companions.of(container),
-            edition,
+            companion,
+            reading.edition,
+            listing,
+            reading.metrics,
         )
         items = list(dialect.parse(log))
         digest = bytes_of.digest()
@@ -146,19 +162,57 @@ def _read(
     return runs, problems
 
 
-class _Companions:
-    """The files beside logs, each read once for a unit of work and not kept any longer."""
+def _name(source: Source) -> str:
+    return printable(posixpath.basename(source.file.name))
+
+
+class _Surroundings:
+    """What lies beside logs, looked at once for a unit of work and not kept any longer."""
 
     def __init__(self) -> None:
-        self._readers: dict[Container, Companion] = {}
+        self._ways: dict[Container, tuple[Companion, Listing]] = {}
+        self._asked_by: dict[str, None] = {}
 
-    def of(self, container: Container) -> Companion:
-        """Give what reads the companions of a container's logs."""
-        reader = self._readers.get(container)
-        if reader is None:
-            reader = lru_cache(maxsize=1024)(container.companion)
-            self._readers[container] = reader
-        return reader
+    def of(self, source: Source) -> tuple[Companion, Listing]:
+        """Give what reads the companions of a log, and what lists the folders around it."""
+        ways = self._ways.get(source.container)
+        if ways is None:
+            container = source.container
+            ways = _kept_if_small(container.companion), lru_cache(maxsize=1024)(container.listing)
+            self._ways[container] = ways
+        companion, listing = ways
+
+        def listing_for_it(folder: PurePosixPath) -> Sequence[str]:
+            self._asked_by[source.name] = None
+            return listing(folder)
+
+        return companion, listing_for_it
+
+    def asked_by(self) -> tuple[str, ...]:
+        """Give the logs for which folders were listed: other files may change what they mean."""
+        return tuple(self._asked_by)
+
+
+#: Larger companions are not kept: a thousand of them would fill the memory.
+_SMALL = 1024 * 1024
+
+
+def _kept_if_small(companion: Companion) -> Companion:
+    """Give what reads a companion and keeps it for the next log, where it is small."""
+    kept: dict[PurePosixPath, bytes | None] = {}
+
+    def read(place: PurePosixPath) -> bytes | None:
+        if place in kept:
+            return kept[place]
+        content = companion(place)
+        if len(kept) < _MOST_KEPT and len(content or b"") <= _SMALL:
+            kept[place] = content
+        return content
+
+    return read
+
+
+_MOST_KEPT = 1024
 
 
 class _Bytes:
@@ -223,6 +277,18 @@ def _utf_16(source: Source, head: bytes) -> Found | None:
     if registry.recognise(text.encode("utf-8", "replace")) is None:
         return None
     return _rejected(source, "unreadable_file", "a log in UTF-16; convert it to UTF-8")
+
+
+#: How a pointer begins that git-lfs leaves where a file should be.
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+
+
+def _lfs_pointer(source: Source, path: PurePosixPath) -> Found:
+    """Name a pointer. Whether a log is missing can be told where the user or its name says so."""
+    is_log = source.named or registry.recognise(b"", path) is not None
+    said = "a pointer of git-lfs, not the file it stands for: run `git lfs pull` in its repository"
+    severity: Severity = "error" if is_log else "info"
+    return [], [Problem("lfs_pointer", said, severity, source=source.name)]
 
 
 def _unknown(source: Source, head: bytes) -> Found:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import PurePosixPath
+from typing import cast
 
 from ttastats.dialect import Dialect
 from ttastats.errors import TtastatsError
@@ -39,6 +42,30 @@ def _load(point: EntryPoint) -> Dialect | None:
     return dialect
 
 
+_Question = Callable[[bytes, PurePosixPath], bool]
+_NOWHERE = PurePosixPath("/")
+
+
+#: By the dialect's identity, with the dialect, which need not be hashable but must stay alive.
+_QUESTIONS: dict[int, tuple[Dialect, _Question]] = {}
+
+
+def _question(dialect: Dialect) -> _Question:
+    """Give how a dialect is asked: one that asks for no path is not given any."""
+    known = _QUESTIONS.get(id(dialect))
+    if known is None:
+        known = _QUESTIONS[id(dialect)] = dialect, _with_path(dialect)
+    return known[1]
+
+
+def _with_path(dialect: Dialect) -> _Question:
+    asked = dialect.recognises
+    if len(inspect.signature(asked).parameters) > 1:
+        return cast("_Question", asked)
+    of_head = cast("Callable[[bytes], bool]", asked)
+    return lambda head, _path: of_head(head)
+
+
 def named(name: str) -> Dialect:
     """Give a dialect by its name.
 
@@ -55,7 +82,7 @@ def named(name: str) -> Dialect:
     return known[name]
 
 
-def recognise(head: bytes) -> Dialect | None:
+def recognise(head: bytes, path: PurePosixPath = _NOWHERE) -> Dialect | None:
     """Give the one dialect that recognises the first block of a file, or None.
 
     Raises
@@ -63,7 +90,7 @@ def recognise(head: bytes) -> Dialect | None:
     TtastatsError
         More than one does.
     """
-    claimants = [dialect for dialect in dialects().values() if dialect.recognises(head)]
+    claimants = [dialect for dialect in dialects().values() if _question(dialect)(head, path)]
     if len(claimants) > 1:
         names = ", ".join(dialect.name for dialect in claimants)
         raise TtastatsError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -39,6 +39,13 @@ def ingest(
         str | None,
         typer.Option("--edition", help="Edition of the suite, such as v5.0, if no folder says it."),
     ] = None,
+    metrics: Annotated[
+        Literal["evaluations", "all"],
+        typer.Option(
+            "--metrics",
+            help="`all` keeps training metrics too: loss, learning rate, throughput of every step.",
+        ),
+    ] = "evaluations",
     workers: Annotated[
         int | None,
         typer.Option(
@@ -64,6 +71,7 @@ def ingest(
                 output,
                 dialect=dialect,
                 edition=edition,
+                metrics=metrics,
                 workers=workers,
                 executor=executor,
                 on_progress=on_progress,
@@ -102,8 +110,9 @@ _NAMED = 5
 def _print_account(account: Account) -> None:
     from ttastats.units import plural
 
-    logs = account.files - account.other_files
-    others = f", {account.other_files:,} other files" if account.other_files else ""
+    logs = account.files - account.other_files - account.parts
+    others = f", {account.parts:,} more with parts of their runs" if account.parts else ""
+    others += f", {account.other_files:,} other files" if account.other_files else ""
     if account.unchanged:
         others += f", {account.unchanged:,} unchanged since the last ingest"
     say(

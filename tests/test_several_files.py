@@ -1,0 +1,163 @@
+"""Runs that lie in several files: who tells them, what lies around, and what is read again."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from ttastats import ingest, registry, store
+from ttastats.containers import Archive, Disk, Memory, Remote
+from ttastats.dialect import PART_OF_A_RUN, Log, log_from_bytes
+from ttastats.errors import TtastatsError
+from ttastats.records import Evaluation, Problem, Run
+
+
+class Pages:
+    """A made-up format: `N.page` holds a score; the last page of a folder tells the run."""
+
+    name = "pages"
+
+    def recognises(self, head: bytes, path: PurePosixPath) -> bool:
+        return path.suffix == ".page"
+
+    def parse(self, log: Log) -> Iterator[Run | Problem]:
+        pages = [name for name in log.listing(log.folder) if name.endswith(".page")]
+        if log.name != pages[-1]:
+            if log.metrics == "all":
+                yield Problem(PART_OF_A_RUN, f"told by {pages[-1]}", "info")
+            return
+        scores = [float(log.companion(log.folder / page) or b"nan") for page in pages]
+        yield Run(
+            benchmark="book",
+            evaluations=tuple(
+                Evaluation(number, "score", score, score, None)
+                for number, score in enumerate(scores)
+            ),
+        )
+
+
+@pytest.fixture
+def _pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**registry.dialects(), "pages": Pages()}
+    monkeypatch.setattr(registry, "dialects", lambda: known)
+
+
+@pytest.fixture
+def book(tmp_path: Path, _pages: None) -> Path:
+    folder = tmp_path / "book"
+    for name, score in (("a/1.page", 1.0), ("a/2.page", 2.0), ("b/1.page", 5.0)):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(str(score))
+    return folder
+
+
+def values(table: Path) -> dict[str, list[float]]:
+    rows = store.read([table]).collect()
+    return {
+        Path(source).parent.name: part["value"].to_list()
+        for (source,), part in rows.group_by("source", maintain_order=True)
+    }
+
+
+def test_files_of_one_run_are_one_run(book: Path, tmp_path: Path) -> None:
+    account = ingest([book], tmp_path / "x.parquet", workers=1)
+    assert (account.runs, account.parts, account.other_files, account.problems) == (2, 1, 0, ())
+    assert values(tmp_path / "x.parquet") == {"a": [1.0, 2.0], "b": [5.0]}
+
+
+def test_another_file_of_a_run_makes_its_logs_be_read_again(book: Path, tmp_path: Path) -> None:
+    output = tmp_path / "x.parquet"
+    ingest([book], output, workers=1)
+    (book / "a" / "3.page").write_text("3.0")  # the page that told the run is none any more
+    account = ingest([book], output, workers=1)
+    assert (account.runs, account.parts) == (2, 2)
+    assert values(output) == {"a": [1.0, 2.0, 3.0], "b": [5.0]}
+    (book / "a" / "1.page").write_text("0.5")
+    ingest([book], output, workers=1)
+    assert values(output)["a"] == [0.5, 2.0, 3.0]
+    (book / "a" / "3.page").unlink()
+    ingest([book], output, workers=1)
+    assert values(output) == {"a": [0.5, 2.0], "b": [5.0]}
+    account = ingest([book], output, workers=1)
+    assert (account.written, account.parts) == (False, 1)
+
+
+def test_which_metrics_are_wanted_decides_what_is_read_again(book: Path, tmp_path: Path) -> None:
+    output = tmp_path / "x.parquet"
+    ingest([book], output, workers=1)
+    account = ingest([book], output, workers=1, metrics="all")
+    assert (account.written, account.unchanged, account.parts) == (True, 0, 1)
+    assert account.problem_counts() == {PART_OF_A_RUN: 1}
+    assert not account.rejected
+
+
+def test_a_part_alone_is_no_run_and_says_what_to_name(book: Path, tmp_path: Path) -> None:
+    with pytest.raises(TtastatsError, match="belongs to a run that another file tells") as caught:
+        ingest([book / "a" / "1.page"], tmp_path / "x.parquet", workers=1)
+    assert caught.value.remedy == "Name the folder of the run."
+
+
+LAID = {"top/a.txt": b"a", "top/below/b.txt": b"b", "top/below/c.txt": b"c", "top/.hidden": b"h"}
+
+
+def containers(folder: Path) -> Iterator[tuple[object, PurePosixPath]]:
+    """Lay the same files out in each kind of container, with the place of `top` there."""
+    for name, content in LAID.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    yield Disk(str(folder)), PurePosixPath(str(folder), "top")
+    with zipfile.ZipFile(folder / "z.zip", "w") as archive:
+        for name, content in LAID.items():
+            archive.writestr(name, content)
+    yield Archive(str(folder / "z.zip")), PurePosixPath(str(folder), "z", "top")
+    with tarfile.open(folder / "t.tar", "w") as tar:
+        tar.add(folder / "top", "top")
+    yield Archive(str(folder / "t.tar")), PurePosixPath(str(folder), "t", "top")
+    yield Remote(f"file://{folder}"), PurePosixPath(str(folder), "top")
+
+
+def test_every_container_lists_what_lies_around_a_log(tmp_path: Path) -> None:
+    for container, top in containers(tmp_path):
+        assert container.listing(top) == ("a.txt", "below/"), container  # type: ignore[attr-defined]
+        assert container.listing(top / "below") == ("b.txt", "c.txt")  # type: ignore[attr-defined]
+        assert container.listing(top / "nothing") == ()  # type: ignore[attr-defined]
+        assert container.companion(top / "below" / "c.txt") == b"c"  # type: ignore[attr-defined]
+    assert Memory(b"").listing(PurePosixPath("/")) == ()
+
+
+def test_a_log_in_memory_lists_its_companions() -> None:
+    log = log_from_bytes(b"", "/top/a.txt", {f"/{name}": data for name, data in LAID.items()})
+    assert log.listing(log.folder) == ("a.txt", "below/")
+    assert log.listing(log.folder / "below") == ("b.txt", "c.txt")
+    assert log.listing(PurePosixPath("/to")) == ()
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
+
+
+def test_a_pointer_of_git_lfs_is_named_with_what_to_do(book: Path, tmp_path: Path) -> None:
+    (book / "b" / "1.page").write_bytes(POINTER)  # a name that a log has
+    (book / "weights.bin").write_bytes(POINTER)  # one that may be anything
+    account = ingest([book], tmp_path / "x.parquet", workers=1)
+    (log, other) = sorted(account.problems, key=lambda problem: problem.severity)
+    assert (log.code, log.severity, Path(log.source or "").name) == (
+        "lfs_pointer",
+        "error",
+        "1.page",
+    )
+    assert "git lfs pull" in log.message
+    assert (other.code, other.severity) == ("lfs_pointer", "info")
+    assert account.runs == 1
+    with pytest.raises(TtastatsError, match="git lfs pull"):
+        ingest([book / "weights.bin"], tmp_path / "y.parquet", workers=1)
+
+
+def test_arrays_of_numpy_are_no_archive(book: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(book / "arrays.npz", "w") as archive:
+        archive.writestr("9.page", "9.0")
+    account = ingest([book], tmp_path / "x.parquet", workers=1)
+    assert (account.runs, account.other_files) == (2, 1)
