@@ -490,3 +490,19 @@ print([name for name in heavy if name in sys.modules])
         )
         os.close(writer)
         assert "Traceback" not in done.stderr
+
+
+def test_a_table_whose_rows_are_damaged_is_named(tmp_path: Path, two_systems: Path) -> None:
+    table = tmp_path / "runs.parquet"
+    run("ingest", two_systems / "one_gpu", "-o", table)
+    whole = table.read_bytes()
+    codes = set()
+    for at in range(8, len(whole) - 20_000, max(1, len(whole) // 25)):
+        table.write_bytes(
+            whole[:at] + bytes(b ^ 0xFF for b in whole[at : at + 40]) + whole[at + 40 :]
+        )
+        done = run("summary", table)
+        codes.add(done.returncode)
+        if done.returncode:
+            assert str(table) in done.stderr
+    assert 2 in codes

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ttastats.cli import compare, export, ingest, plot, report, subset, tables, train
+from ttastats.cli import compare, damage, export, ingest, plot, report, subset, tables, train
 from ttastats.cli.output import say
 from ttastats.errors import TtastatsError
 from ttastats.version import __version__
@@ -68,4 +68,10 @@ def main() -> NoReturn:
     except BrokenPipeError:  # the reader of a pipe has seen enough
         sys.stderr.close()
         sys.exit(0)
+    except BaseException as error:
+        damaged = damage.of(error, sys.argv[1:])
+        if damaged is None:
+            raise
+        say(f"ttastats: {damaged}")
+        sys.exit(2)
     sys.exit(0)
