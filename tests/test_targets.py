@@ -179,6 +179,12 @@ def test_a_target_within_rounding_of_the_official_one_is_no_second_row() -> None
     ]
 
 
+@pytest.mark.parametrize("by", ["source", "run_id", "source,run_id"])
+def test_runs_may_be_grouped_by_what_identifies_them(by: str, systems: Path) -> None:
+    answers = api.targets(systems, by=by.split(","), points=2).rows
+    assert {row["n_a"] for row in answers} == {1}
+
+
 def test_a_table_of_runs_has_no_evaluations_to_ask(systems: Path) -> None:
     with pytest.raises(TtastatsError, match="no benchmark has evaluations"):
         api.targets(api.run_table(systems))

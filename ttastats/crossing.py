@@ -76,6 +76,7 @@ def qualities(
 
     `goals` is that of `runs_at`; the metric that is asked about has no `target_value`.
     """
+    keys = list(dict.fromkeys((*by, *RUN)))  # runs may be grouped by what identifies them
     varied = pl.col("asked") & pl.col("target_value").is_null()
     others = pl.col("asked") & pl.col("target_value").is_not_null()
     suits = pl.col("meets").filter(others).fill_null(value=False).all() & (
@@ -83,11 +84,11 @@ def qualities(
     )
     return (
         _met(_with_goals(frame.lazy(), goals, by))
-        .group_by(*by, *RUN, "eval_index")
+        .group_by(*keys, "eval_index")
         .agg(value=pl.col("value").filter(varied).first(), at=pl.col("at").max(), suits=suits)
         .filter("suits", pl.col("value").is_finite(), pl.col("at") > 0)
-        .sort(*by, *RUN, "at", "eval_index")
-        .group_by(*by, *RUN, maintain_order=True)
+        .sort(*keys, "at", "eval_index")
+        .group_by(keys, maintain_order=True)
         .agg(values="value")
         .collect()
     )
