@@ -303,3 +303,9 @@ def test_progress_is_counted_in_what_every_run_that_reached_tells() -> None:
     assert crossing.common_progress(table(both, crashed)) == ("epochs", "epoch_quantum")
     assert crossing.common_progress(table(no_epochs)) == ("samples", "sample_quantum")
     assert crossing.common_progress(table(both), table(no_epochs)) == (None, None)
+
+
+@pytest.mark.parametrize("price", [float("inf"), float("nan"), 1e308])
+def test_a_price_that_cannot_be_meant_tells_no_cost(price: float) -> None:
+    (run,) = judged(mlperf(evaluation(0, 0.76, 90.0), cost_per_hour=price))
+    assert (run["reached"], run["cost"]) == (True, None)

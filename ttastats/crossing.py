@@ -126,7 +126,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
         .with_columns(
             epoch_seconds=_ratio("observed_seconds", "epochs"),
             evaluations_to_target=_final("evaluations"),
-            cost=pl.col("tta_seconds") / 3600.0 * pl.col("cost_per_hour"),
+            cost=pl.col("tta_seconds") / 3600.0 * _finite("cost_per_hour"),
             set_aside=counted.set_aside(),
         )
         .select(

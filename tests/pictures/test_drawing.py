@@ -221,3 +221,17 @@ def test_long_curves_are_thinned_and_keep_their_ends_and_best(
     kept = picture.data["quality: mlperf v4.0 resnet top1_accuracy"]
     assert re.search(r"\d+ of 66 evaluations are drawn", picture.caption), picture.caption
     assert kept.group_by("run").agg(pl.col("value").max())["value"].to_list().count(0.76) == 9
+
+
+@pytest.mark.parametrize(
+    ("column", "number"),
+    [("value", 1.7e308), ("target_value", -1.7e308)],
+)
+def test_a_quality_that_exploded_leaves_pictures_that_can_be_drawn(
+    column: str, number: float
+) -> None:
+    first = pl.col("entry") == pl.col("entry").first()
+    odd = made.two_entries().with_columns(
+        pl.when(first).then(number).otherwise(column).alias(column)
+    )
+    assert [json.dumps(one.chart, allow_nan=False) for one in api.pictures(odd)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -149,8 +150,10 @@ def value_scale(metric: Metric, drawn: pl.DataFrame) -> dict[str, Any]:
     low, high = (low, top) if metric.higher_is_better else (bottom, high)
     if metric.target is not None:
         low, high = min(low, metric.target), max(high, metric.target)
-    room = 0.07 * (high - low) or 0.02 * abs(high) or 0.01
-    return {"domain": [low - room, high + room], "nice": False, "zero": False, "clamp": False}
+    room = (0.07 * high - 0.07 * low) or 0.02 * abs(high) or 0.01
+    most = sys.float_info.max  # a loss that exploded leaves no room beside it
+    domain = [max(low - room, -most), min(high + room, most)]
+    return {"domain": domain, "nice": False, "zero": False, "clamp": False}
 
 
 def _in_sight(field: str, axis: axes.TimeAxis, limits: dict[str, Any]) -> str:
