@@ -83,6 +83,31 @@ class TestRoundTrip:
         assert times[0].equals(times[1])
 
 
+class TestOddTables:
+    """Tables of others hold what no log of ours does."""
+
+    @pytest.mark.parametrize(
+        "extra", ["", "[", "null", "[1]", '"x"', "[" * 5_000, '{"init_seconds": "soon"}']
+    )
+    @pytest.mark.parametrize("suite", ["mlperf", "dawnbench"])
+    def test_extra_may_hold_any_text(
+        self, extra: str, suite: str, one_run: Path, tmp_path: Path
+    ) -> None:
+        table = with_names(one_run, extra=extra, suite=suite)
+        assert api.export(table, tmp_path / "logs").runs == 1
+
+    @pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e308])
+    def test_what_is_no_number_of_json_is_null(
+        self, seconds: float, one_run: Path, tmp_path: Path
+    ) -> None:
+        columns = ("seconds", "run_seconds", "logged_value")
+        odd = pl.scan_parquet(one_run).with_columns(pl.lit(seconds).alias(c) for c in columns)
+        api.export(odd, tmp_path / "logs")
+        (log,) = (tmp_path / "logs").rglob("result_0.txt")
+        assert "NaN" not in log.read_text()
+        assert "Infinity" not in log.read_text()
+
+
 def extra_of(parquet: Path) -> str:
     return str(pl.read_parquet(parquet)["extra"][0])
 

@@ -17,6 +17,7 @@ LAYERS = (
         "ttastats.units",
         "ttastats.nearest",
         "ttastats.packed",
+        "ttastats.extra",
     ),
     ("ttastats.percentages",),
     ("ttastats.records", "ttastats.quality"),

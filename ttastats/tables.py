@@ -180,7 +180,7 @@ def problems_of(rows: pl.LazyFrame) -> list[Problem]:
 def _problems_in(text: str, source: str) -> list[Problem]:
     try:
         found = msgspec.json.decode(text, type=list[Problem])
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return [Problem("other", text, "info", None, source)]
     return [msgspec.structs.replace(problem, source=source) for problem in found]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-import msgspec
 import polars as pl
+
+from ttastats.extra import recorded
 
 #: Columns in which runs of one group are expected to agree.
 SETUP = (
@@ -49,16 +49,7 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
 def _differing(extras: Iterable[str]) -> set[str]:
     seen: defaultdict[str, set[str]] = defaultdict(set)
     for extra in extras:
-        for name, value in _recorded(extra).items():
+        for name, value in recorded(extra).items():
             if value is not None and _SETTING.search(name):
                 seen[name].add(repr(value))
     return {name for name, values in seen.items() if len(values) > 1}
-
-
-def _recorded(extra: str) -> dict[str, Any]:
-    """Read the JSON object of `extra`; a table of others may hold any text there."""
-    try:
-        fields = msgspec.json.decode(extra)
-    except msgspec.DecodeError:
-        return {}
-    return fields if isinstance(fields, dict) else {}

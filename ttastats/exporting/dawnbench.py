@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ttastats.exporting.names import file_name
+from ttastats.extra import recorded
 
 Row = Mapping[str, Any]
 
@@ -55,4 +56,4 @@ def _description(run: Row) -> str:
         "costPerHour": run["cost_per_hour"],
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
     }
-    return json.dumps(fields | json.loads(run["extra"] or "{}"), indent=2) + "\n"
+    return json.dumps(fields | recorded(run["extra"]), indent=2) + "\n"

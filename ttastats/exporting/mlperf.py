@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from ttastats.exporting.names import file_name
+from ttastats.extra import recorded
 
 Row = Mapping[str, Any]
 
@@ -57,9 +59,10 @@ def _system(run: Row) -> dict[str, Any]:
 def log(rows: Sequence[Row]) -> str:
     """Give the log of one run, whose rows are its evaluations in their order."""
     run = rows[0]
-    extra = json.loads(run["extra"] or "{}")
-    zero = run["started_at"].timestamp() if run["started_at"] else extra.get("init_seconds") or 0.0
-    events = [*_head(run, extra), *_targets(rows), *_scores(rows), *_end(run)]
+    extra = recorded(run["extra"])
+    init = _number(extra.get("init_seconds"))
+    zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
+    events = [*_head(run, extra, init), *_targets(rows), *_scores(rows), *_end(run)]
     return "".join(_line(zero, *event) for event in events)
 
 
@@ -71,9 +74,8 @@ def _point(seconds: float | None, key: str, value: Any, **metadata: Any) -> _Eve
     return seconds, "POINT_IN_TIME", key, value, metadata
 
 
-def _head(run: Row, extra: Mapping[str, Any]) -> Iterator[_Event]:
+def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_Event]:
     """Give what is said before the first evaluation."""
-    init = extra.get("init_seconds")
     if init is not None:
         yield -init, "INTERVAL_START", "init_start", None, {}
     said = {
@@ -141,19 +143,31 @@ def _line(
 ) -> str:
     event = {
         "namespace": "",
-        "time_ms": None if seconds is None else _milliseconds(zero + seconds),
+        "time_ms": None if seconds is None else _plain(_milliseconds(zero + seconds)),
         "event_type": event_type,
         "key": key,
-        "value": value,
-        "metadata": metadata,
+        "value": _plain(value),
+        "metadata": {name: _plain(label) for name, label in metadata.items()},
     }
     # A text that holds the token must not pass for another event.
     return ":::MLLOG " + json.dumps(event).replace(":::ML", "\\u003a::ML") + "\n"
 
 
+def _number(value: object) -> float | None:
+    """Give a number that a log can hold, None for anything else."""
+    if isinstance(value, int | float) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Give a value as JSON can hold it, which knows neither NaN nor infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _milliseconds(seconds: float) -> float:
     """Give whole ones as the official logger does; some logs were finer."""
-    time = round(seconds * 1e3, 3)
+    time = round(seconds * 1e3, 3)  # infinity stays what it is
     return int(time) if time.is_integer() else time
 
 
