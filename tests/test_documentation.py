@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,25 @@ def test_the_example_of_a_frame_makes_a_file_that_commands_read(
     exec(code, {})
     assert "1230.0" in capsys.readouterr().out
     assert program("summary", "measured.parquet", cwd=tmp_path).count("2/2") == 2
+
+
+@pytest.mark.real
+def test_the_guide_shows_what_its_commands_print(real_logs: Path, tmp_path: Path) -> None:
+    page = ROOT / "docs" / "comparing.md"
+    text = page.read_text("utf-8")
+    shown = re.compile(r"((?:^    [^\n]*\n)+)\n```text\n(.*?)```", re.MULTILINE | re.DOTALL)
+    for name in ("v0.5", "v0.6", "v5.0"):
+        program("ingest", str(real_logs / name), cwd=tmp_path)
+    renewed, count = shown.subn(lambda found: _with_output(found, tmp_path), text)
+    assert count == 3
+    assert matches_accepted(page, renewed)
+
+
+def _with_output(found: re.Match[str], folder: Path) -> str:
+    """Give commands with what the last of them prints."""
+    last = re.split(r"^    (?=ttastats)", found[1].replace("\\\n", ""), flags=re.MULTILINE)[-1]
+    printed = program(*shlex.split(last.removeprefix("ttastats")), cwd=folder)
+    return f"{found[1]}\n```text\n{printed}```"
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:

@@ -14,6 +14,7 @@ from tests.test_compare import VARIED_A, VARIED_B, Outcome, compared, row, side
 from ttastats.comparison import Options, compare
 from ttastats.pairing import Pair
 from ttastats.report.cells import Report
+from ttastats.report.compare import View
 from ttastats.report.verdicts import verdicts
 
 STEADY: list[Outcome] = [(100.0, 3), (100.3, 3), (99.8, 3), (100.1, 3), (99.9, 3)]
@@ -84,6 +85,17 @@ class TestStragglers:
         report = compared(side(VARIED_A), side([(s / 3, e) for s, e in VARIED_A]))
         assert report.rows[0]["marks"] == ""
         assert note(report, "no_stragglers") == ""
+
+    def test_a_claim_that_is_not_shown_has_no_mark_to_explain(self) -> None:
+        a, b = side(VARIED_A), side([(s * 0.9, e) for s, e in VARIED_A])
+        plain, asked = (
+            compared(a, b, margin=0.2, view=View(margin_claims=shown)) for shown in (False, True)
+        )
+        assert plain.rows[0]["claim"] == "not slower by more than 20%"
+        assert (note(plain, "no_stragglers") != "", note(asked, "no_stragglers") != "") == (
+            False, True,
+        )  # fmt: skip
+        assert "not slower by more than 20% ‡" in str(asked.tables[0].rows[0].cells)
 
     def test_more_runs_leave_less_room(self) -> None:
         varied = [(s + k / 10, e) for k in range(20) for s, e in VARIED_A]
@@ -311,7 +323,6 @@ class TestNames:
         a = pl.concat([side(VARIED_A, hardware=name) for name in ("H100", "B200")])
         b = pl.concat([side(VARIED_B, hardware=name) for name in ("H100", "B200")])
         from ttastats import api
-        from ttastats.report.compare import View
 
         report = api.compare(a, b, by=("benchmark", "hardware"), view=View(named=True),
                              labels=("old", "new"))  # fmt: skip

@@ -83,11 +83,11 @@ def report(
     notes = (
         *_varying(baseline, others, sides),
         *_remarks(sides),
-        *compare_notes.notes(_shown(found, rows), options, unmatched, has_mean),
+        *compare_notes.notes(_shown(found, rows, view), options, unmatched, has_mean),
     )
     sentences = [
         compare_notes.sentence(
-            _shown(side.found, side.rows),
+            _shown(side.found, side.rows, view),
             *((baseline.label, side.label) if view.named else ("A", "B")),
             options.confidence,
         )
@@ -99,9 +99,13 @@ def report(
     return Report("compare", rows, tables, notes, " ".join(sentences), _only_a(sides))
 
 
-def _shown(found: Sequence[Comparison], rows: Sequence[Mapping[str, Any]]) -> list[Shown]:
-    names = row_names(rows)
-    return [Shown(one, row, name) for one, row, name in zip(found, rows, names, strict=True)]
+def _shown(
+    found: Sequence[Comparison], rows: Sequence[Mapping[str, Any]], view: View
+) -> list[Shown]:
+    return [
+        Shown(one, row, name, view.margin_claims or row["verdict"] != "undecided")
+        for one, row, name in zip(found, rows, row_names(rows), strict=True)
+    ]
 
 
 def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:

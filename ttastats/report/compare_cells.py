@@ -73,8 +73,9 @@ def _verdict(one: Comparison, margin_claims: bool) -> Text:
         return Text(f"B {verdict.word}{marked}", _TONES[verdict.word])
     if verdict.word == "same":
         return Text(f"{verdict.claim}{marked}")
-    claim = verdict.claim if margin_claims and verdict.claim.startswith("not ") else "undecided"
-    return Text(f"~ {claim}")
+    if margin_claims and verdict.claim.startswith("not "):
+        return Text(f"~ {verdict.claim}{marked}")
+    return Text("~ undecided")
 
 
 def why(one: Comparison, *, dots: bool) -> Iterator[str]:

@@ -18,11 +18,15 @@ CONSTANT, FAILED = "ᵉ", "ᶠ"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A comparison with its row for programs and the name its group has in this report."""
+    """A comparison with its row for programs and the name its group has in this report.
+
+    `marked`: its claim is shown, with the marks of its conditions.
+    """
 
     one: Comparison
     row: Mapping[str, Any]
     name: str
+    marked: bool = True
 
 
 def marks(one: Comparison) -> str:
@@ -100,7 +104,7 @@ def _constant_epochs(shown: Sequence[Shown]) -> Note | None:
         parts.append(
             f"without logged progress nothing shows whether epochs vary ({_names(unlogged)})."
         )
-    if any("constant_epochs" in each.row["conditions"] for each in marked):
+    if any(each.marked and "constant_epochs" in each.row["conditions"] for each in marked):
         parts.append("† holds only if epochs to target really are constant (--epochs-fixed).")
     return Note("constant_epochs", " ".join(parts), CONSTANT)
 
@@ -118,7 +122,7 @@ def _epoch_safe(row: Mapping[str, Any]) -> str:
 
 
 def _stragglers(shown: Sequence[Shown], options: Options) -> Note | None:
-    marked = [each for each in shown if "no_stragglers" in each.row["conditions"]]
+    marked = [each for each in shown if each.marked and "no_stragglers" in each.row["conditions"]]
     if not marked:
         return None
     shares: dict[tuple[int, int], float] = {}
