@@ -492,6 +492,16 @@ print([name for name in heavy if name in sys.modules])
         assert "Traceback" not in done.stderr
 
 
+def test_the_sentence_calls_the_sides_by_their_labels(tmp_path: Path, two_systems: Path) -> None:
+    for name in ("one_gpu", "eight_gpus"):
+        run("ingest", two_systems / name, "-o", tmp_path / f"{name}.parquet")
+    words = ("compare", "one_gpu.parquet", "eight_gpus.parquet")
+    plain = run(*words, cwd=tmp_path).stdout
+    named = run(*words, "--label", "old", "--label", "new", cwd=tmp_path).stdout
+    assert "B is 1.74× faster than A on digits" in plain
+    assert "new is 1.74× faster than old on digits" in named
+
+
 def test_a_table_whose_rows_are_damaged_is_named(tmp_path: Path, two_systems: Path) -> None:
     table = tmp_path / "runs.parquet"
     run("ingest", two_systems / "one_gpu", "-o", table)

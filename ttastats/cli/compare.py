@@ -94,7 +94,7 @@ def compare(
         labels=labels(label or (), names, len(sources)),
         pool=pool,
         options=how,
-        view=View(wide, verbose, margin_claims=bool(margin)),
+        view=View(wide, verbose, margin_claims=bool(margin), named=bool(label)),
         fail_on=fail_on,
         require=require,
     )

@@ -45,7 +45,10 @@ EstimandOption = Annotated[
 ]
 SameConvergence = Annotated[
     bool,
-    typer.Option("--same-convergence", help="Both sides need the same epochs: compare these."),
+    typer.Option(
+        "--same-convergence",
+        help="Assume that both sides need the same epochs to the target: compare time per epoch.",
+    ),
 ]
 EpochsFixed = Annotated[
     bool, typer.Option("--epochs-fixed", help="Epochs to the target cannot vary, by design.")
