@@ -164,7 +164,7 @@ def _eager(a: Runs, b: Runs, margin: float) -> Shown:
     """Call B faster whenever its mean is."""
     shown = judge(a, b, margin)
     word = "faster" if b.times.mean() < a.times.mean() else "slower"
-    return replace(shown, verdict=Verdict(word, word, margin, 0.05))
+    return replace(shown, verdict=Verdict(word, word, margin))
 
 
 @pytest.fixture

@@ -144,8 +144,7 @@ def _measured(pair: Pair, options: Options) -> Comparison:
     base = Comparison(pair.keys, a, b, progress_unit=unit)
     if pair.unavailable is None:
         return measured(base, options)
-    alpha = round(1 - options.confidence, 12)
-    return replace(base, verdict=Verdict("unavailable", pair.unavailable, options.margin, alpha))
+    return replace(base, verdict=Verdict("unavailable", pair.unavailable, options.margin))
 
 
 def measured(base: Comparison, options: Options) -> Comparison:

@@ -38,10 +38,6 @@ class Condition:
         """Give option and condition, as an error names its place."""
         return f"{self.option} {self}"
 
-    def with_value(self, value: str) -> Condition:
-        """Give the condition with one value alone."""
-        return Condition(self.column, self.operator, (value,), self.option)
-
 
 def parse(text: str, option: str = "--where") -> Condition:
     """Read `benchmark=bert,rgat`, `nodes>=8`, `cv>10%`, `started_at<2024-07-01`, `entry="a,b"`.

@@ -15,8 +15,6 @@ from typing import Any, Literal
 #: Relative slack of a comparison with a target: systems log float32, where 21.8 is 21.799999.
 TOLERANCE = 1e-6
 
-End = Literal["run_stop", "evaluation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -43,11 +41,6 @@ class Scoring:
     converging: int | None
     init_minutes: float | None
 
-    @property
-    def allowed_failures(self) -> int:
-        """Give how many of the required runs may fail."""
-        return self.dropped if self.converging is None else self.runs - self.converging
-
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
@@ -70,12 +63,6 @@ def _facts() -> dict[str, Any]:
 def editions(suite: str) -> tuple[str, ...]:
     """Give the known editions of a suite, oldest first."""
     return tuple(_facts()["editions"].get(suite, ()))
-
-
-def time_to_accuracy_ends_at(suite: str | None) -> End:
-    """Tell what ends a run's time-to-accuracy; suites without a rule end at the evaluation."""
-    end: End = _facts()["time_to_accuracy_ends_at"].get(suite, "evaluation")
-    return end
 
 
 def suites_ending_at_run_stop() -> tuple[str, ...]:

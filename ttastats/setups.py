@@ -21,8 +21,6 @@ Key = tuple[Value, ...]
 class Alike:
     """Runs of A and of B whose setups agree in the matched columns."""
 
-    a_key: Key
-    b_key: Key
     a: pl.DataFrame
     b: pl.DataFrame
 
@@ -49,11 +47,7 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
     partner = _partners(list(parts_a), list(parts_b), columns)
     return Matched(
         columns,
-        tuple(
-            Alike(key, partner[key], parts_a[key], parts_b[partner[key]])
-            for key in parts_a
-            if key in partner
-        ),
+        tuple(Alike(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner),
         tuple((key, runs) for key, runs in parts_a.items() if key not in partner),
         tuple((key, runs) for key, runs in parts_b.items() if key not in partner.values()),
     )

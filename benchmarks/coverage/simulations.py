@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from benchmarks.coverage.figures import Figure, Kind, Rate, covers, rate
 from benchmarks.coverage.judging import Judge, Limits, judge, limits, measured, side
 from benchmarks.coverage.shapes import (
@@ -28,8 +26,8 @@ from benchmarks.coverage.shapes import (
     generator,
 )
 from ttastats.stats.multiplicity import geometric_mean_speedup, holm
-from ttastats.stats.sensitivity import Curve, compare_targets
-from ttastats.stats.speedup import Speedup, ratio_between
+from ttastats.stats.outcomes import outcomes
+from ttastats.stats.speedup import Speedup, ratio_between, speedup
 from ttastats.stats.verdict import Verdict, decide
 
 #: Runs of A and of B, by what a column is called.
@@ -216,11 +214,6 @@ def targets(plan: Plan) -> Iterator[Figure]:
         for runs, size in BALANCED.items():
             false = 0
             for a, b in samples(pair, size, plan):
-                (found,) = compare_targets(_curves(a), _curves(b), [0.5])
-                false += claims(found.verdict, dagger=False)
+                found = decide(speedup(outcomes(a.times), outcomes(b.times)))
+                false += claims(found, dagger=False)
             yield Figure("targets", pair.name, runs, rate(false, plan.replicates), "false claim")
-
-
-def _curves(side: Runs) -> list[Curve]:
-    """Give runs that are evaluated once, when they reach the target."""
-    return [Curve(np.array([seconds]), np.ones(1)) for seconds in side.times.tolist()]

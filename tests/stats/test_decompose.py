@@ -17,35 +17,13 @@ def sides(seed: int, n_a: int = 6, n_b: int = 8) -> tuple[np.ndarray, ...]:
     return e_a * rng.lognormal(4, 0.02, n_a), e_a, e_b * rng.lognormal(3, 0.02, n_b), e_b
 
 
-def test_parts_multiply_to_the_speedup_in_both_kinds_of_mean() -> None:
+def test_parts_multiply_to_the_speedup() -> None:
     t_a, e_a, t_b, e_b = sides(1)
     parts = decompose_speedup(t_a, e_a, t_b, e_b)
     assert parts.throughput.estimate is not None
     assert parts.epochs.estimate is not None
-    assert parts.total.estimate == pytest.approx(parts.throughput.estimate * parts.epochs.estimate)
-    assert parts.overhead is None
-    assert parts.total_of_means == pytest.approx(t_a.mean() / t_b.mean())
-    product = parts.throughput_of_means * parts.epochs_of_means * parts.interaction
-    assert product == pytest.approx(parts.total_of_means)
-
-
-def test_measured_epoch_durations_leave_the_overhead_as_a_third_part() -> None:
-    t_a, e_a, t_b, e_b = sides(2)
-    pure_a, pure_b = t_a / e_a, t_b / e_b
-    parts = decompose_speedup(
-        t_a + 100, e_a, t_b + 50, e_b, epoch_seconds_a=pure_a, epoch_seconds_b=pure_b
-    )
-    assert parts.overhead is not None
-    assert parts.overhead.estimate == pytest.approx(
-        math.exp(np.mean(np.log1p(100 / t_a)) - np.mean(np.log1p(50 / t_b)))
-    )
-    three = [part.estimate or 0 for part in (parts.throughput, parts.epochs, parts.overhead)]
-    assert parts.total.estimate == pytest.approx(math.prod(three))
-    assert parts.throughput.estimate == pytest.approx(
-        decompose_speedup(t_a, e_a, t_b, e_b).throughput.estimate
-    )
-    with pytest.raises(ValueError, match="both sides"):
-        decompose_speedup(t_a, e_a, t_b, e_b, epoch_seconds_a=pure_a)
+    product = parts.throughput.estimate * parts.epochs.estimate
+    assert product == pytest.approx(math.exp(np.log(t_a).mean() - np.log(t_b).mean()))
 
 
 def test_shares_add_up_to_one_and_match_the_covariance_formula() -> None:
@@ -56,20 +34,12 @@ def test_shares_add_up_to_one_and_match_the_covariance_formula() -> None:
     assert share == pytest.approx(covariance[0, 1] / covariance[1, 1])
     assert share is not None
     assert parts.share_epoch_time.estimate == pytest.approx(1 - share)
-    assert parts.variance_log_time == pytest.approx(covariance[1, 1])
-    total = [parts.variance_log_epochs, parts.variance_log_epoch_time, parts.covariances]
-    assert math.fsum(x for x in total if x is not None) == pytest.approx(covariance[1, 1])
-    with_overhead = decompose_variance(t + 30, e, epoch_seconds=t / e)
-    assert with_overhead.share_overhead is not None
-    shares = [with_overhead.share_epochs, with_overhead.share_epoch_time]
-    shares.append(with_overhead.share_overhead)
-    assert math.fsum(s.estimate or 0 for s in shares) == pytest.approx(1)
 
 
 def test_the_bootstrap_interval_is_that_of_resampled_runs_and_repeats_with_its_seed() -> None:
     t, e, _, _ = sides(4, n_a=20)
-    first = decompose_variance(t, e, rng=np.random.default_rng(1), resamples=10_000)
-    again = decompose_variance(t, e, rng=np.random.default_rng(1), resamples=10_000)
+    first = decompose_variance(t, e, rng=np.random.default_rng(1))
+    again = decompose_variance(t, e, rng=np.random.default_rng(1))
     assert first == again
     rng = np.random.default_rng(99)
     slow = []
@@ -79,9 +49,9 @@ def test_the_bootstrap_interval_is_that_of_resampled_runs_and_repeats_with_its_s
         slow.append(covariance[0, 1] / covariance[1, 1])
     low, high = np.quantile(slow, [0.025, 0.975])
     width = high - low
-    assert first.share_epochs.low == pytest.approx(low, abs=0.05 * width)
-    assert first.share_epochs.high == pytest.approx(high, abs=0.05 * width)
-    assert first.share_epoch_time.low == pytest.approx(1 - high, abs=0.05 * width)
+    assert first.share_epochs.low == pytest.approx(low, abs=0.1 * width)
+    assert first.share_epochs.high == pytest.approx(high, abs=0.1 * width)
+    assert first.share_epoch_time.low == pytest.approx(1 - high, abs=0.1 * width)
 
 
 def test_the_bootstrap_works_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +78,7 @@ def test_constant_epochs_have_no_share_rather_than_a_share_of_zero() -> None:
     assert parts.share_epochs.low is None
     assert parts.flags[0].code == "constant_epochs"
     assert parts.flags[0].message == "epochs did not vary in 12 runs: 63 in every run"
-    assert (parts.variance_log_epochs, parts.cv_epochs, parts.cv_ratio) == (0.0, 0.0, 0.0)
+    assert parts.cv_ratio == 0.0
 
 
 def test_epochs_that_vary_against_a_constant_speed_have_an_infinite_cv_ratio() -> None:
@@ -118,20 +88,8 @@ def test_epochs_that_vary_against_a_constant_speed_have_an_infinite_cv_ratio() -
     assert parts.share_epochs.estimate == pytest.approx(1.0)
     # Quotients that are equal on paper only: 0.3/3, 0.4/4, 0.7/7.
     rounded = decompose_variance([0.3, 0.4, 0.7], [3.0, 4.0, 7.0])
-    assert (rounded.cv_ratio, rounded.variance_log_epoch_time) == (math.inf, 0.0)
+    assert rounded.cv_ratio == math.inf
     assert decompose_variance([6.0, 6.0], [3.0, 3.0]).cv_ratio is None
-    # Near 1 s the logs are so small that rounding is no longer a small part of them.
-    nearly = np.array([1.0, 1.0 + 2e-16, 1.0, 1.0 - 1e-16])
-    assert decompose_variance(nearly, [1.0, 1.0, 1.0, 1.0]).variance_log_time == 0.0
-
-
-def test_unsteady_epochs_are_flagged_and_doubted_when_their_number_is_constant() -> None:
-    times, varying = np.array([30.0, 33.0, 28.0, 36.0]), np.array([3.0, 4.0, 3.0, 3.0])
-    assert "unstable_epoch_time" in {f.code for f in decompose_variance(times, varying).flags}
-    codes = [flag.code for flag in decompose_variance(times, np.full(4, 1.0)).flags]
-    assert codes == ["constant_epochs", "unstable_epoch_time", "suspect_epochs"]
-    steady = decompose_variance(np.array([30.0, 40.1, 29.9]), np.array([3.0, 4.0, 3.0]))
-    assert [flag.code for flag in steady.flags] == ["few_runs"]
 
 
 def test_very_many_runs_are_resampled_less_often() -> None:
@@ -148,9 +106,9 @@ def test_equal_times_one_run_or_none_have_nothing_to_share() -> None:
     assert same.share_epochs.estimate is None
     assert same.flags[0].code == "zero_variance"
     one, none = decompose_variance([12.0], [3.0]), decompose_variance([], [])
-    assert (one.share_epochs.estimate, one.variance_log_time) == (None, None)
+    assert one.share_epochs.estimate is None
     assert one.flags[0].code == "one_run"
-    assert (none.n, none.cv_ratio, none.flags[0].code) == (0, None, "no_runs")
+    assert (none.cv_ratio, none.flags[0].code) == (None, "no_runs")
 
 
 def test_a_variance_of_rounding_noise_has_no_shares_and_no_nan() -> None:
@@ -171,5 +129,5 @@ def test_an_empty_side_or_mismatched_epochs_are_refused() -> None:
         decompose_speedup([1.0], [1.0], [], [])
     with pytest.raises(ValueError, match="2 times but 1 epochs of side A"):
         decompose_speedup([1.0, 2.0], [1.0], [1.0], [1.0])
-    with pytest.raises(ValueError, match="epoch durations"):
-        decompose_variance([1.0, 2.0], [1.0, 1.0], epoch_seconds=[1.0])
+    with pytest.raises(ValueError, match=r"2 times but 1 epochs$"):
+        decompose_variance([1.0, 2.0], [1.0])

@@ -27,7 +27,7 @@ def test_the_expected_time_is_the_mean_wait_when_one_restarts_until_success() ->
     found = expected_time(times, reached)
     assert found.estimate == pytest.approx(90 / 3)
     assert found.estimate == pytest.approx(np.mean(waits), rel=0.02)
-    assert (found.n, found.n_censored, found.total_seconds) == (5, 2, 90.0)
+    assert found.n == 5
 
 
 def test_the_variance_of_the_log_is_that_over_repetitions() -> None:
@@ -72,13 +72,13 @@ def test_a_side_without_successes_has_no_ert_ratio() -> None:
     assert (lost.estimate, lost.low, lost.high, lost.p_value) == (0.0, None, None, None)
     assert lost.flags[0].message == "B: 0/2 runs reached the target, 600 s spent"
     won = ert_ratio([300.0], [False], [5.0], [True])
-    assert (won.estimate, won.n_censored_a, won.n_censored_b) == (math.inf, 1, 0)
+    assert won.estimate == math.inf
     neither = ert_ratio([300.0], [False], [300.0], [False])
     assert neither.estimate is None
     assert [flag.code for flag in neither.flags] == ["no_success"] * 2
     alone = expected_time([300.0, 200.0], [False, False])
     assert (alone.estimate, alone.low, alone.variance_log) == (math.inf, None, None)
-    assert alone.total_seconds == 500.0
+    assert alone.flags[0].message == "0/2 runs reached the target, 500 s spent"
 
 
 def test_one_run_or_none_has_no_interval() -> None:
@@ -107,7 +107,6 @@ def test_misuse_is_refused() -> None:
 def test_a_run_that_failed_at_once_counts_with_its_zero_seconds() -> None:
     found = expected_time([10.0, 0.0, 10.0], [True, False, True])
     assert found.estimate == pytest.approx(10.0)
-    assert (found.n, found.n_censored) == (3, 1)
     assert found.low is not None
     wins = pair_wins([10.0], [20.0, 0.0], reached_a=[True], reached_b=[True, False])
     assert wins.wins == 0

@@ -52,8 +52,7 @@ def test_p_is_the_share_of_all_splits_at_least_as_extreme(
         a, b = pooled[: sizes[0]].tolist(), pooled[sizes[0] :].tolist()
         plain = permutation_test(a, b, studentised=False)
         assert plain.p_value == pytest.approx(walk(a, b))
-        assert plain.exact
-        assert plain.draws == 0
+        assert "sampled_permutations" not in {flag.code for flag in plain.flags}
         if min(sizes) > 1:
             studentised = permutation_test(a, b, studentised=True)
             assert studentised.p_value == pytest.approx(walk(a, b, studentised=True))
@@ -68,17 +67,6 @@ def test_unequal_sides_are_studentised_and_equal_ones_give_the_same_p_either_way
     assert equal[0].p_value == equal[1].p_value
 
 
-def test_the_statistic_is_positive_when_a_takes_longer_whichever_side_is_smaller() -> None:
-    short, long = [10.0, 11.0, 12.0], [20.0, 21.0, 22.0, 23.0, 24.0]
-    for a, b in ((long, short), (long, long[:1])):
-        assert (permutation_test(a, b, studentised=False).statistic or 0) > 0
-        assert (permutation_test(b, a, studentised=False).statistic or 0) < 0
-    gap = permutation_test(long, short, studentised=False).statistic
-    assert gap == pytest.approx(np.mean(np.log(long)) - np.mean(np.log(short)))
-    t = stats.ttest_ind(np.log(long), np.log(short), equal_var=False).statistic
-    assert permutation_test(long, short, studentised=True).statistic == pytest.approx(t)
-
-
 def test_random_splits_agree_with_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     for sizes in ((7, 7), (4, 9), (9, 4), (1, 11)):
@@ -88,9 +76,8 @@ def test_random_splits_agree_with_all_splits(monkeypatch: pytest.MonkeyPatch) ->
         with monkeypatch.context() as patch:
             patch.setattr(permutation, "ENUMERATED_SPLITS", 0)
             sampled = permutation_test(a, b, rng=np.random.default_rng(0))
-        assert not sampled.exact
-        assert sampled.draws == 9_999
         assert sampled.flags[-1].code == "sampled_permutations"
+        assert sampled.flags[-1].message == "p from 9999 random splits, not from all"
         error = math.sqrt(exact * (1 - exact) / 9_999)
         assert sampled.p_value == pytest.approx(exact, abs=4 * error + 1e-3)
 
@@ -150,7 +137,6 @@ def test_cancellation_leaves_no_variance_where_there_is_none() -> None:
     for x, y in rng.lognormal(3, 1, (100, 2)):
         test = permutation_test([x] * 3, [y] * 5)
         assert test.p_value == pytest.approx(1 / 56)
-        assert test.statistic == math.copysign(math.inf, x - y)
 
 
 def test_scores_need_runs_on_both_sides() -> None:
@@ -180,11 +166,9 @@ def test_the_number_of_splits_is_known_however_many_they_are() -> None:
     assert permutation.number_of_splits(100_000, 100_000) == 1e300
     assert permutation.number_of_splits(1, 2000) == pytest.approx(2001)
     assert 0 < permutation.smallest_p(10**6, 10**6) < 1e-299
-    assert permutation.largest_family(10**6, 10**6) > 10**297
 
 
-def test_five_runs_a_side_survive_holm_over_six_benchmarks_and_no_more() -> None:
-    assert [permutation.largest_family(n, n) for n in (3, 4, 5, 6)] == [0, 1, 6, 23]
+def test_the_exact_test_needs_four_runs_a_side() -> None:
     assert permutation.runs_for_exact_test() == 4
     assert permutation.runs_for_exact_test(alpha=0.001) == 7
 

@@ -13,19 +13,18 @@ from hypothesis import strategies as st
 from tests.stats.made import compared, ert_ratio
 from ttastats.stats.decompose import decompose_speedup, decompose_variance
 from ttastats.stats.failures import expected_time
-from ttastats.stats.fraction import clopper_pearson, fisher, jeffreys, newcombe, wilson
+from ttastats.stats.fraction import fisher, newcombe, wilson
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
 from ttastats.stats.outcomes import Epochs
 from ttastats.stats.permutation import permutation_test
 from ttastats.stats.power import detectable_ratio, power_of
-from ttastats.stats.ranks import brunner_munzel, mann_whitney, pair_wins
+from ttastats.stats.ranks import mann_whitney, pair_wins
 from ttastats.stats.results import Ratio
 from ttastats.stats.sample import summarise
 from ttastats.stats.speedup import (
     ratio_of_geometric_means,
     ratio_of_means,
 )
-from ttastats.stats.survival import restricted_mean, survival_curve
 from ttastats.stats.variation import cv_interval
 from ttastats.stats.verdict import decide
 
@@ -104,7 +103,6 @@ def test_trading_sides_mirrors_tests_wins_and_differences(a: list[Any], b: list[
     assert close(permutation_test(t_a, t_b).p_value, permutation_test(t_b, t_a).p_value)
     assert close(mann_whitney(t_a, t_b).p_value, mann_whitney(t_b, t_a).p_value)
     assert close(pair_wins(t_a, t_b).estimate, 1 - pair_wins(t_b, t_a).estimate)
-    assert close(brunner_munzel(t_a, t_b).p_value, brunner_munzel(t_b, t_a).p_value)
     counts_a, counts_b = (int(s_a.sum()), s_a.size), (int(s_b.sum()), s_b.size)
     there, back = newcombe(*counts_a, *counts_b), newcombe(*counts_b, *counts_a)
     assert close(there.low, None if back.high is None else -back.high)
@@ -149,7 +147,6 @@ def test_the_order_of_runs_does_not_matter(a: list[Any], b: list[Any], random: A
         decompose_variance(t2, e2).share_epochs.estimate,
         rel=1e-5,
     )
-    assert np.allclose(survival_curve(t, s).survival, survival_curve(t2, s2).survival)
 
 
 @quick
@@ -157,13 +154,8 @@ def test_the_order_of_runs_does_not_matter(a: list[Any], b: list[Any], random: A
 def test_the_parts_of_a_speedup_multiply_to_the_whole(a: list[Any], b: list[Any]) -> None:
     (t_a, e_a, _), (t_b, e_b, _) = columns(a), columns(b)
     parts = decompose_speedup(t_a, e_a, t_b, e_b)
-    assert close(
-        (parts.throughput.estimate or 0) * (parts.epochs.estimate or 0), parts.total.estimate
-    )
-    assert close(
-        parts.throughput_of_means * parts.epochs_of_means * parts.interaction,
-        ratio_of_means(t_a, t_b).estimate,
-    )
+    product = (parts.throughput.estimate or 0) * (parts.epochs.estimate or 0)
+    assert close(product, ratio_of_geometric_means(t_a, t_b).estimate)
 
 
 @quick
@@ -213,10 +205,7 @@ def test_no_result_ever_holds_a_nan(a: list[Any], b: list[Any]) -> None:
         ert_ratio(t_a, s_a, t_b, s_b),
         decompose_speedup(t_a, e_a, t_b, e_b),
         decompose_variance(t_a, e_a),
-        survival_curve(t_a, s_a),
-        restricted_mean(t_a, s_a, float(t_a.max())),
         pair_wins(t_a, t_b),
-        brunner_munzel(t_a, t_b),
         cv_interval(t_a, epochs=e_a, eval_quantum=1.0),
         summarise(t_a),
         permutation_test(t_a, t_b),
@@ -247,16 +236,12 @@ def test_an_interval_holds_its_estimate_and_its_p_agrees_with_it(
 @given(st.integers(0, 30), st.integers(1, 30), st.floats(0.5, 0.99))
 def test_intervals_of_a_fraction_hold_it_and_mirror(k: int, n: int, confidence: float) -> None:
     assume(k <= n)
-    for interval in (wilson, clopper_pearson, jeffreys):
-        one, other = (
-            interval(k, n, confidence=confidence),
-            interval(n - k, n, confidence=confidence),
-        )
-        assert one.low is not None
-        assert one.high is not None
-        assert 0 <= one.low <= k / n + 1e-12
-        assert k / n - 1e-12 <= one.high <= 1
-        assert close(one.low, None if other.high is None else 1 - other.high)
+    one, other = wilson(k, n, confidence=confidence), wilson(n - k, n, confidence=confidence)
+    assert one.low is not None
+    assert one.high is not None
+    assert 0 <= one.low <= k / n + 1e-12
+    assert k / n - 1e-12 <= one.high <= 1
+    assert close(one.low, None if other.high is None else 1 - other.high)
 
 
 @quick
@@ -277,11 +262,11 @@ def test_adjusting_keeps_the_order_and_never_lowers_a_p(p_values: list[float]) -
 def test_power_grows_with_runs_and_effect_and_lies_between_alpha_and_one(
     n: int, cv: float, ratio: float
 ) -> None:
-    power = power_of(ratio, n, cv).power
-    assert power is not None
+    effect = math.log(ratio)
+    power = power_of(effect, n, cv, 0.05)
     assert 0.05 - 1e-9 <= power <= 1
-    assert (power_of(ratio, n + 1, cv).power or 0) >= power - 1e-9
-    assert (power_of(ratio * 1.1, n, cv).power or 0) >= power - 1e-9
+    assert power_of(effect, n + 1, cv, 0.05) >= power - 1e-9
+    assert power_of(1.1 * effect, n, cv, 0.05) >= power - 1e-9
     detectable = detectable_ratio(n, cv).ratio
     assert detectable is not None
     assert (power >= 0.8) == (ratio >= detectable) or math.isclose(ratio, detectable, rel_tol=1e-6)

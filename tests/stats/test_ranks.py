@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.nonparametric import rank_compare_2indep
 
-from ttastats.stats.ranks import brunner_munzel, mann_whitney, midranks, pair_wins
+from ttastats.stats.ranks import mann_whitney, midranks, pair_wins
 
 
 def count_wins(a: list[float], b: list[float]) -> Fraction:
@@ -43,9 +43,8 @@ def test_exact_p_and_wins_are_those_of_counting(sizes: tuple[int, int], values: 
         b = rng.integers(1, values + 1, sizes[1]).astype(float).tolist()
         test, wins = mann_whitney(a, b), pair_wins(a, b)
         assert test.p_value == pytest.approx(walk(a, b))
-        assert test.statistic == wins.wins == count_wins(a, b)
+        assert wins.wins == count_wins(a, b)
         assert wins.estimate == pytest.approx(float(count_wins(a, b)) / (len(a) * len(b)))
-        assert wins.cliffs_delta == pytest.approx(2 * wins.estimate - 1)
 
 
 def test_midranks_share_ties_and_put_infinity_last() -> None:
@@ -60,33 +59,11 @@ def test_failed_runs_rank_behind_every_success_whatever_their_time() -> None:
     assert both_failed.wins == 0.5
 
 
-def test_quality_reached_orders_the_failed_runs_only() -> None:
-    times, reached = [10.0, 20.0, 30.0, 40.0], [True, True, False, False]
-    better = mann_whitney(
-        times,
-        times,
-        reached_a=reached,
-        reached_b=reached,
-        quality_a=[0.9, 0.9, 0.3, 0.3],
-        quality_b=[0.9, 0.9, 0.5, 0.5],
-    )
-    assert better.statistic == 10  # 6 by tied and won successes, 4 by the better failures
-    equal = mann_whitney(times, times, reached_a=reached, reached_b=reached)
-    assert equal.statistic == 8
-    with pytest.raises(ValueError, match="both sides"):
-        mann_whitney(times, times, quality_a=[1, 2, 3, 4])
-    with pytest.raises(ValueError, match="values of quality"):
-        mann_whitney(times, times, quality_a=[1, 2, 3], quality_b=[1, 2, 3])
-
-
-def test_brunner_munzel_agrees_with_statsmodels_where_that_is_defined() -> None:
+def test_the_share_of_wins_is_that_of_statsmodels() -> None:
     rng = np.random.default_rng(4)
     for sizes in ((10, 12), (15, 30)):
         a, b = rng.integers(1, 9, sizes[0]) * 1.0, rng.integers(2, 10, sizes[1]) * 1.0
         theirs = rank_compare_2indep(a, b)
-        ours = brunner_munzel(a, b)
-        assert ours.p_value == pytest.approx(theirs.pvalue)
-        assert ours.df == pytest.approx(theirs.df)
         assert pair_wins(a, b).estimate == pytest.approx(theirs.prob1)
 
 
@@ -123,10 +100,6 @@ def test_separated_sides_have_a_bound_and_never_nan() -> None:
     assert (lost.estimate, lost.low) == (0.0, 0.0)
     assert lost.high == pytest.approx(1 - 0.025 ** (1 / 10))
     assert wins.flags[0].code == "separated"
-    test = brunner_munzel(slow, fast)
-    assert test.p_value is None
-    assert test.statistic == math.inf
-    assert brunner_munzel(fast, slow).statistic == -math.inf
 
 
 def test_few_runs_get_no_interval_but_the_number_needed() -> None:
@@ -134,14 +107,12 @@ def test_few_runs_get_no_interval_but_the_number_needed() -> None:
     assert (wins.low, wins.high) == (None, None)
     assert wins.flags[0].code == "few_runs"
     assert "10 runs per side" in wins.flags[0].message
-    assert brunner_munzel([1.0], [1.0, 2.0]).flags[0].code == "one_run"
 
 
-def test_all_runs_tied_have_no_interval_and_p_one() -> None:
+def test_all_runs_tied_have_no_interval() -> None:
     wins = pair_wins([7.0] * 10, [7.0] * 10)
     assert (wins.estimate, wins.low, wins.high) == (0.5, None, None)
     assert wins.flags[0].code == "zero_variance"
-    assert brunner_munzel([7.0] * 3, [7.0] * 3).p_value == 1.0
 
 
 def test_an_empty_side_or_mismatched_outcomes_are_refused() -> None:

@@ -24,18 +24,15 @@ from ttastats.stats import (
     decompose,
     failures,
     fraction,
+    moments,
     multiplicity,
     permutation,
     power,
     profile,
     ranks,
-    restarts,
     sample,
     scaling,
-    sensitivity,
     speedup,
-    spread,
-    survival,
     unseen,
     variation,
     verdict,
@@ -74,10 +71,9 @@ def check_summary(inputs: Inputs) -> Found:
         "sd_ddof0": paper.standard_deviation,
         "cv_ddof1": ours.cv,
         "cv_ddof0": paper.cv,
-        "geomean": ours.geometric_mean.estimate,
+        "geomean": moments.geometric_mean(floats(inputs["tta"])),
         "median": ours.median,
         "mean_ci": limits(ours.mean),
-        "geomean_ci": limits(ours.geometric_mean),
     }
 
 
@@ -145,18 +141,6 @@ def check_epoch_safe_limits(inputs: Inputs) -> Found:
     return found
 
 
-def check_cleaning(inputs: Inputs) -> Found:
-    clean = sample.clean_times(floats(inputs["tta"]), inputs["reached"])
-    return {
-        "n_rows": clean.n_rows,
-        "n_used": clean.n_used,
-        "n_missing": clean.n_missing,
-        "n_invalid": clean.n_invalid,
-        "mean": sample.summarise(clean.times).mean.estimate,
-        "flags": messages(clean.flags),
-    }
-
-
 def check_olympic(inputs: Inputs) -> Found:
     expected = CASES["olympic_mean"]["expected"]
 
@@ -180,9 +164,15 @@ def check_fraction(inputs: Inputs) -> Found:
     k, n = inputs["successes"], inputs["n"]
     return {
         "wilson": limits(fraction.wilson(k, n)),
-        "clopper_pearson": limits(fraction.clopper_pearson(k, n)),
-        "jeffreys": limits(fraction.jeffreys(k, n)),
+        "clopper_pearson": two_guarantees(k, n),
     }
+
+
+def two_guarantees(k: int, n: int) -> list[float | None]:
+    """The interval of Clopper and Pearson is a one-sided bound of either outcome."""
+    low = fraction.reached_at_least(k, n, confidence=0.975).low
+    failed = fraction.reached_at_least(n - k, n, confidence=0.975).low
+    return [low, None if failed is None else 1 - failed]
 
 
 def check_newcombe(inputs: Inputs) -> Found:
@@ -216,7 +206,7 @@ def check_two_samples(inputs: Inputs) -> Found:
     a, b = floats(inputs["tta_a"]), floats(inputs["tta_b"])
     means, geomeans = speedup.ratio_of_means(a, b), speedup.ratio_of_geometric_means(a, b)
     plain = permutation.permutation_test(a, b, studentised=False)
-    wins, bm = ranks.pair_wins(a, b), ranks.brunner_munzel(a, b)
+    wins = ranks.pair_wins(a, b)
     found = {
         "speedup_mean": means.estimate,
         "se_log": means.se_log,
@@ -228,14 +218,10 @@ def check_two_samples(inputs: Inputs) -> Found:
         "p_welch_log": geomeans.p_value,
         "df_welch_log": geomeans.df,
         "prob_B_faster": wins.estimate,
-        "cliffs_delta": wins.cliffs_delta,
         "p_mwu_exact": ranks.mann_whitney(a, b).p_value,
         "p_perm_log_exact": plain.p_value,
         "p_perm_log_exact_coin": plain.p_value,
         "p_perm_student_log": permutation.permutation_test(a, b).p_value,
-        "p_bm_t": bm.p_value,
-        "bm_df": bm.df,
-        "bm_stat_abs": None if bm.statistic is None else abs(bm.statistic),
         "cv": variation.cv_interval(a).estimate,
         "flags": messages(means.flags[:1]),
     }
@@ -261,17 +247,20 @@ def two_samples_with_epochs(inputs: Inputs) -> Found:
 
 
 def check_speedup_parts(inputs: Inputs) -> Found:
-    parts = decompose.decompose_speedup(
-        inputs["tta_a"], inputs["epochs_a"], inputs["tta_b"], inputs["epochs_b"]
+    t_a, e_a, t_b, e_b = (floats(inputs[k]) for k in ("tta_a", "epochs_a", "tta_b", "epochs_b"))
+    parts = decompose.decompose_speedup(t_a, e_a, t_b, e_b)
+    total, throughput, epochs = (
+        speedup.ratio_of_means(a, b).estimate or math.nan
+        for a, b in ((t_a, t_b), (t_a / e_a, t_b / e_b), (e_a, e_b))
     )
     return {
-        "tta_speedup_gm": parts.total.estimate,
+        "tta_speedup_gm": speedup.ratio_of_geometric_means(t_a, t_b).estimate,
         "throughput_speedup_gm": parts.throughput.estimate,
         "epochs_ratio_gm": parts.epochs.estimate,
-        "tta_speedup_mean": parts.total_of_means,
-        "throughput_speedup_mean": parts.throughput_of_means,
-        "epochs_ratio_mean": parts.epochs_of_means,
-        "interaction": parts.interaction,
+        "tta_speedup_mean": total,
+        "throughput_speedup_mean": throughput,
+        "epochs_ratio_mean": epochs,
+        "interaction": total / throughput / epochs,
         "throughput_gm_ci": limits(parts.throughput),
         "throughput_p": parts.throughput.p_value,
         "epochs_gm_ci": limits(parts.epochs),
@@ -285,21 +274,20 @@ def check_table7(inputs: Inputs) -> Found:
         slow, fast = row["epochs_a"] * row["throughput_speedup"], float(row["epochs_b"])
         parts = decompose.decompose_speedup([slow], [row["epochs_a"]], [fast], [row["epochs_b"]])
         assert parts.throughput.estimate == pytest.approx(row["throughput_speedup"])
-        speedups[row["model"]] = parts.total.estimate
+        assert parts.epochs.estimate is not None
+        speedups[row["model"]] = parts.throughput.estimate * parts.epochs.estimate
     return {"tta_speedup": speedups, "paper_printed": speedups}
 
 
 def check_variance_parts(inputs: Inputs) -> Found:
     parts = decompose.decompose_variance(inputs["tta"], inputs["epochs"])
     return {
-        "var_logT": parts.variance_log_time,
-        "var_loge": parts.variance_log_epochs,
-        "var_logt": parts.variance_log_epoch_time,
-        "two_cov": parts.covariances,
         "share_epochs": parts.share_epochs.estimate,
         "share_time_per_epoch": parts.share_epoch_time.estimate,
-        "cv_epochs": parts.cv_epochs,
-        "cv_tpe": parts.cv_epoch_time,
+        "cv_epochs": moments.coefficient_of_variation(floats(inputs["epochs"])),
+        "cv_tpe": moments.coefficient_of_variation(
+            floats(inputs["tta"]) / floats(inputs["epochs"])
+        ),
         "cv_ratio": parts.cv_ratio,
     }
 
@@ -353,58 +341,23 @@ def check_exact_bootstrap(inputs: Inputs) -> Found:
     }
 
 
-def check_brown_forsythe(inputs: Inputs) -> Found:
-    test = spread.brown_forsythe(inputs["tta_a"], inputs["tta_b"])
-    return {"bf_F": test.statistic, "bf_p": test.p_value}
-
-
-def check_feltz_miller(inputs: Inputs) -> Found:
-    """Independent: the package advises against this test and does not offer it."""
-    m, cv = np.array(inputs["n"]) - 1, np.array(inputs["cv"])
-    pooled = float(np.sum(m * cv) / np.sum(m))
-    statistic = float(np.sum(m * (cv - pooled) ** 2) / (pooled**2 * (0.5 + pooled**2)))
-    return {"D": pooled, "stat": statistic, "p": float(stats.chi2.sf(statistic, cv.size - 1))}
-
-
 # --- failures -----------------------------------------------------------------------------
 
 
 def one_side_censored(inputs: Inputs, side: str) -> Found:
     times, reached = inputs[f"time_{side}"], inputs[f"reached_{side}"]
-    curve = survival.survival_curve(times, reached)
-    area = survival.restricted_mean(times, reached, inputs.get("tau", max(times)))
     expected = failures.expected_time(times, reached)
     name = side.upper()
     return {
-        f"{name}.km_time": curve.seconds.tolist(),
-        f"{name}.km_surv": curve.survival.tolist(),
-        f"{name}.km_lower_loglog": curve.low.tolist(),
-        f"{name}.km_upper_loglog": curve.high.tolist(),
-        f"{name}.km_std_err_greenwood": curve.std_error.tolist(),
-        f"{name}.median": curve.median.estimate,
-        f"{name}.median_ttastats": curve.median.estimate,
-        f"{name}.median_R": independent_median_of_r(curve),
-        f"{name}.rmst": area.estimate,
-        f"{name}.rmst_se": area.std_error,
         f"{name}.ert": expected.estimate,
         f"{name}.var_log_ert": expected.variance_log,
         f"ert_{side}": expected.estimate,
     }
 
 
-def independent_median_of_r(curve: survival.SurvivalCurve) -> float | None:
-    """R takes the middle of the stretch on which the curve is one half."""
-    if curve.median.estimate is None:
-        return None
-    at = int(np.searchsorted(curve.seconds, curve.median.estimate))
-    on_half = abs(curve.survival[at] - 0.5) < 1e-9
-    return float(curve.seconds[at : at + 2].mean()) if on_half else curve.median.estimate
-
-
 def check_censored(inputs: Inputs) -> Found:
     sides = [inputs[k] for k in ("time_a", "reached_a", "time_b", "reached_b")]
     ratio = ert_ratio(*sides)
-    log_rank = survival.log_rank(*sides)
     ordering = ranks.mann_whitney(sides[0], sides[2], reached_a=sides[1], reached_b=sides[3])
     k_a, k_b = sum(sides[1]), sum(sides[3])
     n_a, n_b = len(sides[1]), len(sides[3])
@@ -412,9 +365,6 @@ def check_censored(inputs: Inputs) -> Found:
     return {
         **one_side_censored(inputs, "a"),
         **one_side_censored(inputs, "b"),
-        "logrank_chi2": log_rank.chi2,
-        "logrank_p": log_rank.p_asymptotic,
-        "logrank_exact_perm_p_coin": log_rank.permutation.p_value,
         "fisher_p": fraction.fisher(k_a, n_a, k_b, n_b).p_value,
         "worst_rank_mwu_exact": ordering.p_value,
         "ert_speedup": ratio.estimate,
@@ -426,7 +376,6 @@ def check_censored(inputs: Inputs) -> Found:
         "verdict": words.claim if k_a == k_b == 0 else f"B {words.claim}",
         "fraction_a_ci_wilson": limits(fraction.wilson(k_a, n_a)),
         "fraction_b_ci_wilson": limits(fraction.wilson(k_b, n_b)),
-        "min_ert_b_bound": failures.expected_time(sides[2], sides[3]).total_seconds,
     }
 
 
@@ -443,8 +392,6 @@ def check_ncf(inputs: Inputs) -> Found:
     assert survivors.mean.estimate is not None
     assert losses.mean.estimate is not None
     return {
-        "successes": expected.n - expected.n_censored,
-        "total_time": expected.total_seconds,
         "mean_given_success": survivors.mean.estimate,
         "mean_failed": losses.mean.estimate,
         "ert": expected.estimate,
@@ -452,24 +399,6 @@ def check_ncf(inputs: Inputs) -> Found:
         "var_log_ert": expected.variance_log,
         "cv_success_ddof1": survivors.cv,
         "wilson": limits(fraction.wilson(int(reached.sum()), reached.size)),
-    }
-
-
-def check_restarts(inputs: Inputs) -> Found:
-    times = inputs["success_times"] + inputs["failure_times"]
-    reached = [True] * len(inputs["success_times"]) + [False] * len(inputs["failure_times"])
-    exact = restarts.restart_distribution(times, reached)
-
-    def cdf(seconds: float) -> float:
-        done = exact.cumulative[exact.seconds <= seconds]
-        return float(done[-1]) if done.size else 0.0
-
-    points = CASES["simulated_restarts_exact"]["expected"]["cdf"]
-    return {
-        "ert": failures.expected_time(times, reached).estimate,
-        "mean_runtime": exact.mean,
-        "cdf": {at: cdf(float(at)) for at in points},
-        "median": exact.median,
     }
 
 
@@ -498,7 +427,8 @@ def check_power(inputs: Inputs) -> Found:
         question, *settings = key.split("_")
         plan = {name.rstrip("0123456789."): number(name) for name in settings}
         if question == "power":
-            found[key] = power.power_of(plan["ratio"], int(plan["n"]), plan["cv"]).power
+            effect = math.log(plan["ratio"])
+            found[key] = power.power_of(effect, int(plan["n"]), plan["cv"], 0.05)
         elif question == "n":
             found[key] = power.runs_needed(plan["ratio"], plan["cv"]).n
         else:
@@ -535,53 +465,38 @@ def check_scaling(inputs: Inputs) -> Found:
 
 
 def check_targets(inputs: Inputs) -> Found:
-    curves = [
-        sensitivity.Curve(floats(curve["time"]), floats(curve["metric"]))
-        for curve in inputs["curves"]
-    ]
-    points = sensitivity.target_sensitivity(curves, inputs["targets"])
-    return {
-        "first_time": {str(p.target): list(p.first_seconds) for p in points},
-        "fraction_reached": {str(p.target): p.fraction.estimate for p in points},
-        "ert": {str(p.target): p.expected_seconds for p in points},
-    }
-
-
-def check_float32_target(inputs: Inputs) -> Found:
-    pairs = zip(inputs["values"], inputs["targets"], strict=True)
-    return {"reached": [bool(sensitivity.reaches([v], target)[0]) for v, target in pairs]}
+    """Independent first crossings, and what we make of the runs at each target."""
+    curves = [(floats(curve["time"]), floats(curve["metric"])) for curve in inputs["curves"]]
+    found: Found = {"first_time": {}, "fraction_reached": {}, "ert": {}}
+    for target in inputs["targets"]:
+        first = [next(iter(time[metric >= target].tolist()), None) for time, metric in curves]
+        reached = [one is not None for one in first]
+        times = [
+            time[-1] if one is None else one for (time, _), one in zip(curves, first, strict=True)
+        ]
+        found["first_time"][str(target)] = first
+        found["fraction_reached"][str(target)] = fraction.wilson(sum(reached), len(first)).estimate
+        found["ert"][str(target)] = failures.expected_time(times, reached).estimate
+    return found
 
 
 def check_profile(inputs: Inputs) -> Found:
-    taus = CASES["performance_profile"]["expected"]["taus"]
     table = [floats(row) for row in inputs["times"]]
-    found = profile.performance_profile(np.array(table), taus)
+    found = profile.performance_profile(np.array(table), inputs["taus"])
     return {
         "rho": dict(zip(inputs["systems"], found.shares.tolist(), strict=True)),
-        "taus": found.taus.tolist(),
         "score": dict(zip(inputs["systems"], found.scores.tolist(), strict=True)),
     }
 
 
 def check_library_traps(inputs: Inputs) -> Found:
-    nothing = ([300.0] * 5, [False] * 5)
-    censored = CASES["censored_4of5_vs_5of6"]["inputs"]
-    half = survival.survival_curve(censored["time_b"], censored["reached_b"])
     apart = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
     # A log standard deviation of 1 on both sides and 10 runs each: noncentrality 38.
-    far = power.power_of(math.exp(38 / math.sqrt(5)), 10, math.sqrt(math.e - 1)).power
-    assert far is not None
+    far = power.power_of(38 / math.sqrt(5), 10, math.sqrt(math.e - 1), 0.05)
     return {
         "mwu_ties_3343_vs_3443": ranks.mann_whitney(inputs["a"], inputs["b"]).p_value,
-        "brunnermunzel_separated": {
-            "p": ranks.brunner_munzel(apart[1], apart[0]).p_value,
-            "prob_B_faster": ranks.pair_wins(apart[1], apart[0]).estimate,
-        },
-        "logrank_all_censored": survival.log_rank(*nothing, *nothing).p_asymptotic,
-        "boschloo_5of5_vs_5of5": fraction.boschloo(5, 5, 5, 5).p_value,
-        "km_median_at_exactly_half": half.median.estimate,
+        "brunnermunzel_separated": {"prob_B_faster": ranks.pair_wins(apart[1], apart[0]).estimate},
         "nct_cdf_ncp38": 1 - far,
-        "jeffreys_0of5_low": fraction.jeffreys(0, 5).low,
     }
 
 
@@ -593,7 +508,6 @@ CHECKS: dict[str, Callable[[Inputs], Found]] = {
     "cv_ci_c": check_cv_interval,
     "cv_epoch_safe": check_cv_epoch_safe,
     "epoch_safe_limits": check_epoch_safe_limits,
-    "nan_and_missing": check_cleaning,
     "olympic_mean": check_olympic,
     "fraction_4_of_5": check_fraction,
     "fraction_3_of_5": check_fraction,
@@ -624,22 +538,16 @@ CHECKS: dict[str, Callable[[Inputs], Found]] = {
     "variance_decomposition_ssd_8xdgx1": check_variance_parts,
     "tost_gnmt_1pct": check_tost,
     "tost_bimodal_10pct": check_tost,
-    "brown_forsythe_logs_transformer": check_brown_forsythe,
-    "brown_forsythe_logs_ssd": check_brown_forsythe,
-    "feltz_miller": check_feltz_miller,
     "censored_4of5_vs_5of6": check_censored,
-    "logrank_lifelines_doc": check_censored,
     "all_failed_on_B": check_censored,
     "all_failed_both": check_censored,
     "ncf_intel_real_censored": check_ncf,
-    "simulated_restarts_exact": check_restarts,
     "holm_bh": check_multiplicity,
     "geomean_row": check_geomean_row,
     "power": check_power,
     "min_p_exact": check_smallest_p,
     "scaling": check_scaling,
     "threshold_sensitivity": check_targets,
-    "float32_target": check_float32_target,
     "performance_profile": check_profile,
     "library_traps": check_library_traps,
 }
@@ -666,7 +574,7 @@ def agrees(found: Any, expected: Any, rtol: float, atol: float) -> bool:
 
 def test_every_case_has_a_check_and_every_check_a_case() -> None:
     assert set(CHECKS) == set(CASES)
-    assert len(CASES) == 56
+    assert len(CASES) == 49
 
 
 @pytest.mark.parametrize("case_id", CHECKS)

@@ -43,7 +43,10 @@ def table(panel: Panel) -> pl.DataFrame:
     """Give the steps of each series: `share` of all its runs, done within `seconds`.
 
     A series ends where its longest run does, so that a flat end shows how long it was watched.
-    Runs that failed count among all and never reach, so they keep the share below 1.
+    Runs that failed count among all and never reach, so they keep the share below 1. That is no
+    Kaplan-Meier curve on purpose: it would take a run that stopped early, diverged or out of its
+    budget, for one that would have reached as the others did, and end at 1 where the slowest run
+    is a success although a fifth of the runs failed.
     """
     parts = [
         _steps(runs)

@@ -17,7 +17,6 @@ from ttastats.report.cells import Column, Note, Quantity, Report, Row, Table, Te
 from ttastats.report.grouping import ENTRY, groups
 from ttastats.stats import outliers
 
-KEYS = ("code", "severity", "source", "line", "message", "suite", "edition", "benchmark", "entry")
 _SEVERITIES = ("error", "warning", "info")
 #: Problems of a code that are shown before the rest is only counted; one code alone is shown whole.
 _SHOWN = 5

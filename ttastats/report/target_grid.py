@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ttastats import crossing, quality
-from ttastats.stats.sensitivity import Curve, hardest_common_target, target_grid
+from ttastats.stats.results import Floats
+from ttastats.stats.sensitivity import hardest_common_target, target_grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,10 @@ def _with_grids(
     wanted = goals(asked, [None] * len(asked), sizes)
     # A run may stand in both sides.
     found = pl.concat(crossing.qualities(rows, wanted, by) for rows in sides)
-    curves: dict[tuple[Any, ...], list[Curve]] = {}
+    curves: dict[tuple[Any, ...], list[Floats]] = {}
     for row in found.iter_rows(named=True):
-        values: NDArray[np.float64] = np.asarray(row["values"], dtype=np.float64)
         key = tuple(row[name] for name in by)
-        curves.setdefault(key, []).append(Curve(np.arange(1.0, values.size + 1), values))
+        curves.setdefault(key, []).append(np.asarray(row["values"], dtype=np.float64))
     numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
     return tuple(
         _with_grid(one, curves.get(key, []), numbers[key], points)
@@ -145,7 +144,7 @@ def _with_grids(
     )
 
 
-def _with_grid(asked: Question, curves: Sequence[Curve], n: int, points: int) -> Question:
+def _with_grid(asked: Question, curves: Sequence[Floats], n: int, points: int) -> Question:
     higher = asked.higher_is_better
     grid = set(target_grid(curves, points, higher_is_better=higher))
     if (own := asked.official) is not None:

@@ -26,7 +26,7 @@ from ttastats.report.grouping import (
 )
 from ttastats.report.summary import expected_seconds
 from ttastats.report.target_grid import Question, goals, questions
-from ttastats.stats.sensitivity import TargetComparison, stable_range
+from ttastats.stats.sensitivity import stable_range
 
 #: Groups of which the notes tell the details; of more only the rows do.
 _NAMED = 6
@@ -210,13 +210,13 @@ def _details(
             beyond = "above" if question.higher_is_better else "below"
             met = f"every run reaches {question.hardest:.5g}"
             yield Note("first_failure", f"{name}: {met}; {beyond} it a run first fails.")
-        compared = [
-            TargetComparison(target, one.a.n_reached, one.b.n_reached, one.speedup, one.verdict)
+        words = {
+            target: one.verdict.word
             for target, (_, one) in zip(question.targets, answers[id(question)], strict=True)
             if one is not None and one.verdict is not None
-        ]
-        if compared and question.official is not None:
-            found = stable_range(compared, question.official)
+        }
+        if words and question.official is not None:
+            found = stable_range(words, question.official)
             text = (
                 f"{name}: the verdict at {question.official:.5g}, {found.word}, holds for targets "
                 f"from {found.lowest:.5g} to {found.highest:.5g} of those asked."

@@ -11,13 +11,11 @@ Nothing here reads files, prints, or keeps state; randomness comes in as a
 ``permutation``  could the difference be an accident of labelling?
 ``ranks``        which side wins a pair of runs?
 ``failures``     what do failed runs cost?
-``survival``     when do runs reach the target, failures included?
-``equivalence``  is B as fast as A, within a margin?
+``unseen``       what could epochs and stragglers not yet seen change?
 ``verdict``      what may be said in one word?
 ``scaling``      what do more accelerators buy?
 ``multiplicity`` what holds over many benchmarks?
 ``power``        how many runs are needed?
-``spread``       do two sides vary equally?
-``sensitivity``  how does the answer depend on the target?
+``sensitivity``  which targets to ask about, and over which does an answer hold?
 ``profile``      how do many systems compare on many benchmarks?
 """

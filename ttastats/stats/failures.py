@@ -21,9 +21,9 @@ from ttastats.stats.sample import size_flags
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTime:
-    """Expected running time: ``total_seconds`` of all runs over the number of successes.
+    """Expected running time: the seconds of all runs over the number of successes.
 
-    ``estimate`` is infinite without a success; ``total_seconds`` were then spent in vain.
+    ``estimate`` is infinite without a success; all seconds were then spent in vain.
     ``variance_log`` is the delta-method variance of its log, None where there is none.
     """
 
@@ -32,8 +32,6 @@ class ExpectedTime:
     high: float | None
     confidence: float
     n: int
-    n_censored: int
-    total_seconds: float
     variance_log: float | None
     flags: tuple[Flag, ...]
 
@@ -49,14 +47,12 @@ def expected_time(
     """
     check_confidence(confidence)
     side = outcomes(times, reached)
-    failures = side.n - side.n_reached
     if side.n == 0:
         flag = Flag("no_runs", "no runs: at least 1 run needed for an expected time")
-        return ExpectedTime(None, None, None, confidence, 0, 0, 0.0, None, (flag,))
-    total = float(np.sum(side.times))
-    if failures == side.n:
-        flags = (_no_success(side.n, total),)
-        return ExpectedTime(math.inf, None, None, confidence, side.n, failures, total, None, flags)
+        return ExpectedTime(None, None, None, confidence, 0, None, (flag,))
+    if not side.n_reached:
+        flags = (_no_success(side.n, float(np.sum(side.times))),)
+        return ExpectedTime(math.inf, None, None, confidence, side.n, None, flags)
     term = time_term(side)
     low, high = around(term.estimate, combine(math.log(term.estimate), (term,), confidence))
     return ExpectedTime(
@@ -65,8 +61,6 @@ def expected_time(
         high=high,
         confidence=confidence,
         n=side.n,
-        n_censored=failures,
-        total_seconds=total,
         variance_log=term.variance,
         flags=size_flags(side.n, 2),
     )

@@ -10,9 +10,6 @@ from scipy import special
 from ttastats.stats.quantiles import beta_quantile, check_confidence, two_sided_z
 from ttastats.stats.results import Difference, Estimate, Flag, Floats, Significance
 
-LARGEST_TABLE = 100_000
-"""Boschloo's test looks at every pair of outcomes; beyond this many use Fisher's."""
-
 
 def _check_counts(successes: int, n: int) -> None:
     if not 0 <= successes <= n:
@@ -23,7 +20,7 @@ def _estimate(successes: int, n: int, low: float, high: float, confidence: float
     # The ends are exact by definition; rounding would leave 0.9999999999999999.
     low = 0.0 if successes == 0 else low
     high = 1.0 if successes == n else high
-    return Estimate(successes / n, low, high, confidence, n, n_censored=n - successes)
+    return Estimate(successes / n, low, high, confidence, n)
 
 
 def _no_runs(confidence: float) -> Estimate:
@@ -45,40 +42,6 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
     return _estimate(successes, n, (centre - half) / scale, (centre + half) / scale, confidence)
 
 
-def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
-    """Fraction reached with the interval that never covers less than promised (1934)."""
-    return _beta_interval(successes, n, confidence, low_shift=(0, 1), high_shift=(1, 0))
-
-
-def jeffreys(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
-    """Fraction reached with the interval of Jeffreys' prior; 0 and 1 kept as ends.
-
-    Brown, Cai and DasGupta (2001): the lower end is 0 without successes, the upper end 1
-    without failures.
-    """
-    return _beta_interval(successes, n, confidence, low_shift=(0.5, 0.5), high_shift=(0.5, 0.5))
-
-
-def _beta_interval(
-    successes: int,
-    n: int,
-    confidence: float,
-    low_shift: tuple[float, float],
-    high_shift: tuple[float, float],
-) -> Estimate:
-    _check_counts(successes, n)
-    tail = (1 - check_confidence(confidence)) / 2
-    if n == 0:
-        return _no_runs(confidence)
-    failures = n - successes
-    low = high = math.nan  # replaced by the exact end where no beta quantile exists
-    if successes > 0:
-        low = beta_quantile(tail, successes + low_shift[0], failures + low_shift[1])
-    if failures > 0:
-        high = beta_quantile(1 - tail, successes + high_shift[0], failures + high_shift[1])
-    return _estimate(successes, n, low, high, confidence)
-
-
 def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
     """Guarantee: ``low`` is the one-sided Clopper-Pearson bound of the fraction reached.
 
@@ -89,7 +52,7 @@ def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> Est
     if n == 0:
         return _no_runs(confidence)
     low = beta_quantile(1 - confidence, successes, n - successes + 1) if successes else 0.0
-    return Estimate(successes / n, low, 1.0, confidence, n, n - successes)
+    return Estimate(successes / n, low, 1.0, confidence, n)
 
 
 def newcombe(
@@ -128,7 +91,7 @@ def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> Significan
     """Fisher's exact test of equal fractions reached, two-sided: exact, conservative.
 
     Two-sided in R's sense: all tables no more likely than the one observed, with its
-    relative tolerance of 1e-7 for ties. The statistic is the difference of the fractions.
+    relative tolerance of 1e-7 for ties.
     """
     _check_sides(successes_a, n_a, successes_b, n_b)
     total = successes_a + successes_b
@@ -138,31 +101,9 @@ def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> Significan
     weights = np.exp(log_p - log_p.max())
     extreme = log_p <= log_p[successes_a - fewest] + 1e-7
     p_value = float(weights[extreme].sum() / weights.sum())
-    difference = successes_a / n_a - successes_b / n_b
-    return Significance(difference, min(1.0, p_value), n_a, n_b, exact=True)
+    return Significance(min(1.0, p_value), n_a, n_b)
 
 
 def _log_choose(n: int, k: Floats) -> Floats:
     logs: Floats = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return logs
-
-
-def boschloo(successes_a: int, n_a: int, successes_b: int, n_b: int) -> Significance:
-    """Boschloo's exact test of equal fractions reached: stronger than Fisher's (1970).
-
-    p is 1 when all runs of both sides had the same outcome. No p,
-    and a flag, for samples so large that enumerating all outcomes would not end.
-    """
-    _check_sides(successes_a, n_a, successes_b, n_b)
-    difference = successes_a / n_a - successes_b / n_b
-    if successes_a + successes_b in (0, n_a + n_b):
-        return Significance(difference, 1.0, n_a, n_b, exact=True)
-    if n_a * n_b > LARGEST_TABLE:
-        flag = Flag("too_many_tables", f"{n_a} x {n_b} outcomes are too many: use Fisher's test")
-        return Significance(difference, None, n_a, n_b, flags=(flag,))
-    from scipy import stats  # slow to import, and only this test needs it
-
-    # The groups are the columns; transposed, SciPy answers for other group sizes.
-    table = [[successes_a, successes_b], [n_a - successes_a, n_b - successes_b]]
-    p_value = float(stats.boschloo_exact(table).pvalue)
-    return Significance(difference, min(1.0, p_value), n_a, n_b, exact=True)

@@ -17,14 +17,13 @@ def as_sample(values: ArrayLike, what: str = "times") -> Floats:
     """Return the values as a one-dimensional float array.
 
     Raises ValueError when a value is missing, not finite or not positive: logs are taken
-    of every sample here, and dropping such runs is a decision that
-    :func:`ttastats.stats.sample.clean_times` makes in the open.
+    of every sample here, and which runs to leave out is for the caller to say.
     """
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1:
         raise ValueError(f"{what} must be one-dimensional, not of shape {sample.shape}")
     if not bool(np.all(np.isfinite(sample) & (sample > 0))):
-        raise ValueError(f"{what} must be finite and positive; see clean_times")
+        raise ValueError(f"{what} must be finite and positive")
     return sample
 
 
@@ -90,12 +89,6 @@ def standard_deviation(values: Floats, ddof: int = 1) -> float | None:
     if values.size <= ddof:
         return None
     return 0.0 if is_constant(values) else float(np.std(values, ddof=ddof))
-
-
-def log_standard_deviation(values: Floats) -> float | None:
-    """Standard deviation (ddof=1) of the logs of positive values, 0 when those are equal."""
-    # Values near 1 have logs near 0, of which rounding is no longer a small part.
-    return 0.0 if values.size > 1 and is_constant(values) else standard_deviation(np.log(values))
 
 
 def coefficient_of_variation(values: Floats, ddof: int = 1) -> float | None:

@@ -45,8 +45,8 @@ def permutation_test(
 
     By default studentised when the sides differ in size and both have 2 runs, which keeps
     it honest when the spreads differ (Janssen 1997); with equal sizes that changes nothing.
-    The statistic is the difference of mean logs, A minus B, over its Welch standard error
-    when studentised. ValueError for an empty side, or where random splits are needed and
+    Splits are ordered by the difference of mean logs, over its Welch standard error when
+    studentised. ValueError for an empty side, or where random splits are needed and
     no ``rng`` is given.
     """
     a, b = as_side(times_a, "A"), as_side(times_b, "B")
@@ -66,15 +66,14 @@ def permute_scores(
 ) -> Significance:
     """Permutation test of the difference in mean score between the first ``n_a`` and the rest.
 
-    ``scores``: shape (n_a + n_b,), any finite numbers: logs, ranks, log-rank scores. The
+    ``scores``: shape (n_a + n_b,), any finite numbers: logs or ranks. The
     two-sided p counts splits by the size of the statistic, not twice the smaller tail.
     """
     n_b = scores.size - n_a
     exact = number_of_splits(n_a, n_b) <= ENUMERATED_SPLITS
     centred = scores - mean(scores)
-    # Splits are told by the smaller side: fewer sums, same difference but for the sign.
+    # Splits are told by the smaller side: fewer sums, same difference but for its sign.
     pooled = centred if n_a <= n_b else np.concatenate([centred[n_a:], centred[:n_a]])
-    sign = 1.0 if n_a <= n_b else -1.0
     features = np.stack([pooled, pooled**2]) if studentised else pooled[np.newaxis]
     statistic = _statistic(features, min(n_a, n_b), studentised)
     observed = float(statistic(features[:, : min(n_a, n_b)].sum(axis=1, keepdims=True))[0])
@@ -89,12 +88,9 @@ def permute_scores(
         extreme, total = _count(splits, statistic, limit)
         extreme, total = extreme + 1, total + 1
     return Significance(
-        statistic=sign * observed,
         p_value=extreme / total,
         n_a=n_a,
         n_b=n_b,
-        exact=exact,
-        draws=0 if exact else draws,
         flags=size_of_test_flags(n_a, n_b) + _sampling_flags(exact, draws),
     )
 
@@ -211,14 +207,6 @@ def smallest_p(n_a: int, n_b: int) -> float:
     With equal sizes the mirrored split is always as extreme, so it takes two of them.
     """
     return min(1.0, (2 if n_a == n_b else 1) / number_of_splits(n_a, n_b))
-
-
-def largest_family(n_a: int, n_b: int, *, alpha: float = 0.05) -> int:
-    """Over how many benchmarks Holm's correction leaves the exact test able to decide.
-
-    6 for 5 runs a side: 2/C(10,5) = 0.0079 <= 0.05/6. 0 when it cannot decide even one.
-    """
-    return math.floor(alpha / smallest_p(n_a, n_b) * (1 + 1e-12))
 
 
 def runs_for_exact_test(*, alpha: float = 0.05) -> int:

@@ -1,7 +1,7 @@
 """How many runs are needed, and what can so many runs detect.
 
-Times are taken as lognormal with the given CVs and compared by the two-sided t test on the
-log ratio with Welch's df; the noncentral t distribution answers in closed form.
+Times of both sides are taken as lognormal with the same CV and compared by the two-sided t
+test on the log ratio; the noncentral t distribution answers in closed form.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from scipy import special
 
-from ttastats.stats.logratio import satterthwaite
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Flag
 from ttastats.stats.unseen import unseen_share
@@ -27,39 +26,18 @@ MOST_RUNS = 10_000_000
 class Power:
     """A plan: with ``n`` runs per side a true ``ratio`` is found with probability ``power``.
 
-    ``ratio`` and its inverse are equally hard. CVs and alpha are fractions.
+    ``ratio`` and its inverse are equally hard.
     """
 
     power: float | None
     n: int | None
     ratio: float | None
-    cv_a: float
-    cv_b: float
-    alpha: float
     flags: tuple[Flag, ...] = ()
-
-
-def power_of(
-    ratio: float, n: int, cv_a: float, cv_b: float | None = None, *, alpha: float = 0.05
-) -> Power:
-    """Probability that ``n`` runs per side show a true ``ratio`` of mean times.
-
-    ``cv_b`` is ``cv_a`` unless given. None and a flag for fewer than 2 runs. ValueError for
-    a ratio that is not positive, a negative CV, or alpha outside (0, 1).
-    """
-    cv_b = cv_a if cv_b is None else cv_b
-    _check(ratio, cv_a, cv_b, alpha)
-    plan = Power(None, n, ratio, cv_a, cv_b, alpha)
-    if n < 2:
-        flag = Flag("few_runs", f"2 runs needed per side for a test, have {n}")
-        return replace(plan, flags=(flag,))
-    return replace(plan, power=_power(abs(math.log(ratio)), n, cv_a, cv_b, alpha))
 
 
 def runs_needed(
     ratio: float,
-    cv_a: float,
-    cv_b: float | None = None,
+    cv: float,
     *,
     power: float = 0.8,
     alpha: float = 0.05,
@@ -73,27 +51,25 @@ def runs_needed(
     not slower by more than a margin, when both are equally fast, ``ratio`` is 1 + margin and
     ``alpha`` twice the one-sided level: the other tail adds less than a thousandth of power.
     """
-    cv_b = cv_a if cv_b is None else cv_b
-    _check(ratio, cv_a, cv_b, alpha)
+    _check(ratio, cv, alpha)
     _check_power(power)
     effect = abs(math.log(ratio))
 
     def enough(n: int) -> bool:
-        return _power(effect, n, cv_a, cv_b, alpha, epoch_shifts) >= power
+        return power_of(effect, n, cv, alpha, epoch_shifts) >= power
 
     n = _first(enough, 2, MOST_RUNS)
     if n is None:
         message = f"no number of runs up to {MOST_RUNS} shows a ratio of {ratio:g}"
         flag = Flag("out_of_reach", message)
-        return Power(None, None, ratio, cv_a, cv_b, alpha, (flag,))
-    reached = _power(effect, n, cv_a, cv_b, alpha, epoch_shifts)
-    return Power(reached, n, ratio, cv_a, cv_b, alpha)
+        return Power(None, None, ratio, (flag,))
+    reached = power_of(effect, n, cv, alpha, epoch_shifts)
+    return Power(reached, n, ratio)
 
 
 def detectable_ratio(
     n: int,
-    cv_a: float,
-    cv_b: float | None = None,
+    cv: float,
     *,
     power: float = 0.8,
     alpha: float = 0.05,
@@ -103,28 +79,27 @@ def detectable_ratio(
 
     None where no ratio is, because nothing bounds what epochs not seen could change.
     """
-    cv_b = cv_a if cv_b is None else cv_b
-    _check(1.0, cv_a, cv_b, alpha)
+    _check(1.0, cv, alpha)
     _check_power(power)
-    plan = Power(None, n, None, cv_a, cv_b, alpha)
+    plan = Power(None, n, None)
     if n < 2:
         flag = Flag("few_runs", f"2 runs needed per side for a test, have {n}")
         return replace(plan, flags=(flag,))
-    if cv_a == cv_b == 0.0:
+    if cv == 0.0:
         flag = Flag("zero_variance", "without any variation every ratio above 1 is detectable")
         return replace(plan, power=1.0, ratio=1.0, flags=(flag,))
     if math.isinf(max(epoch_shifts)):
         return plan
-    effect = _smallest_effect(lambda x: _power(x, n, cv_a, cv_b, alpha, epoch_shifts) >= power)
-    reached = _power(effect, n, cv_a, cv_b, alpha, epoch_shifts)
+    effect = _smallest_effect(lambda x: power_of(x, n, cv, alpha, epoch_shifts) >= power)
+    reached = power_of(effect, n, cv, alpha, epoch_shifts)
     return replace(plan, power=reached, ratio=math.exp(effect))
 
 
-def _check(ratio: float, cv_a: float, cv_b: float, alpha: float) -> None:
+def _check(ratio: float, cv: float, alpha: float) -> None:
     if not 0 < ratio < math.inf:
         raise ValueError(f"a ratio is positive and finite, not {ratio}")
-    if not (0 <= cv_a < math.inf and 0 <= cv_b < math.inf):
-        raise ValueError(f"a CV is a fraction of 0 or more: {cv_a}, {cv_b}")
+    if not 0 <= cv < math.inf:
+        raise ValueError(f"a CV is a fraction of 0 or more: {cv}")
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, not {alpha}")
 
@@ -134,26 +109,20 @@ def _check_power(power: float) -> None:
         raise ValueError(f"power must lie between 0 and 1, not {power}")
 
 
-def _power(
-    effect: float,
-    n: int,
-    cv_a: float,
-    cv_b: float,
-    alpha: float,
-    epoch_shifts: Shifts = (0.0, 0.0),
+def power_of(
+    effect: float, n: int, cv: float, alpha: float, epoch_shifts: Shifts = (0.0, 0.0)
 ) -> float:
     """Power for a log ratio of ``effect`` >= 0, from the noncentral t distribution.
 
     With unseen epochs the limit is hardly that of the spread seen, and a normal tail will do.
     """
-    variances = [math.log1p(cv**2) / n for cv in (cv_a, cv_b)]
+    variance = 2 * math.log1p(cv**2) / n
     extra = _unseen(epoch_shifts, n, alpha)
     if math.isinf(extra):
         return 0.0
-    if sum(variances) == 0.0:
+    if variance == 0.0:
         return 1.0 if effect > extra else alpha
-    df = satterthwaite(variances, [n - 1, n - 1])
-    se = math.sqrt(sum(variances))
+    df, se = 2 * (n - 1), math.sqrt(variance)
     shift, critical = effect / se, two_sided_t(df, 1 - alpha)
     if extra:
         return float(special.ndtr(shift - math.hypot(critical, extra / se)))

@@ -13,15 +13,13 @@ from ttastats.stats.results import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerformanceProfile:
-    """Share of benchmarks, one row per system, solved within ``taus`` times the best.
+    """Share of benchmarks, one row per system, solved within so many times the best.
 
-    ``scores`` integrate that over [1, ``tau_max``], scaled to [0, 1].
+    ``scores`` integrate that over [1, tau_max], scaled to [0, 1].
     """
 
-    taus: Floats
     shares: Floats
     scores: Floats
-    tau_max: float
 
 
 def performance_profile(
@@ -46,10 +44,8 @@ def performance_profile(
     within = ratios[:, :, np.newaxis] <= factors * (1 + 1e-12)
     remaining = np.maximum(tau_max - ratios, 0.0)
     return PerformanceProfile(
-        taus=factors,
         shares=within.mean(axis=1),
         scores=remaining.mean(axis=1) / (tau_max - 1),
-        tau_max=tau_max,
     )
 
 

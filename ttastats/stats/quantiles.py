@@ -46,16 +46,6 @@ def chi2_quantile(probability: float, df: float) -> float:
     return 2.0 * float(special.gammaincinv(df / 2, probability))
 
 
-def chi2_tail(statistic: float, df: float) -> float:
-    """P(X > statistic) of the chi-squared distribution."""
-    return float(special.chdtrc(df, statistic))
-
-
-def f_tail(statistic: float, df_between: float, df_within: float) -> float:
-    """P(X > statistic) of the F distribution."""
-    return float(special.fdtrc(df_between, df_within, statistic))
-
-
 def beta_quantile(probability: float, a: float, b: float) -> float:
     """Quantile of the beta distribution."""
     return float(special.betaincinv(a, b, probability))

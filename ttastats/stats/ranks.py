@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.moments import as_outcomes, as_side
 from ttastats.stats.permutation import DRAWS, permute_scores
-from ttastats.stats.quantiles import check_confidence, t_tail, two_sided_t
+from ttastats.stats.quantiles import check_confidence, two_sided_t
 from ttastats.stats.results import Flag, Floats, Significance
 
 RUNS_FOR_INTERVAL = 10
@@ -24,10 +24,7 @@ RUNS_FOR_INTERVAL = 10
 
 @dataclass(frozen=True, slots=True)
 class PairWins:
-    """Pairs of runs that B wins, ties counted half: ``estimate`` = ``wins`` / ``pairs``.
-
-    ``cliffs_delta`` = 2 x estimate - 1: from -1, B always loses, to 1, B always wins.
-    """
+    """Pairs of runs that B wins, ties counted half: ``estimate`` = ``wins`` / ``pairs``."""
 
     estimate: float
     low: float | None
@@ -35,7 +32,6 @@ class PairWins:
     confidence: float
     wins: float
     pairs: int
-    cliffs_delta: float
     n_a: int
     n_b: int
     flags: tuple[Flag, ...]
@@ -63,52 +59,16 @@ def mann_whitney(
     *,
     reached_a: ArrayLike | None = None,
     reached_b: ArrayLike | None = None,
-    quality_a: ArrayLike | None = None,
-    quality_b: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
     draws: int = DRAWS,
 ) -> Significance:
     """Mann-Whitney test with ties, exact by enumeration (1947), sampled for large samples.
 
-    Failed runs (``reached`` false) rank last and tie, or in the order of the best
-    ``quality`` they reached, higher is better, as COCO does (Hansen et al. 2021). The
-    statistic is U: the pairs that B wins, ties counted half.
+    Failed runs (``reached`` false) rank last and tie.
     """
     a = worst_rank_times(times_a, reached_a, "A")
     b = worst_rank_times(times_b, reached_b, "B")
-    pooled = np.concatenate([a, b])
-    if (quality_a is None) != (quality_b is None):
-        raise ValueError("quality is needed for both sides or neither")
-    if quality_a is not None and quality_b is not None:
-        pooled = _refine_failures(pooled, np.concatenate([_floats(quality_a), _floats(quality_b)]))
-    ranks = midranks(pooled)
-    test = permute_scores(ranks, a.size, rng=rng, draws=draws)
-    wins = float(ranks[: a.size].sum()) - a.size * (a.size + 1) / 2
-    return Significance(
-        statistic=wins,
-        p_value=test.p_value,
-        n_a=a.size,
-        n_b=b.size,
-        exact=test.exact,
-        draws=test.draws,
-        flags=test.flags,
-    )
-
-
-def _floats(values: ArrayLike) -> Floats:
-    return np.asarray(values, dtype=np.float64)
-
-
-def _refine_failures(times: Floats, quality: Floats) -> Floats:
-    """Ranks that put failures behind successes, the better ones first."""
-    if quality.shape != times.shape:
-        raise ValueError(f"{times.size} runs but {quality.size} values of quality")
-    failed = np.isinf(times)
-    ordered = times.copy()
-    # Behind the slowest success by the rank of the shortfall in quality.
-    slowest = float(times[~failed].max(initial=0.0))
-    ordered[failed] = slowest + midranks(-quality[failed])
-    return ordered
+    return permute_scores(midranks(np.concatenate([a, b])), a.size, rng=rng, draws=draws)
 
 
 def pair_wins(
@@ -119,7 +79,7 @@ def pair_wins(
     reached_b: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> PairWins:
-    """P(B faster), Cliff's delta and the won pairs; an interval from 10 runs a side on.
+    """P(B faster) and the won pairs; an interval from 10 runs a side on.
 
     The interval is Brunner and Munzel's (2000) on the logit scale. When the sides are
     completely separated, where that has no variance, it comes from the fact that
@@ -136,7 +96,6 @@ def pair_wins(
         confidence=confidence,
         wins=placement.wins,
         pairs=a.size * b.size,
-        cliffs_delta=2 * placement.wins / (a.size * b.size) - 1,
         n_a=a.size,
         n_b=b.size,
         flags=flags,
@@ -195,25 +154,3 @@ def _expit(x: float) -> float:
 def _separated() -> Flag:
     message = "every run of one side beats every run of the other: use the exact p"
     return Flag("separated", message)
-
-
-def brunner_munzel(times_a: ArrayLike, times_b: ArrayLike) -> Significance:
-    """Brunner and Munzel's test (2000) that B wins half of the pairs; t approximation.
-
-    The statistic is positive when B wins more. Separated sides have no variance to divide
-    by: p is None there, with a flag, and 1 when all runs are tied.
-    """
-    a, b = as_side(times_a, "A"), as_side(times_b, "B")
-    placement = _placements(a, b)
-    if placement.se is None:
-        flag = Flag("one_run", "2 runs needed per side for Brunner and Munzel's test")
-        return Significance(None, None, a.size, b.size, flags=(flag,))
-    gap = placement.share - 0.5
-    if placement.se == 0.0 or placement.df is None:
-        if gap == 0.0:
-            return Significance(0.0, 1.0, a.size, b.size)
-        infinite = math.copysign(math.inf, gap)
-        return Significance(infinite, None, a.size, b.size, flags=(_separated(),))
-    t = gap / placement.se
-    p_value = min(1.0, 2 * t_tail(placement.df, abs(t)))
-    return Significance(t, p_value, a.size, b.size, df=placement.df)

@@ -21,25 +21,15 @@ FlagCode = Literal[
     "few_runs",
     "zero_variance",
     "unbalanced",
-    "missing_time",
-    "invalid_time",
-    "failed_without_time",
     "too_many_failures",
     "constant_epochs",
     "unknown_epochs",
-    "unstable_epoch_time",
-    "suspect_epochs",
     "unknown_quantum",
     "no_success",
-    "survivors_only",
-    "median_not_reached",
-    "beyond_observation",
     "separated",
     "exact_test_too_coarse",
     "sampled_permutations",
     "borderline",
-    "too_many_tables",
-    "too_many_restarts",
     "out_of_reach",
     "unmatched_benchmarks",
     "convergence_differs",
@@ -63,7 +53,7 @@ class Estimate:
     """One quantity of one sample with its interval.
 
     ``low`` and ``high`` are None where no interval can be given; ``n`` counts the
-    runs behind it, ``n_censored`` those of them that did not reach the target.
+    runs behind it.
     """
 
     estimate: float | None
@@ -71,7 +61,6 @@ class Estimate:
     high: float | None
     confidence: float
     n: int
-    n_censored: int = 0
     flags: tuple[Flag, ...] = ()
 
 
@@ -93,8 +82,6 @@ class Ratio:
     df: float | None
     n_a: int
     n_b: int
-    n_censored_a: int = 0
-    n_censored_b: int = 0
     flags: tuple[Flag, ...] = ()
 
 
@@ -113,17 +100,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """A test: its statistic (A against B) and two-sided p.
+    """A test: its two-sided p."""
 
-    ``exact`` says that the p comes from a complete enumeration; ``draws`` counts the
-    random splits otherwise (0 for exact and for closed forms).
-    """
-
-    statistic: float | None
     p_value: float | None
     n_a: int
     n_b: int
-    df: float | None = None
-    exact: bool = False
-    draws: int = 0
     flags: tuple[Flag, ...] = ()

@@ -3,44 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.logratio import safe_exp
 from ttastats.stats.moments import (
     as_sample,
     coefficient_of_variation,
-    geometric_mean,
     mean,
     standard_deviation,
 )
 from ttastats.stats.quantiles import check_confidence, two_sided_t
-from ttastats.stats.results import Bools, Estimate, Flag, Floats
+from ttastats.stats.results import Estimate, Flag, Floats
 
 RUNS_FOR_INTERVAL = 3
 """With two runs a t interval spans a factor of thousands in the CV: none is shown."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CleanTimes:
-    """The usable runs of a column of times, and what became of the others.
-
-    ``times`` and ``reached`` belong together; ``n_failed_without_time`` runs failed and
-    have no usable time: they count for the fraction reached, and forbid expected times and
-    survival curves.
-    """
-
-    times: Floats
-    reached: Bools
-    n_rows: int
-    n_used: int
-    n_missing: int
-    n_invalid: int
-    n_failed_without_time: int
-    flags: tuple[Flag, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +27,10 @@ class SampleSummary:
 
     n: int
     mean: Estimate
-    geometric_mean: Estimate
     median: float | None
     standard_deviation: float | None
     cv: float | None
     ddof: int
-    smallest: float | None
-    largest: float | None
     flags: tuple[Flag, ...]
 
 
@@ -65,68 +40,12 @@ class OlympicMean:
 
     estimate: float | None
     n: int
-    n_failed: int
     drop: int
     flags: tuple[Flag, ...]
 
 
-def clean_times(
-    times: ArrayLike | Sequence[float | None], reached: ArrayLike | None = None
-) -> CleanTimes:
-    """Set runs without a usable time apart and count them; nothing is dropped silently.
-
-    ``times``: seconds, shape (n,), None or NaN where missing. ``reached``: booleans of the
-    same shape, by default all true. Times that are zero, negative or infinite are invalid.
-    """
-    column = np.asarray(times, dtype=np.float64).reshape(-1)
-    success = np.ones(column.size, dtype=np.bool_)
-    if reached is not None:
-        success = np.asarray(reached, dtype=np.bool_).reshape(-1)
-    if success.size != column.size:
-        raise ValueError(f"{column.size} times but {success.size} values of reached")
-    missing = np.isnan(column)
-    usable = np.isfinite(column) & (column > 0)
-    lost = int(np.sum(~usable & ~success))
-    counts = {
-        "missing_time": int(np.sum(missing)),
-        "non_positive": int(np.sum(column <= 0)),
-        "infinite": int(np.sum(column == math.inf)),
-    }
-    return CleanTimes(
-        times=column[usable],
-        reached=success[usable],
-        n_rows=column.size,
-        n_used=int(np.sum(usable)),
-        n_missing=counts["missing_time"],
-        n_invalid=counts["non_positive"] + counts["infinite"],
-        n_failed_without_time=lost,
-        flags=_cleaning_flags(counts["missing_time"], counts["non_positive"], counts["infinite"])
-        + _lost_flags(lost),
-    )
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
-
-
-def _cleaning_flags(missing: int, non_positive: int, infinite: int) -> tuple[Flag, ...]:
-    table = (
-        (missing, Flag("missing_time", f"{_runs(missing)} without a time")),
-        (non_positive, Flag("invalid_time", f"{_runs(non_positive)} with non-positive time")),
-        (infinite, Flag("invalid_time", f"{_runs(infinite)} with infinite time")),
-    )
-    return tuple(flag for count, flag in table if count)
-
-
-def _lost_flags(lost: int) -> tuple[Flag, ...]:
-    if not lost:
-        return ()
-    message = f"{_runs(lost)} failed at an unknown time: no expected time, no survival curve"
-    return (Flag("failed_without_time", message),)
-
-
 def summarise(times: ArrayLike, *, confidence: float = 0.95, ddof: int = 1) -> SampleSummary:
-    """Mean, geometric mean, median, standard deviation and CV of times in seconds.
+    """Mean, median, standard deviation and CV of times in seconds.
 
     ``ddof`` 1 divides by n-1, ``ddof`` 0 (the MLPerf analysis of Coleman et al. 2019)
     by n; it changes the standard deviation and the CV and never the intervals. An empty
@@ -137,17 +56,14 @@ def summarise(times: ArrayLike, *, confidence: float = 0.95, ddof: int = 1) -> S
     if sample.size == 0:
         nothing = Estimate(None, None, None, confidence, 0)
         flag = Flag("no_runs", "no run with a time: at least 1 run needed")
-        return SampleSummary(0, nothing, nothing, None, None, None, ddof, None, None, (flag,))
+        return SampleSummary(0, nothing, None, None, None, ddof, (flag,))
     return SampleSummary(
         n=sample.size,
         mean=mean_interval(sample, confidence=confidence),
-        geometric_mean=geometric_mean_interval(sample, confidence=confidence),
         median=float(np.median(sample)),
         standard_deviation=standard_deviation(sample, ddof if sample.size > 1 else 1),
         cv=coefficient_of_variation(sample, ddof if sample.size > 1 else 1),
         ddof=ddof,
-        smallest=float(sample.min()),
-        largest=float(sample.max()),
         flags=size_flags(sample.size),
     )
 
@@ -171,19 +87,6 @@ def mean_interval(times: ArrayLike, *, confidence: float = 0.95) -> Estimate:
     a roughly normal sample.
     """
     return _t_interval(as_sample(times), confidence)
-
-
-def geometric_mean_interval(times: ArrayLike, *, confidence: float = 0.95) -> Estimate:
-    """Geometric mean in seconds with the t interval of the mean log, taken back by exp."""
-    sample = as_sample(times)
-    logs = _t_interval(np.log(sample), confidence)
-    if logs.estimate is None:
-        return logs
-    centre = geometric_mean(sample)
-    if logs.high is None:
-        return replace(logs, estimate=centre)
-    factor = safe_exp(logs.high - logs.estimate)
-    return replace(logs, estimate=centre, low=centre / factor, high=centre * factor)
 
 
 def _t_interval(values: Floats, confidence: float) -> Estimate:
@@ -215,6 +118,6 @@ def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> Olymp
         message = f"{2 * drop + 1} runs needed for an olympic mean, have {total}"
         flags += (Flag("few_runs", message),)
     if flags:
-        return OlympicMean(None, total, n_failed, drop, flags)
+        return OlympicMean(None, total, drop, flags)
     kept = sample[drop : total - drop]
-    return OlympicMean(mean(kept), total, n_failed, drop, ())
+    return OlympicMean(mean(kept), total, drop, ())

@@ -30,15 +30,14 @@ class ScalePoint:
 class Scaling:
     """One scale against the base; efficiencies are fractions, 1 for a perfect scaling.
 
-    In geometric means ``efficiency_geomean`` = ``throughput_efficiency`` x
-    ``statistical_efficiency`` exactly; ``efficiency`` is that of the ratio of means.
+    ``efficiency`` is that of the ratio of means; in geometric means it is
+    ``throughput_efficiency`` x ``statistical_efficiency`` exactly.
     """
 
     accelerators: int
     base_accelerators: int
     speedup: Ratio
     efficiency: Ratio
-    efficiency_geomean: Ratio
     throughput_speedup: Ratio
     throughput_efficiency: Ratio
     statistical_efficiency: Ratio
@@ -61,7 +60,6 @@ def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) ->
         base_accelerators=base.accelerators,
         speedup=speedup,
         efficiency=_scaled(speedup, fair),
-        efficiency_geomean=_scaled(parts.total, fair),
         throughput_speedup=parts.throughput,
         throughput_efficiency=_scaled(parts.throughput, fair),
         statistical_efficiency=parts.epochs,

@@ -33,16 +33,13 @@ def covariance_shares(logs: Floats) -> Floats:
     return shares
 
 
-def bootstrap_limits(
-    logs: Floats, rng: np.random.Generator, resamples: int | None, confidence: float
-) -> list[Limits]:
+def bootstrap_limits(logs: Floats, rng: np.random.Generator, confidence: float) -> list[Limits]:
     """Percentile limits of each share; None where too few resamples vary at all.
 
-    ``logs``: shape (parts, n). By default 2000 resamples, fewer beyond 10 000 runs.
+    ``logs``: shape (parts, n). Of 2000 resamples, fewer beyond 10 000 runs.
     """
     n = logs.shape[1]
-    if resamples is None:
-        resamples = min(2000, max(200, RESAMPLED_RUNS // n))
+    resamples = min(2000, max(200, RESAMPLED_RUNS // n))
     at_once = max(1, RESAMPLED_RUNS_AT_ONCE // n)
     drawn: list[Floats] = []
     for start in range(0, resamples, at_once):

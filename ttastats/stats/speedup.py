@@ -7,7 +7,7 @@ run failed, it is the ratio of expected times to a success.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
@@ -111,10 +111,8 @@ def ratio_between(
     check_confidence(confidence)
     if a.n_reached and b.n_reached:
         which = _mean_of(a, b, estimand)
-        ratio = ratio_of(time_term(a, which), time_term(b, which), confidence, a.n, b.n)
-    else:
-        ratio = _bound(a, b, confidence)
-    return replace(ratio, n_censored_a=a.n - a.n_reached, n_censored_b=b.n - b.n_reached)
+        return ratio_of(time_term(a, which), time_term(b, which), confidence, a.n, b.n)
+    return _bound(a, b, confidence)
 
 
 def _mean_of(a: Outcomes, b: Outcomes, estimand: Estimand) -> Estimand:

@@ -63,7 +63,6 @@ class Verdict:
     word: Word
     claim: str
     margin: float
-    alpha: float
     conditions: tuple[Condition, ...] = ()
     flags: tuple[Flag, ...] = ()
 
@@ -106,15 +105,15 @@ def decide(
     alpha = _alpha(ratio)
     if ratio.low is None or ratio.high is None:
         claim = "no verdict: " + _reason(ratio.flags)
-        return Verdict("unavailable", claim, margin, alpha, flags=ratio.flags)
+        return Verdict("unavailable", claim, margin, flags=ratio.flags)
     required = _required_p(ratio, p_value, p_permutation)
     flags = _borderline(ratio, p_permutation, alpha)
     if required is not None and required < alpha:
-        verdict = _directed(speedup, margin, alpha, flags)
+        verdict = _directed(speedup, margin, flags)
         if verdict is not None:
             return verdict
     bounds = bounds or margin_bounds([speedup], margin)[0]
-    return _within_margin(bounds, margin, alpha, flags)
+    return _within_margin(bounds, margin, flags)
 
 
 def _alpha(ratio: Ratio) -> float:
@@ -141,9 +140,7 @@ _ALLOWANCES: tuple[tuple[dict[str, bool], tuple[Condition, ...]], ...] = (
 )
 
 
-def _directed(
-    speedup: Evidence, margin: float, alpha: float, flags: tuple[Flag, ...]
-) -> Verdict | None:
+def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Verdict | None:
     """Return "faster" or "slower", with the conditions under which the interval says so."""
     for allowance, conditions in _ALLOWANCES:
         limits = speedup.limits(speedup.ratio.confidence, **allowance)
@@ -153,10 +150,10 @@ def _directed(
         by_margin = f" by more than {_percent(margin)}"
         if low > 1:
             claim = "faster" + (by_margin if low > 1 + margin else "")
-            return Verdict("faster", claim, margin, alpha, conditions, flags)
+            return Verdict("faster", claim, margin, conditions, flags)
         if high < 1:
             claim = "slower" + (by_margin if high < 1 / (1 + margin) else "")
-            return Verdict("slower", claim, margin, alpha, conditions, flags)
+            return Verdict("slower", claim, margin, conditions, flags)
     return None
 
 
@@ -193,20 +190,20 @@ def margin_bounds(speedups: Sequence[Evidence | None], margin: float) -> tuple[B
     return tuple(Bounds(*pair) for pair in zip(conditions(-1), conditions(1), strict=True))
 
 
-def _within_margin(bounds: Bounds, margin: float, alpha: float, flags: tuple[Flag, ...]) -> Verdict:
+def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Verdict:
     """Return "same" or what can be excluded."""
     d = _percent(margin)
     not_slower, not_faster = bounds.not_slower, bounds.not_faster
     if not_slower is not None and not_faster is not None:
         conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
-        return Verdict("same", f"same within {d}", margin, alpha, conditions, flags)
+        return Verdict("same", f"same within {d}", margin, conditions, flags)
     if not_slower is not None:
         claim = f"not slower by more than {d}"
-        return Verdict("undecided", claim, margin, alpha, not_slower, flags)
+        return Verdict("undecided", claim, margin, not_slower, flags)
     if not_faster is not None:
         claim = f"not faster by more than {d}"
-        return Verdict("undecided", claim, margin, alpha, not_faster, flags)
-    return Verdict("undecided", "undecided", margin, alpha, flags=flags)
+        return Verdict("undecided", claim, margin, not_faster, flags)
+    return Verdict("undecided", "undecided", margin, flags=flags)
 
 
 def _percent(margin: float) -> str:
@@ -248,8 +245,8 @@ def decide_by_fraction(
     reached = f"fraction reached {successes_a}/{n_a} vs {successes_b}/{n_b}"
     if successes_a == successes_b == 0:
         claim = "no runs reached the target on either side"
-        return Verdict("unavailable", claim, margin, alpha)
+        return Verdict("unavailable", claim, margin)
     if p is None or p >= alpha:
-        return Verdict("undecided", f"undecided ({reached})", margin, alpha)
+        return Verdict("undecided", f"undecided ({reached})", margin)
     word: Word = "slower" if successes_b / n_b < successes_a / n_a else "faster"
-    return Verdict(word, f"{word} ({reached})", margin, alpha)
+    return Verdict(word, f"{word} ({reached})", margin)

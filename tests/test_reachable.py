@@ -1,0 +1,388 @@
+"""Everything in the product is reached from a command, the API, a picture, a page or an example.
+
+A definition at the top of a module counts by its qualified name: it is reached when code that is
+reached names it, through the imports of its module. A method, a property or a field of a class is
+reached when the class is and some code that is reached reads an attribute, or has a string, of
+that name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+ROOT = Path(__file__).parents[1]
+
+#: What is looked at, by the folder its modules are imported from.
+PRODUCT = {".": ("ttastats",), "parsers": ("ttastats_parsers",)}
+
+#: Programs of their own, that use the product: all of each counts as reached.
+PROGRAMS = ("benchmarks", "examples", "dev.py", "hatch_build.py")
+
+#: Names that Python or another program calls.
+CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
+
+#: Where modules of the product are taken as objects of a contract: the modules, and the
+#: definition that holds the names asked of them (a protocol's members, or words in strings).
+CONTRACTS = (
+    ("ttastats_parsers", "ttastats.dialect", ("Dialect",)),
+    (
+        "ttastats.trainer.workloads",
+        "ttastats.trainer.workloads.contract",
+        ("REQUIRED", "OPTIONAL"),
+    ),
+)
+
+FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Module:
+    """A module's definitions, what its names stand for, and what importing it executes."""
+
+    definitions: dict[str, list[ast.AST]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    executed: list[ast.AST] = field(default_factory=list)
+    registered: set[str] = field(default_factory=set)
+
+
+def read(source: str) -> Module:
+    """Tell a module's definitions from its imports and from what is executed at once."""
+    tree = ast.parse(source)
+    found = Module(aliases=imported(each for node in tree.body for each in _outside(node)))
+    for node in tree.body:
+        names = list(_defined(node))
+        for name in names:
+            found.definitions.setdefault(name, []).append(node)
+        if not names:
+            found.executed.append(node)
+        elif isinstance(node, Function) and _registers_itself(node, found):
+            found.registered.add(node.name)
+    return found
+
+
+def imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
+    """Give what the names stand for that import statements bind."""
+    found = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.split(".")[0]
+                found[name] = alias.name if alias.asname else name
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return found
+
+
+def _outside(node: ast.stmt) -> Iterator[ast.AST]:
+    """Give the statements of a module that are in no function or class."""
+    if not isinstance(node, Function | ast.ClassDef):
+        yield from ast.walk(node)
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, Function | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+
+
+def _registers_itself(node: Function, module: Module) -> bool:
+    """Whether a decorator is a method of an object of the module, such as `@app.callback`."""
+    calls = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+    return any(
+        isinstance(call, ast.Attribute)
+        and isinstance(call.value, ast.Name)
+        and call.value.id in module.definitions
+        for call in calls
+    )
+
+
+def members(node: ast.AST, module: Module) -> dict[str, ast.AST]:
+    """Give the methods and fields of a class that only the product can use.
+
+    Python calls names such as `__eq__`, and a class from elsewhere those of its heirs.
+    """
+    if not isinstance(node, ast.ClassDef):
+        return {}
+    bases = (base.value if isinstance(base, ast.Subscript) else base for base in node.bases)
+    foreign = [chain for base in bases if (chain := _chain(base)) and _is_foreign(chain, module)]
+    return {
+        name: part
+        for part in node.body
+        for name in _defined(part)
+        if not _is_called_by_others(name) and not (foreign and isinstance(part, Function))
+    }
+
+
+def _is_foreign(chain: list[str], module: Module) -> bool:
+    home = module.aliases.get(chain[0], chain[0])
+    ours = home.split(".")[0] in ("ttastats", "ttastats_parsers")
+    return (
+        chain[0] not in module.definitions and not ours and chain[-1] not in ("Protocol", "Struct")
+    )
+
+
+def _is_called_by_others(name: str) -> bool:
+    return (name.startswith("__") and name.endswith("__")) or name in CALLED_BY_OTHERS
+
+
+@dataclass
+class Search:
+    """Which definitions are reached; grows until nothing is added."""
+
+    modules: Mapping[str, Module]
+    reached: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    _open: set[str] = field(default_factory=set)
+
+    def run(self, start: Iterable[tuple[str, ast.AST]]) -> None:
+        """Follow all names from the given code on."""
+        waiting = list(start)
+        while waiting:
+            for module, node in waiting:
+                self._note(module, node)
+            waiting = list(self._next())
+
+    def _next(self) -> Iterator[tuple[str, ast.AST]]:
+        """Give the code of definitions, then of members, that are reached and not yet read."""
+        for name in sorted(self._open):
+            module, _, own = name.rpartition(":")
+            for node in self.modules[module].definitions[own]:
+                yield module, node
+        found, self._open = self._open, set()
+        self.reached |= found
+        for name in sorted(self.reached):
+            module, _, own = name.rpartition(":")
+            if "." in own:
+                continue
+            for node in self.modules[module].definitions[own]:
+                for member, part in members(node, self.modules[module]).items():
+                    if member in self.words and f"{name}.{member}" not in self.reached:
+                        self.reached.add(f"{name}.{member}")
+                        yield module, part
+
+    def _note(self, module: str, node: ast.AST) -> None:
+        apart = {id(part) for part in members(node, self.modules[module]).values()}
+        bound, within = _bound(node), imported(ast.walk(node))
+        waiting = [node]
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, ast.Name) and each.id not in bound:
+                self._resolve(module, [each.id], within)
+            elif isinstance(each, ast.Attribute):
+                self.words.add(each.attr)
+                if (chain := _chain(each)) and chain[0] not in bound:
+                    self._resolve(module, chain, within)
+            elif isinstance(each, ast.Constant) and isinstance(each.value, str):
+                self.words.add(each.value)
+            elif isinstance(each, ast.ImportFrom) and module == "ttastats":
+                for alias in each.names:  # what the package offers
+                    self._resolve(module, [alias.name])
+            waiting += (
+                child
+                for child in ast.iter_child_nodes(each)
+                # The type of a field is named wherever its class is.
+                if id(child) not in apart or isinstance(child, ast.AnnAssign)
+            )
+
+    def _resolve(
+        self, module: str, chain: list[str], within: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        own = self.modules[module]
+        if chain[0] in within:
+            self._reach_path([*within[chain[0]].split("."), *chain[1:]])
+        elif chain[0] in own.definitions:
+            self._reach(f"{module}:{chain[0]}")
+        elif chain[0] in own.aliases:
+            self._reach_path([*own.aliases[chain[0]].split("."), *chain[1:]])
+
+    def _reach_path(self, path: list[str]) -> None:
+        for end in range(len(path), 0, -1):
+            module = ".".join(path[:end])
+            if module in self.modules:
+                if end == len(path):  # a module itself
+                    return
+                if path[end] in self.modules[module].definitions:
+                    self._reach(f"{module}:{path[end]}")
+                elif path[end] in self.modules[module].aliases:
+                    self._resolve(module, path[end:])
+                return
+
+    def _reach(self, name: str) -> None:
+        if name not in self.reached:
+            self._open.add(name)
+
+
+def _bound(node: ast.AST) -> set[str]:
+    """Names that a function binds itself: those are not the module's."""
+    if not isinstance(node, Function):
+        return set()
+    free = {name for each in ast.walk(node) if isinstance(each, ast.Global) for name in each.names}
+    stored = {
+        each.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
+    return (stored | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}) - free
+
+
+def _chain(node: ast.expr) -> list[str]:
+    """Give `a.b.c` as its names; empty where it does not begin with a name."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(names)] if isinstance(node, ast.Name) else []
+
+
+def unreached(product: Mapping[str, str], programs: Mapping[str, str]) -> list[str]:
+    """Give the definitions of the product that nothing reaches, from the modules' sources."""
+    modules = {name: read(source) for name, source in {**product, **programs}.items()}
+    search = Search(modules)
+    start = [(name, node) for name, module in modules.items() for node in module.executed]
+    for name in programs:
+        start += [(name, node) for nodes in modules[name].definitions.values() for node in nodes]
+    start += [
+        (name, node)
+        for name in product
+        for own, nodes in modules[name].definitions.items()
+        if _is_called(name, own, modules)
+        for node in nodes
+    ]
+    search.run(start)
+    every = (
+        (name, own, nodes)
+        for name in product
+        for own, nodes in modules[name].definitions.items()
+        if not _is_called(name, own, modules)
+    )
+    return sorted(_missing(every, search))
+
+
+def _missing(every: Iterable[tuple[str, str, list[ast.AST]]], search: Search) -> Iterator[str]:
+    for module, own, nodes in every:
+        name = f"{module}:{own}"
+        if name not in search.reached:
+            yield name
+            continue
+        parts = (part for node in nodes for part in members(node, search.modules[module]))
+        yield from (f"{name}.{part}" for part in parts if f"{name}.{part}" not in search.reached)
+
+
+def _is_called(module: str, own: str, modules: Mapping[str, Module]) -> bool:
+    """Whether Python, a decorator or a contract makes use of a definition."""
+    return (
+        _is_called_by_others(own)
+        or own in modules[module].registered
+        or own in _asked_of(module, modules)
+    )
+
+
+def _asked_of(module: str, modules: Mapping[str, Module]) -> set[str]:
+    """Give the names that a contract asks of a module."""
+    asked: set[str] = set()
+    for package, home, holders in CONTRACTS:
+        if not module.startswith(f"{package}.") or home not in modules:
+            continue
+        for holder in holders:
+            for node in modules[home].definitions[holder]:
+                asked |= set(members(node, modules[home]))
+                asked |= {
+                    each.value
+                    for each in ast.walk(node)
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                }
+    return asked
+
+
+def sources(folders: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    found = {}
+    for base, names in folders.items():
+        for path in (path for name in names for path in sorted((ROOT / base / name).rglob("*.py"))):
+            parts = path.relative_to(ROOT / base).with_suffix("").parts
+            found[".".join(parts).removesuffix(".__init__")] = path.read_text("utf-8")
+    return found
+
+
+def programs() -> dict[str, str]:
+    """Give the sources of the programs, and of the Python in the documentation."""
+    found = sources({".": PROGRAMS[:2]})
+    found |= {name: (ROOT / name).read_text("utf-8") for name in PROGRAMS[2:]}
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for number, code in enumerate(FENCE.findall(page.read_text("utf-8"))):
+            found[f"{page.name}#{number}"] = textwrap.dedent(code)
+    return found
+
+
+def test_everything_is_reached() -> None:
+    assert unreached(sources(PRODUCT), programs()) == []
+
+
+USED = """
+from dataclasses import dataclass
+LIMIT = 3
+
+def used():
+    return LIMIT
+
+@dataclass
+class Answer:
+    value: int
+    def shown(self):
+        return self.value
+"""
+
+
+def test_what_a_program_names_is_reached_with_all_it_needs() -> None:
+    program = "from ttastats.one import Answer, used\nAnswer(used()).shown()\n"
+    assert unreached({"ttastats.one": USED}, {"benchmarks.x": program}) == []
+
+
+def test_what_nothing_names_is_seen() -> None:
+    program = "from ttastats.one import Answer\nAnswer(1).shown()\n"
+    assert unreached({"ttastats.one": USED}, {"benchmarks.x": program}) == [
+        "ttastats.one:LIMIT",
+        "ttastats.one:used",
+    ]
+
+
+def test_an_import_alone_reaches_nothing_and_neither_does_the_same_name_elsewhere() -> None:
+    program = "from ttastats.one import used\nfrom ttastats.two import LIMIT\nLIMIT\n"
+    sources = {"ttastats.one": "def used(): ...\nLIMIT = 1\n", "ttastats.two": "LIMIT = 2\n"}
+    assert unreached(sources, {"benchmarks.x": program}) == [
+        "ttastats.one:LIMIT",
+        "ttastats.one:used",
+    ]
+
+
+def test_a_field_that_nobody_reads_is_seen() -> None:
+    program = "from ttastats.one import Answer, used\nAnswer(value=used())\n"
+    assert unreached({"ttastats.one": USED}, {"benchmarks.x": program}) == [
+        "ttastats.one:Answer.shown",
+        "ttastats.one:Answer.value",
+    ]
+
+
+def test_what_only_calls_itself_is_seen() -> None:
+    again = "def ping():\n    pong()\ndef pong():\n    ping()\n"
+    found = unreached({"ttastats.one": again}, {"benchmarks.x": "import ttastats.one\n"})
+    assert found == ["ttastats.one:ping", "ttastats.one:pong"]
+
+
+def test_a_module_is_reached_through_a_name_that_it_is_given_elsewhere() -> None:
+    sources = {
+        "ttastats.one": "def used(): ...\n",
+        "ttastats.two": "def two():\n    from ttastats import one as first\n    first.used()\n",
+    }
+    program = "import ttastats.two\nttastats.two.two()\n"
+    assert unreached(sources, {"benchmarks.x": program}) == []
