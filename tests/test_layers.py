@@ -19,7 +19,7 @@ LAYERS = (
         "ttastats.packed",
         "ttastats.extra",
     ),
-    ("ttastats.percentages",),
+    ("ttastats.percentages", "ttastats.atomic"),
     ("ttastats.records", "ttastats.quality"),
     ("ttastats.dialect", "ttastats.schema", "ttastats.conform"),
     ("ttastats.tables", "ttastats.store", "ttastats.blocks", "ttastats.frames"),

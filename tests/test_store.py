@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from ttastats import schema, store, tables
+from ttastats import atomic, schema, store, tables
 from ttastats.errors import TtastatsError
 from ttastats.records import Evaluation, Problem, Run
 
@@ -103,7 +103,7 @@ def test_a_failed_write_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path)
     before = path.read_bytes()
 
     def fill_the_disk() -> None:
-        with store.replacing(path) as temporary:
+        with atomic.replacing(path) as temporary:
             temporary.write_bytes(b"half")
             raise OSError(28, "No space left on device")
 
@@ -111,6 +111,29 @@ def test_a_failed_write_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path)
         fill_the_disk()
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == ["x.parquet"]
+
+
+def test_what_is_written_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    (tmp_path / "folder").mkdir()
+    with atomic.replacing(tmp_path / "x") as temporary:
+        temporary.write_bytes(b"new")
+    with atomic.replacing_folder(tmp_path / "d") as folder:
+        (folder / "inside").mkdir()
+        (folder / "inside" / "x").write_bytes(b"new")
+    assert (tmp_path / "x").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    assert (tmp_path / "d").stat().st_mode == (tmp_path / "folder").stat().st_mode
+    assert (tmp_path / "d" / "inside" / "x").read_bytes() == b"new"
+
+
+def test_a_name_that_no_file_can_have_is_a_clear_error(tmp_path: Path) -> None:
+    for name in ("x" * 300, "file/x"):
+        (tmp_path / "file").touch()
+        with (
+            pytest.raises(TtastatsError, match=r"cannot write: (File name too|Not a directory)"),
+            atomic.replacing(tmp_path / name),
+        ):
+            pass
 
 
 def test_a_missing_folder_is_a_clear_error(frame: pl.DataFrame, tmp_path: Path) -> None:
@@ -121,8 +144,8 @@ def test_a_missing_folder_is_a_clear_error(frame: pl.DataFrame, tmp_path: Path) 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from ttastats import store
-with store.replacing(Path(sys.argv[1])) as temporary:
+from ttastats import atomic
+with atomic.replacing(Path(sys.argv[1])) as temporary:
     temporary.write_bytes(b"half of the new file")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -180,7 +203,7 @@ class TestFolders:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         if not in_one_step:
-            monkeypatch.setattr(store, "_swapped", lambda _one, _other: False)
+            monkeypatch.setattr(atomic, "_swapped", lambda _one, _other: False)
         (tmp_path / "d").mkdir()
         for rows in (many, many.head(10), many.head(30)):
             store.write(rows, tmp_path / "d", in_parts=True)
@@ -191,7 +214,7 @@ class TestFolders:
         store.write(many, tmp_path / "d", in_parts=True)
 
         def fill_the_disk() -> None:
-            with store.replacing_folder(tmp_path / "d") as temporary:
+            with atomic.replacing_folder(tmp_path / "d") as temporary:
                 (temporary / "half").write_bytes(b"half")
                 raise OSError(28, "No space left on device")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ttastats import choice, columns, crossing, given, notebook, store
+from ttastats import atomic, choice, columns, crossing, given, notebook, store
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame, is_frame
@@ -556,7 +556,7 @@ def filter(  # noqa: A001 - the name of the command
     from ttastats.exporting import subset
 
     place, in_parts = Path(output), str(output).endswith("/")
-    store.expect_no_input(place, [path for source in sources for path in given.paths(source)])
+    atomic.expect_no_input(place, [path for source in sources for path in given.paths(source)])
     store.expect_place(place, in_parts=in_parts or place.is_dir())
     every = store.together([given.tidy(source) for source in sources])
     found = chosen(every, where, by_evaluation=True) if where else None

@@ -9,13 +9,11 @@ it by its name or as `FOLDER/*.parquet`. The part without rows says what the who
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import schema, tables
+from ttastats import atomic, schema, tables
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 from ttastats.packed import packed, unpacked
@@ -76,10 +74,10 @@ def write(
     left = {_PROBLEMS_KEY: packed([_plain(problem) for problem in problems])}
     left |= {_LEDGER_KEY: ledger} if ledger else {}
     if in_parts:
-        with replacing_folder(path) as folder:
+        with atomic.replacing_folder(path) as folder:
             _write_parts(rows.lazy(), folder, metadata, left)
         return
-    with replacing(path) as temporary:
+    with atomic.replacing(path) as temporary:
         _sink(rows.lazy(), temporary, metadata, metadata | left)
 
 
@@ -110,20 +108,6 @@ def _write_parts(
     _sink(none, folder / _HEAD, metadata, metadata | left | {_PARTS_KEY: names})
 
 
-@contextmanager
-def _said(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while something is written into one error that names the place."""
-    try:
-        yield
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TtastatsError(
-            f"cannot write: {reason}",
-            where=str(path),
-            remedy="Nothing was changed. Name a place that can be written to with -o.",
-        ) from error
-
-
 def expect_place(path: Path, *, in_parts: bool = False) -> None:
     """Say before hours of reading that the result could not be written.
 
@@ -132,122 +116,15 @@ def expect_place(path: Path, *, in_parts: bool = False) -> None:
     TtastatsError
         The folder is missing or cannot be written to, or what is there is not ours.
     """
-    if path.exists() and not is_ours(path) and not (in_parts and _is_empty(path)):
-        raise TtastatsError(
-            "exists and was not written by ttastats; it is left as it is",
-            where=str(path),
-            remedy="Name another place with -o.",
-        )
+    if path.exists() and not is_ours(path) and not (in_parts and atomic.is_empty(path)):
+        raise atomic.kept(path, "exists and was not written by ttastats")
     if path.exists() and in_parts != path.is_dir():
         raise TtastatsError(
             "is a file; a folder of parts cannot take its place",
             where=str(path),
-            remedy="Name another place with -o.",
+            remedy=atomic.REMEDY,
         )
-    with _said(path), tempfile.TemporaryFile(dir=_beside(path)):
-        pass
-
-
-def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
-    """Refuse to write over what is read.
-
-    Raises
-    ------
-    TtastatsError
-        One of the inputs lies at the place.
-    """
-    place = path.resolve()
-    if any(place == source.resolve() for source in inputs):
-        raise TtastatsError(
-            "is read and cannot be written",
-            where=str(path),
-            remedy="Name another place with -o.",
-        )
-
-
-def _is_empty(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
-
-
-def _beside(path: Path) -> Path:
-    """Give the folder in which something lies, also where it is named by a link or as `.`."""
-    return path.resolve().parent
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path` that takes its place if the block ends well.
-
-    Raises
-    ------
-    TtastatsError
-        The folder is missing or cannot be written to, or the disk is full.
-    """
-    temporary: Path | None = None
-    try:
-        with _said(path):
-            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-            temporary = Path(name)
-            os.close(handle)
-            temporary.chmod(0o666 & ~_umask())
-            yield temporary
-            _to_disk(temporary)
-            temporary.replace(path)
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside `path` that takes its place as a whole.
-
-    Raises
-    ------
-    TtastatsError
-        The folder above is missing or cannot be written to, or the disk is full.
-    """
-    temporary: Path | None = None
-    try:
-        with _said(path):
-            place = path.resolve()
-            name = tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)
-            temporary = Path(name)
-            temporary.chmod(0o777 & ~_umask())
-            yield temporary
-            for part in temporary.iterdir():
-                _to_disk(part)
-            _put(temporary, place)
-    finally:
-        if temporary is not None:  # by now it may be what was there before
-            shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _to_disk(path: Path) -> None:
-    with path.open("rb") as written:
-        os.fsync(written.fileno())
-
-
-def _put(new: Path, path: Path) -> None:
-    """Put a folder in the place of another, which is then where the new one was."""
-    if not path.exists():
-        new.rename(path)
-    elif not _swapped(new, path):
-        # Elsewhere than on Linux there is a moment without either.
-        aside = new.with_suffix(".old")
-        path.rename(aside)
-        new.rename(path)
-        aside.rename(new)
-
-
-def _swapped(one: Path, other: Path) -> bool:
-    """Let two folders change places in one step; tell whether this system can."""
-    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of renameat2(2)
-    try:
-        rename = ctypes.CDLL(None).renameat2
-    except (OSError, TypeError, AttributeError):
-        return False
-    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+    atomic.expect_writable(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +142,7 @@ class Parts:
         TtastatsError
             The disk is full.
         """
-        with _said(self.output):
+        with atomic.naming(self.output):
             return [self._write_one(some) for some in rows.iter_slices(_PART_OF_HELD)]
 
     def _write_one(self, rows: pl.DataFrame) -> Path:
@@ -298,9 +175,9 @@ class Held:
     def place(self) -> Parts:
         """Give where other processes may leave rows, to be added by the names of their files."""
         if self._place is None:
-            with _said(self._output):
-                prefix = f".{self._output.name}."
-                name = tempfile.mkdtemp(prefix=prefix, suffix=".tmp", dir=_beside(self._output))
+            with atomic.naming(self._output):
+                above, prefix = atomic.above(self._output), f".{self._output.name}."
+                name = tempfile.mkdtemp(prefix=prefix, suffix=".tmp", dir=above)
                 self._place = Parts(Path(name), self._output)
         return self._place
 
@@ -456,9 +333,3 @@ def is_ours(path: Path) -> bool:
         return bool(_about(_metadata(path)))
     except TtastatsError:
         return False
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -123,7 +123,7 @@ def _inches(text: str) -> float:
 
 def _expect(output: Path, files: Sequence[Path]) -> None:
     """Refuse, before any work, what cannot be written."""
-    from ttastats import store
+    from ttastats import atomic
 
     if output.suffix.lower() not in _FORMATS:
         raise TtastatsError(
@@ -131,14 +131,13 @@ def _expect(output: Path, files: Sequence[Path]) -> None:
             where=str(output),
             remedy=f"End its name in {', '.join(_FORMATS)}.",
         )
-    store.expect_no_input(output, files)
-    if output.is_dir():
-        raise TtastatsError("is a folder", where=str(output), remedy="Name another place with -o.")
+    atomic.expect_no_input(output, files)
+    atomic.expect_file_place(output)
 
 
 def _write(output: Path, pictures: Sequence[Picture], look: Look) -> None:
     """Write pictures as the name of the output says; a reader sees the old file or the new one."""
-    from ttastats import store
+    from ttastats import atomic
     from ttastats.pictures import drawing
 
     suffix = output.suffix.lower()
@@ -152,7 +151,7 @@ def _write(output: Path, pictures: Sequence[Picture], look: Look) -> None:
     }
     drawn = draw[suffix](pictures, look)
     content = drawn.encode() if isinstance(drawn, str) else drawn
-    with store.replacing(output) as temporary:
+    with atomic.replacing(output) as temporary:
         temporary.write_bytes(content)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ttastats import schema, store
+from ttastats import atomic, schema, store
 from ttastats.errors import TtastatsError
 from ttastats.exporting import logs, rows
 from ttastats.exporting.logs import Exported
@@ -53,10 +53,6 @@ def export(table: pl.LazyFrame, output: Path) -> Exported:
     if write is None:
         return logs.write(table, output)
     if output.exists() and store.is_ours(output):
-        raise TtastatsError(
-            "is a table of ttastats; it is left as it is",
-            where=str(output),
-            remedy="Name another file with -o.",
-        )
+        raise atomic.kept(output, "is a table of ttastats")
     write(table, output)
     return Exported(output, runs, {})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ttastats import store
+from ttastats import atomic
 from ttastats.render.as_csv import FORMULA
 
 
@@ -19,7 +19,7 @@ def write_csv(table: pl.LazyFrame, output: Path) -> None:
         The place cannot be written to; what was there is untouched.
     """
     inert = table.with_columns(pl.col(pl.String).str.replace_all(FORMULA, "${1}'${2}"))
-    with store.replacing(output) as temporary:
+    with atomic.replacing(output) as temporary:
         inert.sink_csv(temporary, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
 
 
@@ -31,5 +31,5 @@ def write_json_lines(table: pl.LazyFrame, output: Path) -> None:
     TtastatsError
         The place cannot be written to; what was there is untouched.
     """
-    with store.replacing(output) as temporary:
+    with atomic.replacing(output) as temporary:
         table.sink_ndjson(temporary)

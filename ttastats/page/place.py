@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ttastats import store
-from ttastats.errors import TtastatsError
+from ttastats import atomic
 
 #: What every page says of itself near its beginning.
 _SIGN = 'name="generator" content="ttastats '
@@ -21,18 +20,10 @@ def expect(path: Path, inputs: Iterable[Path]) -> None:
     TtastatsError
         It is an input, a folder, or a file that no report wrote.
     """
-    store.expect_no_input(path, inputs)
-    remedy = "Name another place with -o."
-    if path.is_dir():
-        raise TtastatsError("is a folder", where=str(path), remedy=f"Try -o {path}/report.html.")
+    atomic.expect_no_input(path, inputs)
+    atomic.expect_file_place(path, remedy=f"Try -o {path}/report.html.")
     if path.exists() and not _is_page(path):
-        raise TtastatsError(
-            "exists and is no report of ttastats; it is left as it is",
-            where=str(path),
-            remedy=remedy,
-        )
-    if not path.resolve().parent.is_dir():
-        raise TtastatsError("there is no such folder", where=str(path.parent), remedy=remedy)
+        raise atomic.kept(path, "exists and is no report of ttastats")
 
 
 def _is_page(path: Path) -> bool:
@@ -51,5 +42,5 @@ def write(path: Path, text: str) -> None:
     TtastatsError
         It cannot be written; what was there is untouched.
     """
-    with store.replacing(path) as temporary:
+    with atomic.replacing(path) as temporary:
         temporary.write_text(text, "utf-8", newline="\n")

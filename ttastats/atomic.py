@@ -1,0 +1,163 @@
+"""May something be written there, and how, so that a reader sees all of it or nothing?"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from ttastats.errors import TtastatsError
+
+#: What to do where a result cannot stand.
+REMEDY = "Name another place with -o."
+
+
+def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to write over what is read.
+
+    Raises
+    ------
+    TtastatsError
+        One of the inputs lies at the place.
+    """
+    place = path.resolve()
+    if any(place == source.resolve() for source in inputs):
+        raise TtastatsError("is read and cannot be written", where=str(path), remedy=REMEDY)
+
+
+def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
+    """Say before any work that a file cannot stand there.
+
+    Raises
+    ------
+    TtastatsError
+        The place is a folder, or in no folder.
+    """
+    if path.is_dir():
+        raise TtastatsError("is a folder", where=str(path), remedy=remedy)
+    if not above(path).is_dir():
+        raise TtastatsError("there is no such folder", where=str(path.parent), remedy=REMEDY)
+
+
+def expect_writable(path: Path) -> None:
+    """Say before hours of work that nothing can be written beside a place.
+
+    Raises
+    ------
+    TtastatsError
+        The folder above is missing or cannot be written to.
+    """
+    with naming(path):
+        probe = _new_name(path.resolve())
+        probe.touch(exist_ok=False)
+        probe.unlink()
+
+
+def kept(path: Path, what: str) -> TtastatsError:
+    """Give the error for a place that holds what must not be replaced; `what` says why."""
+    return TtastatsError(f"{what}; it is left as it is", where=str(path), remedy=REMEDY)
+
+
+def is_empty(path: Path) -> bool:
+    """Tell whether a place is a folder with nothing in it."""
+    return path.is_dir() and not any(path.iterdir())
+
+
+def above(path: Path) -> Path:
+    """Give the folder in which something lies, also where it is named by a link or as `.`."""
+    return path.resolve().parent
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while something is written into one error that names the place."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TtastatsError(
+            f"cannot write: {reason}",
+            where=str(path),
+            remedy="Nothing was changed. Name a place that can be written to with -o.",
+        ) from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary file beside `path` that takes its place if the block ends well.
+
+    Raises
+    ------
+    TtastatsError
+        The folder is missing or cannot be written to, or the disk is full.
+    """
+    temporary = _new_name(path)
+    with naming(path):
+        temporary.touch(exist_ok=False)  # with the permissions of any new file
+        try:
+            yield temporary
+            _to_disk(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `path` that takes its place as a whole.
+
+    Raises
+    ------
+    TtastatsError
+        The folder above is missing or cannot be written to, or the disk is full.
+    """
+    place = path.resolve()
+    temporary = _new_name(place)
+    with naming(path):
+        temporary.mkdir()
+        try:
+            yield temporary
+            for part in temporary.rglob("*"):
+                if part.is_file():
+                    _to_disk(part)
+            _put(temporary, place)
+        finally:  # by now it may be what was there before
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _new_name(path: Path) -> Path:
+    """Give a name beside `path` that nothing has; who lists names sees that it is no result."""
+    return path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb") as written:
+        os.fsync(written.fileno())
+
+
+def _put(new: Path, path: Path) -> None:
+    """Put a folder in the place of another, which is then where the new one was."""
+    if not path.exists():
+        new.rename(path)
+    elif not _swapped(new, path):
+        # Elsewhere than on Linux there is a moment without either.
+        aside = new.with_suffix(".old")
+        path.rename(aside)
+        new.rename(path)
+        aside.rename(new)
+
+
+def _swapped(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; tell whether this system can."""
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of renameat2(2)
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (OSError, TypeError, AttributeError):
+        return False
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
