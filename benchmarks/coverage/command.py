@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.coverage import intervals, page, pitfalls, real, simulations
+from benchmarks.coverage import cases, families, intervals, page, pitfalls, real, simulations
 from benchmarks.coverage.figures import Figure
 from benchmarks.coverage.simulations import Plan
 
@@ -21,8 +21,11 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "coefficients of variation": intervals.variations,
     "parts": intervals.parts,
     "geometric means": intervals.geometric_means,
-    "families": simulations.families,
-    "targets": simulations.targets,
+    "cases": cases.cases,
+    "systems": cases.systems,
+    "gates": cases.gates,
+    "families": families.families,
+    "families at the margin": families.at_the_margin,
     "fractions": lambda _: intervals.fractions(),
     # A call resamples 2,000 times, so that a quarter of the replicates has to do.
     "shares": lambda plan: intervals.shares(plan.few(4)),

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from benchmarks.coverage.judging import Limits
+from benchmarks.coverage.judging import Limits, Mark, mark
+from ttastats.stats.verdict import Verdict
 
 #: What a rate promises: to cover at least 94 %, to claim falsely at most 6 %, or nothing.
 Kind = Literal["coverage", "false claim", "no promise"]
+
+#: What false claims promise, by their mark: one without a mark is to be true whatever may happen.
+UNMARKED: Mapping[Mark, Kind] = {"": "false claim", "‡": "no promise", "†": "no promise"}
+#: The same where no run can fail or straggle, so that the condition of ‡ is true.
+STEADY: Mapping[Mark, Kind] = {"": "false claim", "‡": "false claim", "†": "no promise"}
+#: Claims that are not false.
+FREE: Mapping[Mark, Kind] = {"": "no promise", "‡": "no promise", "†": "no promise"}
 
 LEAST_COVERAGE = 0.94
 MOST_FALSE_CLAIMS = 0.06
@@ -44,6 +52,21 @@ def rate(hits: int, trials: int) -> Rate | None:
         return None
     value = hits / trials
     return Rate(value, math.sqrt(value * (1 - value) / trials), trials)
+
+
+def by_mark(
+    quantity: str,
+    setup: str,
+    runs: str,
+    verdicts: Sequence[Verdict],
+    said: Callable[[Verdict], bool],
+    kinds: Mapping[Mark, Kind] = UNMARKED,
+) -> Iterator[Figure]:
+    """Give how often something was said without a mark, with ‡ alone and with †."""
+    marks = [mark(verdict) for verdict in verdicts if said(verdict)]
+    for one, kind in kinds.items():
+        hits = rate(marks.count(one), len(verdicts))
+        yield Figure(f"{quantity} {one}".strip(), setup, runs, hits, kind)
 
 
 def clustered_rate(hits: Sequence[int], trials: Sequence[int]) -> Rate | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from benchmarks.coverage.shapes import Runs
 from ttastats.comparison import second_opinion
@@ -18,16 +19,21 @@ from ttastats.stats.verdict import Verdict, decide, decide_by_fraction
 
 Limits = tuple[float, float]
 
+Mark = Literal["", "‡", "†"]
+"""What a claim depends on: nothing, no stragglers alone, or constant epochs (and the rest)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The interval that is printed, the one that decides, and the verdict.
+    """The interval that is printed, two that allow for more, and the verdict.
 
-    They differ where a side's epochs did not vary: then the epoch-safe interval decides.
+    `deciding` allows for unseen epochs, `robust` for unseen stragglers and failures too: a
+    claim that it supports carries no mark.
     """
 
     printed: Limits | None
     deciding: Limits | None
+    robust: Limits | None
     verdict: Verdict
 
 
@@ -39,7 +45,7 @@ def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
     one, other = side(a), side(b)
     if not (one.n_reached and other.n_reached):
         counts = (one.n_reached, one.n, other.n_reached, other.n)
-        return Shown(None, None, decide_by_fraction(*counts, margin=margin))
+        return Shown(None, None, None, decide_by_fraction(*counts, margin=margin))
     found = speedup(one, other)
     p = found.ratio.p_value
     verdict = decide(
@@ -48,8 +54,30 @@ def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
         p_value=p,
         p_permutation=None if p is not None else second_opinion(one, other, 0),
     )
-    deciding = found.limits(found.ratio.confidence, epochs=True)
-    return Shown(limits(found.ratio), deciding, verdict)
+    level = found.ratio.confidence
+    return Shown(
+        limits(found.ratio),
+        found.limits(level, epochs=True),
+        found.limits(level, epochs=True, stragglers=True),
+        verdict,
+    )
+
+
+def directed(verdict: Verdict) -> bool:
+    """Whether a verdict says faster or slower."""
+    return verdict.word in {"faster", "slower"}
+
+
+def not_slower(verdict: Verdict) -> bool:
+    """Whether a verdict says that B is not slower by more than the margin."""
+    return verdict.word in {"faster", "same"} or verdict.claim.startswith("not slower")
+
+
+def mark(verdict: Verdict) -> Mark:
+    """Give the mark that says most of what a claim depends on."""
+    if verdict.dagger:
+        return "†"
+    return "‡" if verdict.conditions else ""
 
 
 def side(runs: Runs) -> Outcomes:

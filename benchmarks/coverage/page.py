@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from benchmarks.coverage.contents import GOALS, REAL, SECTIONS, Section
+from benchmarks.coverage.contents import MARKED, REAL, SECTIONS, Columns, Section
 from benchmarks.coverage.figures import Figure, Rate, breaks_promise, could_be_chance
+from benchmarks.coverage.goals import GOALS
 from benchmarks.coverage.misses import explained
 from benchmarks.coverage.real import splits_of
 from benchmarks.coverage.shapes import SHAPES, Shape
@@ -34,7 +35,7 @@ def _introduction(plan: Plan, data: Sequence[str]) -> str:
                 "verdict should be wrong at most 5 times in 100. This page measures both with the "
                 "functions that the program calls, on made-up runs whose true values are known "
                 "and on real runs of one and the same set-up. The command below writes it, in a "
-                "quarter of an hour on one core."
+                "quarter of an hour on one core that has nothing else to do."
             ),
             f"    {' '.join((*words, '-o docs/coverage.md'))}",
             _wrapped(
@@ -44,6 +45,7 @@ def _introduction(plan: Plan, data: Sequence[str]) -> str:
                 "runs are per side; 5+10 is 5 of A against 10 of B. [statistics.md](statistics.md) "
                 "explains the quantities."
             ),
+            _wrapped(MARKED),
         )
     )
 
@@ -124,8 +126,9 @@ def _shapes() -> str:
 
 def _shape(shape: Shape) -> tuple[str, str, str, str]:
     spreads = f"{100 * shape.cv_epoch_time:g} %", f"{100 * shape.cv:.2f} %"
-    if not shape.epochs_logged:
-        return "not logged", "–", *spreads
+    if shape.cv_epochs:
+        (epochs,) = shape.epochs
+        return f"lognormal, {epochs:g} ± {shape.cv_epochs:.0%}", f"{shape.quantum:g}", *spreads
     pairs = zip(shape.epochs, shape.probabilities, strict=True)
     return ", ".join(f"{e:g} ({p:g})" for e, p in pairs), f"{shape.quantum:g}", *spreads
 
@@ -136,6 +139,8 @@ def _section(section: Section, figures: Sequence[Figure]) -> str:
         found = [figure for figure in figures if figure.quantity == quantity]
         if found:
             lines += [_wrapped(caption), _grid(found)]
+    if rows := _rows(section.columns, figures):
+        lines.append(_table(("", "runs", *(head for _, head in section.columns)), rows))
     return "\n\n".join(lines) if len(lines) > 2 else ""
 
 
@@ -148,6 +153,15 @@ def _grid(figures: Sequence[Figure]) -> str:
         for setup in dict.fromkeys(figure.setup for figure in figures)
     ]
     return _table(("", *columns), rows)
+
+
+def _rows(columns: Columns, figures: Sequence[Figure]) -> list[tuple[str, ...]]:
+    """Give a row for each set-up and number of runs, with a cell for each quantity."""
+    quantities = [quantity for quantity, _ in columns]
+    found = [figure for figure in figures if figure.quantity in quantities]
+    cells = {(f.setup, f.runs, f.quantity): _cell(f) for f in found}
+    keys = dict.fromkeys((f.setup, f.runs) for f in found)
+    return [(*key, *(cells.get((*key, one), "") for one in quantities)) for key in keys]
 
 
 def _cell(figure: Figure) -> str:
@@ -168,8 +182,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _real(figures: Sequence[Figure], plan: Plan) -> str:
-    found = [figure for figure in figures if figure.quantity in REAL]
-    if not found:
+    rows = _rows(REAL, figures)
+    if not rows:
         return ""
     text = (
         "Runs of published MLPerf Training entries, from Parquet files that `ttastats ingest` "
@@ -180,10 +194,7 @@ def _real(figures: Sequence[Figure], plan: Plan) -> str:
         "of entries of which some failed. ± is the standard error of the mean over entries, whose "
         "splits share their runs. Figures in percent."
     )
-    cells = {(f.setup, f.runs, f.quantity): _cell(f) for f in found}
-    keys = dict.fromkeys((f.setup, f.runs) for f in found)
-    rows = [(*key, *(cells.get((*key, quantity), "") for quantity in REAL)) for key in keys]
-    head = ("entries", "runs a side", *REAL.values())
+    head = ("entries", "runs a side", *(head for _, head in REAL))
     return f"## Real runs\n\n{_wrapped(text)}\n\n{_table(head, rows)}"
 
 
@@ -197,8 +208,8 @@ def _pitfalls(figures: Sequence[Figure]) -> str:
         return ""
     text = (
         "The verdict takes its runs for all runs of two set-ups, their number fixed beforehand. "
-        "What a decision is worth when that is not so: how often it is made. A quarter of the "
-        "replicates; a sixteenth for Mann-Whitney."
+        "What a decision is worth when that is not so: how often it is made, whatever its mark. A "
+        "quarter of the replicates; a sixteenth for Mann-Whitney."
     )
     table = _table(("what is done", "runs", "decided, %"), rows)
     return f"## Ways to fool oneself\n\n{_wrapped(text)}\n\n{table}"

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from benchmarks.coverage.figures import Figure, Kind, clustered_rate, covers
-from benchmarks.coverage.judging import Judge, judge, limits
+from benchmarks.coverage.figures import STEADY, Figure, Kind, clustered_rate, covers
+from benchmarks.coverage.judging import Judge, directed, judge, limits, mark
 from benchmarks.coverage.shapes import Floats, Runs, generator
-from benchmarks.coverage.simulations import Plan, claims
+from benchmarks.coverage.simulations import Plan
 from ttastats import api
 from ttastats.crossing import common_progress
 from ttastats.report.grouping import ENTRY, groups
@@ -29,7 +29,7 @@ SIZES = (5, 10, 20, 30)
 
 def splits_of(plan: Plan) -> Plan:
     """Give the plan whose replicates are splits of one entry: there are many entries."""
-    return plan.few(50)
+    return plan.few(20)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,17 +67,22 @@ def entries(path: Path) -> list[Entry]:
 
 
 def _entry(name: str, runs: pl.DataFrame) -> Entry:
+    epochs, quanta = _progress(runs)
+    times, reached = _floats(runs["observed_seconds"]), runs["reached"].to_numpy()
+    return Entry(name, Runs(times, reached, epochs, None), quanta)
+
+
+def _progress(runs: pl.DataFrame) -> tuple[Floats | None, Floats]:
+    """Give progress and evaluation interval of every run: as `ttastats.sides` of all of them."""
+    solved = runs.filter("reached")
     unit, quantum = common_progress(runs)
-    return Entry(
-        name,
-        Runs(
-            times=_floats(runs["observed_seconds"]),
-            reached=runs["reached"].to_numpy(),
-            epochs=_floats(runs[unit]) if unit else None,
-            quantum=None,
-        ),
-        quanta=_floats(runs[quantum]) if quantum else np.full(runs.height, np.nan),
-    )
+    if unit and quantum and not solved[quantum].null_count():
+        return _floats(runs[unit]), _floats(runs[quantum])
+    evaluations = solved["evaluations_to_target"]
+    if not evaluations.null_count() and (evaluations > 1).all():
+        return _floats(runs["evaluations_to_target"]), np.ones(runs.height)
+    unknown = np.full(runs.height, np.nan)
+    return (_floats(runs[unit]) if unit else None), unknown
 
 
 def _floats(column: pl.Series) -> Floats:
@@ -120,8 +125,9 @@ def _outcomes(a: Runs, b: Runs, judge_runs: Judge) -> Iterator[tuple[str, Kind, 
         yield "real: printed", "coverage", covers(shown.printed, 1.0)
         yield "real: deciding", "coverage", covers(shown.deciding, 1.0)
         yield "real: unbounded", "no promise", math.isinf(shown.deciding[1])
-    yield "real: claims", "false claim", claims(shown.verdict, dagger=False)
-    yield "real: claims with a dagger", "no promise", claims(shown.verdict, dagger=True)
+    said = mark(shown.verdict) if directed(shown.verdict) else None
+    for one, kind in STEADY.items():
+        yield f"real: claims {one}".strip(), kind, said == one
 
 
 def _parts(a: Runs, b: Runs) -> Iterator[tuple[str, Kind, bool]]:

@@ -1,8 +1,8 @@
 """How made-up runs vary, and what is true of them.
 
-A run takes a whole number of epochs, drawn from a few, times a lognormal time per epoch. Both
-are known, so every ratio, CV and share that `ttastats` estimates has a true value here. Times
-are scaled to a mean of 1, so that two shapes have equal means unless a ratio is asked for.
+A run takes a number of epochs, drawn from a few, times a lognormal time per epoch. Both are
+known, so every ratio, CV and share that `ttastats` estimates has a true value here. Times are
+scaled to a mean of 1, so that two shapes have equal means unless a ratio is asked for.
 """
 
 from __future__ import annotations
@@ -10,19 +10,46 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttastats.stats.unseen import STRAGGLER
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+
+Size = tuple[int, int]
+"""Replicates, and runs of each."""
+
+
+class Source(Protocol):
+    """What runs of one set-up come from."""
+
+    @property
+    def name(self) -> str:
+        """Give its name."""
+        ...
+
+    @property
+    def quantum(self) -> float:
+        """Give the epochs between two evaluations where a run ends."""
+        ...
+
+    def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
+        """Draw times, whose expected value is 1, and epochs if logs tell them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """How the runs of one set-up vary: epochs with their probabilities, CV of time per epoch.
 
-    `epochs_logged` false stands for logs that do not tell epochs: the times alone are seen.
+    `cv_epochs` spreads the epochs continuously about those given, as samples or steps do.
+    `stragglers` is the share of runs that take `STRAGGLER` times as long. `epochs_logged` false
+    stands for logs that do not tell epochs: the times alone are seen.
     """
 
     name: str
@@ -31,6 +58,8 @@ class Shape:
     cv_epoch_time: float
     quantum: float = 1.0
     epochs_logged: bool = True
+    cv_epochs: float = 0.0
+    stragglers: float = 0.0
 
     @property
     def mean_epochs(self) -> float:
@@ -40,31 +69,58 @@ class Shape:
     @property
     def sigma(self) -> float:
         """Give the standard deviation of the log of the time per epoch."""
-        return math.sqrt(math.log1p(self.cv_epoch_time**2))
+        return _sigma(self.cv_epoch_time)
 
     @property
     def cv(self) -> float:
         """Give the CV of the time to the target."""
         second = self._mean(tuple(e**2 for e in self.epochs)) / self.mean_epochs**2
-        return math.sqrt(second * (1 + self.cv_epoch_time**2) - 1)
+        second *= (1 + self.cv_epochs**2) * (1 + self.cv_epoch_time**2)
+        slow = (1 + self.stragglers * (STRAGGLER**2 - 1)) / self._slowness**2
+        return math.sqrt(second * slow - 1)
 
     @property
     def log_mean(self) -> float:
         """Give the expected log of the time to the target, whose mean is 1."""
-        return self._mean_log() - math.log(self.mean_epochs) - self.sigma**2 / 2
+        spread = self.sigma**2 / 2 + _sigma(self.cv_epochs) ** 2 / 2
+        slow = self.stragglers * math.log(STRAGGLER) - math.log(self._slowness)
+        return self._mean_log() - math.log(self.mean_epochs) - spread + slow
 
     @property
     def share_epochs(self) -> float:
         """Give the share of the variance of log time that is due to epochs."""
         squares = self._mean(tuple(math.log(e) ** 2 for e in self.epochs))
-        variance = squares - self._mean_log() ** 2
-        return variance / (variance + self.sigma**2)
+        epochs = squares - self._mean_log() ** 2 + _sigma(self.cv_epochs) ** 2
+        slow = self.stragglers * (1 - self.stragglers) * math.log(STRAGGLER) ** 2
+        return epochs / (epochs + self.sigma**2 + slow)
+
+    @property
+    def _slowness(self) -> float:
+        return 1 + self.stragglers * (STRAGGLER - 1)
 
     def _mean(self, values: tuple[float, ...]) -> float:
         return sum(p * v for p, v in zip(self.probabilities, values, strict=True))
 
     def _mean_log(self) -> float:
         return self._mean(tuple(math.log(e) for e in self.epochs))
+
+    def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
+        """Draw times, whose expected value is 1, and epochs if logs tell them."""
+        epochs: Floats = rng.choice(self.epochs, size=size, p=self.probabilities)
+        per_epoch = rng.lognormal(-(self.sigma**2) / 2, self.sigma, size=size)
+        if self.cv_epochs:
+            sigma = _sigma(self.cv_epochs)
+            epochs = epochs * rng.lognormal(-(sigma**2) / 2, sigma, size=size)
+        if self.stragglers:
+            slow = rng.random(size) < self.stragglers
+            per_epoch = per_epoch * np.where(slow, STRAGGLER, 1.0) / self._slowness
+        times = epochs / self.mean_epochs * per_epoch
+        return times, epochs if self.epochs_logged else None
+
+
+def _sigma(cv: float) -> float:
+    """Give the standard deviation of the log of a lognormal variable."""
+    return math.sqrt(math.log1p(cv**2))
 
 
 CONST = Shape("CONST", (62.0,), (1.0,), 0.0025)
@@ -74,15 +130,39 @@ RARE10 = Shape("RARE10", (3.0, 4.0), (0.9, 0.1), 0.0025)
 RARE03 = Shape("RARE03", (3.0, 4.0), (0.97, 0.03), 0.0025)
 SSD = Shape("SSD", (49.0, 55.0, 60.0), (0.3, 0.5, 0.2), 0.0025, quantum=5.0)
 TRF2 = Shape("TRF2", (4.0, 5.0, 6.0, 7.0), (0.5, 0.3, 0.1, 0.1), 0.0025)
-LN15 = Shape("LN15", (1.0,), (1.0,), 0.15, epochs_logged=False)
-LN45 = Shape("LN45", (1.0,), (1.0,), 0.45, epochs_logged=False)
+LN15 = Shape("LN15", (62.0,), (1.0,), 0.0025, cv_epochs=0.15)
+LN45 = Shape("LN45", (62.0,), (1.0,), 0.0025, cv_epochs=0.45)
 
 SHAPES = (CONST, TRF, GNMT, RARE10, RARE03, SSD, TRF2, LN15, LN45)
 
 
+class Sides(Protocol):
+    """Two set-ups: `ratio` is the mean time of A over that of B, the true speedup of B."""
+
+    @property
+    def name(self) -> str:
+        """Give the name of the two."""
+        ...
+
+    @property
+    def a(self) -> Source:
+        """Give what runs of A come from."""
+        ...
+
+    @property
+    def b(self) -> Source:
+        """Give what runs of B come from."""
+        ...
+
+    @property
+    def ratio(self) -> float:
+        """Give the mean time of a success of A over that of B."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two set-ups: `ratio` is the mean time of A over that of B, the true speedup of B."""
+    """Two set-ups of which everything is known, as in :class:`Sides`."""
 
     a: Shape
     b: Shape
@@ -144,8 +224,8 @@ class Runs:
 
 
 def draw(
-    shape: Shape,
-    size: tuple[int, int],
+    source: Source,
+    size: Size,
     rng: np.random.Generator,
     *,
     mean: float = 1.0,
@@ -153,12 +233,10 @@ def draw(
 ) -> Runs:
     """Draw (replicates, runs) whose successes take `mean` on average."""
     failing = failing or Failing()
-    epochs = rng.choice(shape.epochs, size=size, p=shape.probabilities)
-    per_epoch = rng.lognormal(-(shape.sigma**2) / 2, shape.sigma, size=size)
+    times, epochs = source.successes(size, rng)
     reached = rng.random(size) >= failing.share
-    relative = np.where(reached, epochs / shape.mean_epochs, failing.stopped_at)
-    known = epochs if shape.epochs_logged else None
-    return Runs(mean * relative * per_epoch, reached, known, shape.quantum)
+    relative = np.where(reached, times, failing.stopped_at)
+    return Runs(mean * relative, reached, epochs, source.quantum)
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:

@@ -1,0 +1,94 @@
+"""How often anything false is said of many benchmarks compared at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from benchmarks.coverage.cases import Q8
+from benchmarks.coverage.figures import Figure, rate
+from benchmarks.coverage.judging import Limits, directed, measured, not_slower
+from benchmarks.coverage.shapes import (
+    CONST,
+    GNMT,
+    LN15,
+    LN45,
+    RARE10,
+    SHAPES,
+    SSD,
+    TRF,
+    TRF2,
+    Pair,
+)
+from benchmarks.coverage.simulations import BALANCED, Plan, hit_rate, samples
+from ttastats.stats.multiplicity import geometric_mean_speedup, holm
+from ttastats.stats.speedup import Speedup
+from ttastats.stats.verdict import Verdict, decide, margin_bounds
+
+MARGIN = 0.05
+
+#: Sets of benchmarks compared at once.
+FAMILIES = {
+    "CONST, TRF, GNMT, SSD, LN15": tuple(Pair(s, s) for s in (CONST, TRF, GNMT, SSD, LN15)),
+    "five times LN45": (Pair(LN45, LN45),) * 5,
+    "five times RARE10": (Pair(RARE10, RARE10),) * 5,
+    "five times RARE10 / CONST": (Pair(RARE10, CONST),) * 5,
+    "twelve times LN15": (Pair(LN15, LN15),) * 12,
+    "twelve kinds": (*(Pair(s, s) for s in (*SHAPES, Q8)), Pair(TRF, CONST), Pair(TRF2, GNMT)),
+}
+_STEADY = replace(LN15, name="LN02", cv_epochs=0.02)
+#: The same for claims about a margin: spreads at which such a claim can be made at all.
+AT_THE_MARGIN = {
+    "twelve times CONST": (Pair(CONST, CONST),) * 12,
+    "twelve times LN02": (Pair(_STEADY, _STEADY),) * 12,
+    "twelve times LN15": (Pair(LN15, LN15),) * 12,
+}
+
+
+def families(plan: Plan) -> Iterator[Figure]:
+    """Measure benchmarks none of which differs: the mean row, and any false claim after Holm."""
+    for name, pairs in FAMILIES.items():
+        for runs, size in BALANCED.items():
+            means, false = [], 0
+            for found in _family(pairs, size, plan, name):
+                means.append(_mean_row(found))
+                false += any(directed(v) and not v.dagger for v in judged(found, 0.01))
+            yield Figure("geometric mean row", name, runs, hit_rate(means, 1.0), "coverage")
+            any_false = rate(false, plan.replicates)
+            yield Figure("any claim after Holm", name, runs, any_false, "false claim")
+
+
+def at_the_margin(plan: Plan) -> Iterator[Figure]:
+    """Measure benchmarks that are all slower by just the margin: any claim that one is not."""
+    for name, pairs in AT_THE_MARGIN.items():
+        slower = [replace(pair, ratio=1 / (1 + MARGIN)) for pair in pairs]
+        for runs, size in BALANCED.items():
+            false = sum(
+                any(not_slower(v) and not v.dagger for v in judged(found, MARGIN))
+                for found in _family(slower, size, plan, name)
+            )
+            any_false = rate(false, plan.replicates)
+            yield Figure("any claim about the margin", name, runs, any_false, "false claim")
+
+
+def judged(found: Sequence[Speedup], margin: float) -> list[Verdict]:
+    """Judge benchmarks together, as `compare` does."""
+    adjusted = holm([one.ratio.p_value for one in found])
+    bounds = margin_bounds(found, margin)
+    return [
+        decide(one, margin=margin, p_value=p, bounds=within)
+        for one, p, within in zip(found, adjusted, bounds, strict=True)
+    ]
+
+
+def _mean_row(found: Sequence[Speedup]) -> Limits | None:
+    mean = geometric_mean_speedup([one.ratio for one in found])
+    return None if mean.low is None or mean.high is None else (mean.low, mean.high)
+
+
+def _family(
+    pairs: Sequence[Pair], size: tuple[int, int], plan: Plan, name: str
+) -> Iterator[tuple[Speedup, ...]]:
+    drawn = [samples(pair, size, plan, name, str(place)) for place, pair in enumerate(pairs)]
+    for replicate in zip(*drawn, strict=True):
+        yield tuple(measured(a, b) for a, b in replicate)

@@ -1,0 +1,78 @@
+"""What was asked for, and which figures answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.coverage.figures import Figure
+from benchmarks.coverage.simulations import BALANCED
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What was asked for; `asks` tells which figures answer."""
+
+    text: str
+    asks: Callable[[Figure], bool]
+
+
+#: Tables of false claims in which no run fails or straggles, so that the condition of ‡ is true.
+_STEADY = frozenset({"claims ‡", "margin ‡"})
+_FAMILIES = frozenset({"any claim after Holm", "any claim about the margin"})
+
+
+def _unmarked(figure: Figure) -> bool:
+    return figure.kind == "false claim" and "‡" not in figure.quantity
+
+
+def _can_fail(figure: Figure) -> bool:
+    return " 0% fail" not in figure.setup
+
+
+GOALS = (
+    Goal(
+        "Speedup: the deciding interval covers at least 94 %, n = 5 a side",
+        lambda f: f.quantity == "speedup, deciding" and f.runs == "5",
+    ),
+    Goal(
+        "The same, n = 10 and 30 a side",
+        lambda f: f.quantity == "speedup, deciding" and f.runs in {"10", "30"},
+    ),
+    Goal(
+        "Claims without a mark: at most 6 % false in every cell of this page",
+        lambda f: _unmarked(f) and f.quantity not in _FAMILIES,
+    ),
+    Goal(
+        "Claims with ‡ alone, where no run fails or straggles: the same, equal sides",
+        lambda f: f.quantity in _STEADY and f.runs in BALANCED,
+    ),
+    Goal(
+        "Many benchmarks: any false claim in at most 6 % of the comparisons",
+        lambda f: f.quantity in _FAMILIES,
+    ),
+    Goal(
+        "Rare events: the interval for stragglers too covers at least 94 % in every case",
+        lambda f: f.quantity.endswith(": robust"),
+    ),
+    Goal(
+        "Pooled systems: the deciding interval covers at least 94 %, by system",
+        lambda f: f.quantity == "systems: deciding" and f.kind == "coverage",
+    ),
+    Goal(
+        "ERT: the interval covers at least 94 % where a run failed, equal sides",
+        lambda f: f.quantity == "ERT, shown" and f.runs in BALANCED,
+    ),
+    Goal(
+        "ERT: the same in all samples of sides that can fail, none seen or not",
+        lambda f: f.quantity == "ERT, always" and f.runs in BALANCED and _can_fail(f),
+    ),
+    Goal(
+        "Real runs: the deciding interval covers at least 94 %",
+        lambda f: f.quantity == "real: deciding",
+    ),
+    Goal(
+        "Real runs: at most 6 % false claims, without a mark or with ‡ alone",
+        lambda f: f.quantity in {"real: claims", "real: claims ‡"},
+    ),
+)
