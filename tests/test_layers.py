@@ -18,6 +18,7 @@ LAYERS = (
         "ttastats.nearest",
         "ttastats.packed",
         "ttastats.extra",
+        "ttastats.json_safe",
     ),
     ("ttastats.percentages", "ttastats.atomic"),
     ("ttastats.records", "ttastats.quality"),

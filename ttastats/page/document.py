@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from string import Template
 
+from ttastats.json_safe import script_text
 from ttastats.page import embedded, script
 from ttastats.page.content import Content
 from ttastats.page.facts import Fact
@@ -161,10 +162,10 @@ def _data(content: Content) -> str:
         for name in ("light", "dark")
     }
     parts = {
-        "filters": embedded.script_safe(FILTERS),
+        "filters": script_text(FILTERS),
         "choices": embedded.table(content.choices),
-        "themes": embedded.script_safe(themes),
-        "pictures": embedded.script_safe(charts),
+        "themes": script_text(themes),
+        "pictures": script_text(charts),
         "tables": embedded.tables(tables),
     }
     return "{" + ",\n".join(f'"{name}":{part}' for name, part in parts.items()) + "}"

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from json import dumps
 from typing import Any
 
 import polars as pl
 
-#: Inside a script element these could end it, or a line of it.
-_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
-
-
-def script_safe(value: Any) -> str:
-    """Give JSON text that nothing in it can lead out of a `script` element."""
-    return dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(
-        _ESCAPES
-    )
+from ttastats.json_safe import plain, script_text
 
 
 def tables(frames: Sequence[pl.DataFrame]) -> str:
@@ -28,7 +17,7 @@ def tables(frames: Sequence[pl.DataFrame]) -> str:
 
 def table(frame: pl.DataFrame) -> str:
     """Give a table as JSON text."""
-    columns = (f"{script_safe(each.name)}:{column(each)}" for each in frame.get_columns())
+    columns = (f"{script_text(each.name)}:{column(each)}" for each in frame.get_columns())
     return f'{{"height":{frame.height},"columns":{{{",".join(columns)}}}}}'
 
 
@@ -47,20 +36,14 @@ def column(values: pl.Series) -> str:
             "codes": [places.get(value) for value in repeated.get_column("value")],
             "lengths": repeated.get_column("len").to_list(),
         }
-        return script_safe(parts)
-    return f"[{','.join(_plain(value) for value in values.to_list())}]"
+        return script_text(parts)
+    return script_text([_shortest(plain(value)) for value in values.to_list()])
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, float):
-        return _number(value)
-    return script_safe(value.isoformat() if isinstance(value, datetime) else value)
-
-
-def _number(value: float) -> str:
-    if not math.isfinite(value):
-        return "null"  # no place on an axis, and no number of JSON
-    return repr(int(value) if value.is_integer() and abs(value) < 1e15 else value)
+def _shortest(value: Any) -> Any:
+    """Give a whole number without its `.0`."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return int(value) if whole else value
 
 
 def shared(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from html import escape
 from textwrap import wrap
 from typing import Any, Protocol
 
+from ttastats.json_safe import script_text
 from ttastats.pictures import fonts, theme, vega
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
@@ -119,7 +119,7 @@ def html(pictures: Sequence[Drawable], look: Look | None = None) -> str:
     return _PAGE.format(
         title=title,
         figures=figures,
-        data=_script_safe(specifications),
+        data=script_text(specifications),
         program=vega.bundle(_PROGRAM),
     )
 
@@ -146,11 +146,6 @@ figcaption {{ color: #555; font-size: .85em; }}
 <script type="module">{program}</script>
 </html>
 """
-
-
-def _script_safe(value: object) -> str:
-    """Give JSON that cannot end the element it stands in."""
-    return json.dumps(value, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
 
 
 def specification(picture: Drawable, look: Look) -> dict[str, Any]:

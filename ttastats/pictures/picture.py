@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ttastats.errors import TtastatsError
+from ttastats.json_safe import plain
 
 if TYPE_CHECKING:
     import altair as alt
@@ -43,10 +42,7 @@ class Picture:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Give the rows of a table as JSON can hold them: no NaN, no infinity, times in UTC."""
-        return [
-            {key: _plain(value) for key, value in row.items()}
-            for row in self.data[name].iter_rows(named=True)
-        ]
+        return [plain(row) for row in self.data[name].iter_rows(named=True)]
 
     def specification(self, **config: Any) -> dict[str, Any]:
         """Give the Vega-Lite specification with its data in it.
@@ -79,9 +75,3 @@ class Picture:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Show the picture in a notebook, which need not be online."""
         return {"image/svg+xml": self.to_svg(), "text/plain": f"{self.title}\n{self.caption}"}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value.isoformat() if isinstance(value, datetime) else value

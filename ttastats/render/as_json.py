@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
 from json import dumps
 from typing import Any
 
+from ttastats.json_safe import plain
 from ttastats.report.cells import Gate, Report
 from ttastats.version import __version__
 
@@ -19,7 +17,7 @@ def render(report: Report) -> str:
         {
             "ttastats": __version__,
             "command": report.command,
-            "rows": [_plain(row) for row in report.rows],
+            "rows": [plain(row, infinity="inf") for row in report.rows],
             "notes": [
                 {"code": note.code, "mark": note.mark, "text": note.text} for note in report.notes
             ],
@@ -48,15 +46,3 @@ def _without_controls(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(letter if letter.isprintable() else dumps(letter)[1:-1] for letter in line)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    return value

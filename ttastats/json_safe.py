@@ -1,0 +1,36 @@
+"""How does a value become JSON, which knows no infinity and no dates, also inside a page?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from json import dumps
+from typing import Any
+
+#: Inside a script element these could end it, or a line of it.
+_ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
+def plain(value: Any, *, infinity: str | None = None) -> Any:
+    """Give a value, and all that is in it, as JSON can hold it: dates as text, no NaN.
+
+    Infinity becomes `infinity`, with a minus where it is negative, or null.
+    """
+    if isinstance(value, Mapping):
+        return {key: plain(item, infinity=infinity) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, infinity=infinity) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value) or infinity is None:
+            return None
+        return infinity if value > 0 else f"-{infinity}"
+    return value
+
+
+def script_text(value: Any) -> str:
+    """Give JSON text that nothing in it can lead out of a `script` element."""
+    text = dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPES)
