@@ -14,7 +14,7 @@ from tests.conftest import FIXTURES, ROOT
 from tests.test_cli import failed, run
 from ttastats import api, schema, store
 from ttastats.errors import TtastatsError
-from ttastats.exporting.names import file_name
+from ttastats.file_names import file_name
 
 EXAMPLE = ROOT / "examples" / "two_systems" / "Example" / "results"
 #: What a log cannot hold, or holds differently: where it lies, in which format, what was odd.

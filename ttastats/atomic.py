@@ -6,11 +6,10 @@ import ctypes
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import polars as pl
 
 from ttastats.errors import TtastatsError
 
@@ -79,13 +78,19 @@ def naming(path: Path) -> Iterator[None]:
     """Turn what goes wrong while something is written into one error that names the place."""
     try:
         yield
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except _failures() as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TtastatsError(
             f"cannot write: {reason}",
             where=str(path),
             remedy="Nothing was changed. Name a place that can be written to with -o.",
         ) from error
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Give what may go wrong; polars is not imported for what writes without it."""
+    polars = sys.modules.get("polars")
+    return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
 
 @contextmanager
@@ -97,15 +102,32 @@ def replacing(path: Path) -> Iterator[Path]:
     TtastatsError
         The folder is missing or cannot be written to, or the disk is full.
     """
+    with naming(path), _replacing(path) as temporary:
+        yield temporary
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
     temporary = _new_name(path)
-    with naming(path):
-        temporary.touch(exist_ok=False)  # with the permissions of any new file
-        try:
-            yield temporary
-            _to_disk(temporary)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    temporary.touch(exist_ok=False)  # with the permissions of any new file
+    try:
+        yield temporary
+        _to_disk(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small file: a reader sees the old one or the complete new one.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; what was there is untouched and nothing is left over.
+    """
+    with _replacing(path) as temporary:
+        temporary.write_text(text, "utf-8", newline="\n")
 
 
 @contextmanager

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
+
+from ttastats import mllog
 
 _STAMP = re.compile(rb'"time_ms": (\d+)')
 
@@ -30,35 +33,45 @@ def repeated(folder: Path, target: Path, times: int) -> int:
     return total
 
 
-def _event(index: int, offset: int, key: str, value: str, metadata: str = "") -> str:
+def _event(index: int, offset: int, key: str, value: object = None, **labels: object) -> str:
     """Give one event; the millisecond is that of a clock on which `index` counts 100 seconds."""
-    return (
-        f':::MLLOG {{"namespace": "", "time_ms": 17{index:06}{offset:05}, "event_type": '
-        f'"POINT_IN_TIME", "key": "{key}", "value": {value}, "metadata": {{"file": '
-        f'"/workspace/train.py", "lineno": 100{metadata}}}}}\n'
+    before, after = _around_time(key, value, **labels)
+    return f"{before}17{index:06}{offset:05}{after}"
+
+
+_STATS = {"tracked_stats": {"throughput": 12345.6}}
+
+
+@lru_cache(4_096)
+def _around_time(key: str, value: object, **labels: object) -> tuple[str, str]:
+    """Give what stands around the time of an event: most of millions differ in no more."""
+    about = {"file": "/workspace/train.py", "lineno": 100, **labels}
+    before, after = mllog.line("POINT_IN_TIME", 0, key, _STATS.get(key, value), about).split(
+        '"time_ms": 0', 1
     )
+    return before + '"time_ms": ', after
 
 
 _SETTINGS = {
-    "submission_benchmark": '"resnet"',
-    "submission_org": '"Example"',
-    "submission_division": '"closed"',
-    "submission_status": '"onprem"',
-    "submission_platform": '"1xMade"',
-    "global_batch_size": "4096",
-    "opt_name": '"lars"',
-    "opt_base_learning_rate": "13.0",
-    "train_samples": "1281167",
-    "eval_samples": "50000",
-    "gradient_accumulation_steps": "1",
+    "submission_benchmark": "resnet",
+    "submission_org": "Example",
+    "submission_division": "closed",
+    "submission_status": "onprem",
+    "submission_platform": "1xMade",
+    "global_batch_size": 4096,
+    "opt_name": "lars",
+    "opt_base_learning_rate": 13.0,
+    "train_samples": 1281167,
+    "eval_samples": 50000,
+    "gradient_accumulation_steps": 1,
 }
 
 
 def _head(index: int) -> str:
-    lines = [_event(index, 0, "cache_clear", "true"), _event(index, 1, "init_start", "null")]
+    lines = [_event(index, 0, "cache_clear", True), _event(index, 1, "init_start")]
     lines += [_event(index, 2, key, value) for key, value in _SETTINGS.items()]
-    lines += [_event(index, 3, "seed", str(index)), _event(index, 4, "init_stop", "null")]
-    return "".join([*lines, _event(index, 5, "run_start", "null")])
+    lines += [_event(index, 3, "seed", index), _event(index, 4, "init_stop")]
+    return "".join([*lines, _event(index, 5, "run_start")])
 
 
 _OUTPUT = "[1,0]<stdout>: step loss 1.234 lr 0.01 images/s 12345.6 remaining 0:12:34 of 1:00:00\n"
@@ -69,23 +82,23 @@ def _body(index: int, first: int, last_score: float) -> str:
     """Give eight epochs: each a block, a score, and two lines of program output."""
     lines = []
     for step in range(_EPOCHS):
-        label = f', "epoch_num": {first + step}'
+        epoch = first + step
         score = last_score if step == _EPOCHS - 1 else 0.1
         at = 1_000 + 900 * step
         lines += [
-            _event(index, at, "block_start", "null", label),
-            _event(index, at + 1, "tracked_stats", '{"throughput": 12345.6}', label),
+            _event(index, at, "block_start", epoch_num=epoch),
+            _event(index, at + 1, "tracked_stats", epoch_num=epoch),
             _OUTPUT * 2,
-            _event(index, at + 700, "block_stop", "null", label),
-            _event(index, at + 701, "eval_start", "null", label),
-            _event(index, at + 800, "eval_accuracy", f"{score}", label),
-            _event(index, at + 801, "eval_stop", "null", label),
+            _event(index, at + 700, "block_stop", epoch_num=epoch),
+            _event(index, at + 701, "eval_start", epoch_num=epoch),
+            _event(index, at + 800, "eval_accuracy", score, epoch_num=epoch),
+            _event(index, at + 801, "eval_stop", epoch_num=epoch),
         ]
     return "".join(lines)
 
 
 def _tail(index: int) -> str:
-    return _event(index, 99_999, "run_stop", "null", ', "status": "success"')
+    return _event(index, 99_999, "run_stop", status="success")
 
 
 _SYSTEM = {

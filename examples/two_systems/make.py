@@ -10,6 +10,8 @@ import json
 import random
 from pathlib import Path
 
+from ttastats import mllog
+
 HERE = Path(__file__).parent / "Example"
 START_MS = 1_767_225_600_000  # 1 January 2026, UTC
 TARGET, BUDGET = 0.97, 30
@@ -50,8 +52,7 @@ def log(
     clock = START_MS + number * 3_600_000
 
     def event(key: str, value: object = None, **metadata: object) -> str:
-        body = {"namespace": "", "time_ms": clock, "event_type": "POINT_IN_TIME", "key": key}
-        return f"0: :::MLLOG {json.dumps({**body, 'value': value, 'metadata': metadata})}"
+        return "0: " + mllog.line("POINT_IN_TIME", clock, key, value, metadata).rstrip("\n")
 
     lines = [event("submission_benchmark", "digits"), event("submission_division", "open")]
     lines += [event("seed", 1000 + number), event("global_batch_size", batch)]

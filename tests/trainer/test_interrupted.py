@@ -17,21 +17,19 @@ import pytest
 pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import request, small, start, trained
-from ttastats import api
+from ttastats import api, atomic, result_files, run_log
+from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
+from ttastats.result_files import Place
+from ttastats.run_log import RunLog
 from ttastats.trainer import (
     event_lines,
     experiment,
-    result_files,
     session,
     sweep,
-    whole_file,
 )
-from ttastats.trainer.clock import Clock
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
 from ttastats.trainer.outcome import Epoch
-from ttastats.trainer.result_files import Place
-from ttastats.trainer.run_log import RunLog
 
 #: Trains for far longer than a test waits.
 LONG_RUN = """
@@ -51,7 +49,7 @@ except TtastatsError as error:
 TAKE_NUMBERS = """
 import sys
 from pathlib import Path
-from ttastats.trainer.result_files import Place, create
+from ttastats.result_files import Place, create
 for _ in range(25):
     path, stream = create(Place(Path(sys.argv[1]), "Test", "machine", "digits"))
     stream.write("x\\n")
@@ -166,7 +164,7 @@ def test_a_log_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     assert (place.results / "result_0.txt").read_text() == "older"
 
 
-@pytest.mark.parametrize("lines", [event_lines.OwnLines, event_lines.OfficialLines])
+@pytest.mark.parametrize("lines", [run_log.OwnLines, event_lines.OfficialLines])
 def test_a_full_disk_is_one_clear_error(lines: type, tmp_path: Path) -> None:
     if lines is event_lines.OfficialLines:
         pytest.importorskip("mlperf_logging", reason="the official package is not installed")
@@ -233,7 +231,7 @@ def test_a_small_file_is_written_whole_or_not_at_all(
 
     monkeypatch.setattr(os, "fsync", full)
     with contextlib.suppress(OSError):
-        whole_file.write_whole(path, "new")
+        atomic.write_text(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

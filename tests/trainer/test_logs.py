@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import small, trained
-from ttastats import api
+from ttastats import api, run_log
+from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
+from ttastats.result_files import Place
+from ttastats.run_log import RunLog
 from ttastats.trainer import event_lines, experiment, system_file
-from ttastats.trainer.clock import Clock
-from ttastats.trainer.result_files import Place
-from ttastats.trainer.run_log import RunLog
 from ttastats.trainer.session import Made
 
 RULES = importlib.resources.files("ttastats.trainer") / "rules" / "ttastats_common.yaml"
@@ -132,7 +132,7 @@ def test_our_own_lines_equal_those_of_the_official_package() -> None:
     clock = Clock()
     moment = clock.stamp()
     for stream, lines in (
-        (own, event_lines.OwnLines(own)),
+        (own, run_log.OwnLines(own)),
         (official, event_lines.OfficialLines(official)),
     ):
         log = RunLog(Path("log"), stream, clock, lines)
@@ -142,7 +142,7 @@ def test_our_own_lines_equal_those_of_the_official_package() -> None:
         log.end("run_stop", at=moment, status="success")
     assert own.getvalue() == official.getvalue()
     assert len(own.getvalue().splitlines()) == 4
-    assert f'"file": "{event_lines._below_root(__file__)}"' in own.getvalue()
+    assert f'"file": "{Path(__file__).relative_to(run_log.ROOT)}"' in own.getvalue()
 
 
 def test_two_logs_at_once_do_not_mix() -> None:

@@ -173,7 +173,7 @@ def test_overlapping_collectives_count_once() -> None:
 def test_jobs_and_runs_survive_the_way_between_processes(
     shared_runs: list[Made], tmp_path: Path
 ) -> None:
-    from ttastats.trainer.result_files import Place
+    from ttastats.result_files import Place
 
     place = Place(tmp_path, "Test", "machine", "digits")
     job = launch.Job((Planned(shared_runs[0].settings, place),), True, tmp_path / "answer.json")

@@ -9,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import trained  # noqa: E402
+from ttastats.clock import Clock  # noqa: E402
 from ttastats.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import after, workloads  # noqa: E402
-from ttastats.trainer.clock import Clock  # noqa: E402
 from ttastats.trainer.network import build, warm_up  # noqa: E402
 from ttastats.trainer.optimisation import Schedule  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402

@@ -1,20 +1,19 @@
-"""How does a run look as a DAWNBench entry? A table and a description of one name."""
+"""Which rows of our table become which files of a DAWNBench entry?"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any
 
-from ttastats.exporting.names import file_name
+from ttastats import dawnbench
 from ttastats.extra import recorded
+from ttastats.file_names import file_name
 
 Row = Mapping[str, Any]
 
-_COLUMNS = {"top1_accuracy": "top1Accuracy", "top5_accuracy": "top5Accuracy", "f1": "f1Score"}
 _INFERENCE = "_inference"
 
 
@@ -32,19 +31,17 @@ def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    metrics = [name for name in _COLUMNS if any(row["metric"] == name for row in rows)]
-    lines = ["\t".join(["epoch", "hours", *(_COLUMNS[name] for name in metrics)])]
+    metrics = [name for name in dawnbench.COLUMNS if any(row["metric"] == name for row in rows)]
+    return dawnbench.table(metrics, _numbers(rows, metrics))
+
+
+def _numbers(rows: Sequence[Row], metrics: Sequence[str]) -> Iterator[list[float | None]]:
+    """Give one row for each evaluated checkpoint."""
     for _, group in groupby(rows, key=itemgetter("eval_index")):
         scores = {row["metric"]: row for row in group}
         first = next(iter(scores.values()))
-        numbers = [first["epoch"], _hours(first["seconds"])]
-        numbers += [scores[name]["logged_value"] if name in scores else None for name in metrics]
-        lines.append("\t".join("" if number is None else f"{number!r}" for number in numbers))
-    return "\n".join(lines) + "\n"
-
-
-def _hours(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds / 3600.0
+        logged = (scores[name]["logged_value"] if name in scores else None for name in metrics)
+        yield [first["epoch"], first["seconds"], *logged]
 
 
 def _description(run: Row) -> str:
@@ -56,4 +53,4 @@ def _description(run: Row) -> str:
         "costPerHour": run["cost_per_hour"],
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
     }
-    return json.dumps(fields | recorded(run["extra"]), indent=2) + "\n"
+    return dawnbench.description(fields | recorded(run["extra"]))

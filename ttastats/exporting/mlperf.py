@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from ttastats.exporting.names import file_name
+from ttastats import mllog
 from ttastats.extra import recorded
+from ttastats.file_names import file_name
 
 Row = Mapping[str, Any]
 
@@ -67,7 +68,7 @@ def log(rows: Sequence[Row]) -> str:
 
 
 #: Seconds since the start of the run (None: it bears no time), type, key, value, metadata.
-_Event = tuple[float | None, str, str, Any, dict[str, Any]]
+_Event = tuple[float | None, mllog.EventType, str, Any, dict[str, Any]]
 
 
 def _point(seconds: float | None, key: str, value: Any, **metadata: Any) -> _Event:
@@ -136,21 +137,13 @@ def _end(run: Row) -> Iterator[_Event]:
 def _line(
     zero: float,
     seconds: float | None,
-    event_type: str,
+    event_type: mllog.EventType,
     key: str,
     value: Any,
     metadata: Mapping[str, Any],
 ) -> str:
-    event = {
-        "namespace": "",
-        "time_ms": None if seconds is None else _plain(_milliseconds(zero + seconds)),
-        "event_type": event_type,
-        "key": key,
-        "value": _plain(value),
-        "metadata": {name: _plain(label) for name, label in metadata.items()},
-    }
-    # A text that holds the token must not pass for another event.
-    return ":::MLLOG " + json.dumps(event).replace(":::ML", "\\u003a::ML") + "\n"
+    time_ms = None if seconds is None else mllog.milliseconds(zero + seconds)
+    return mllog.line(event_type, time_ms, key, value, metadata)
 
 
 def _number(value: object) -> float | None:
@@ -158,17 +151,6 @@ def _number(value: object) -> float | None:
     if isinstance(value, int | float) and math.isfinite(value):
         return float(value)
     return None
-
-
-def _plain(value: Any) -> Any:
-    """Give a value as JSON can hold it, which knows neither NaN nor infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _milliseconds(seconds: float) -> float:
-    """Give whole ones as the official logger does; some logs were finer."""
-    time = round(seconds * 1e3, 3)  # infinity stays what it is
-    return int(time) if time.is_integer() else time
 
 
 def _json(fields: Mapping[str, Any]) -> str:

@@ -1,18 +1,17 @@
-"""How does a run look as a DAWNBench entry? A table and a description of one name."""
+"""Where does the DAWNBench entry of a run of the trainer go, and what does it say?"""
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from ttastats import atomic, dawnbench
 from ttastats.errors import TtastatsError
-from ttastats.trainer.result_files import Place, explained, number_of
+from ttastats.result_files import Place, explained, number_of
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.whole_file import write_whole
 from ttastats.trainer.workloads.contract import Recipe
 
 if TYPE_CHECKING:
@@ -42,17 +41,14 @@ def write(place: Place, settings: Settings, log: Path, outcome: Outcome) -> Path
     table = place.dawnbench / f"{name}.tsv"
     with explained(table):
         table.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(table.with_suffix(".json"), _description(place, settings, log))
-        write_whole(table, "\n".join(["epoch\thours\ttop1Accuracy", *_rows(outcome.epochs)]) + "\n")
+        atomic.write_text(table.with_suffix(".json"), _description(place, settings, log))
+        atomic.write_text(table, dawnbench.table(["top1_accuracy"], map(_row, outcome.epochs)))
     return table
 
 
-def _rows(epochs: tuple[Epoch, ...]) -> list[str]:
-    """Give one row per epoch; eight decimals of an hour are 36 microseconds."""
-    return [
-        f"{epoch.number}\t{epoch.known_at_seconds / 3600:.8f}\t{100 * epoch.quality:.4f}"
-        for epoch in epochs
-    ]
+def _row(epoch: Epoch) -> tuple[int, float, float]:
+    """Give what the table tells of an epoch, to the microsecond and in percent."""
+    return epoch.number, round(epoch.known_at_seconds, 6), round(100 * epoch.quality, 4)
 
 
 def _description(place: Place, settings: Settings, log: Path) -> str:
@@ -69,4 +65,4 @@ def _description(place: Place, settings: Settings, log: Path) -> str:
         "logFilename": log.name,
         "misc": settings.as_dict(),
     }
-    return json.dumps(fields, indent=2) + "\n"
+    return dawnbench.description(fields)

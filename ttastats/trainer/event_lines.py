@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import sys
-from pathlib import Path
-from typing import Any, Literal, Protocol, TextIO
+from typing import Any, TextIO
 
-EventType = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
-
-#: File names in the log are those below the folder of the package, not of somebody's home.
-_ROOT = Path(__file__).resolve().parent.parent.parent
-
-
-class LineWriter(Protocol):
-    """Writes one event as one line. `depth` is the number of callers to skip."""
-
-    def __call__(
-        self,
-        event_type: EventType,
-        time_ms: int,
-        key: str,
-        value: Any,
-        metadata: dict[str, Any],
-        *,
-        depth: int,
-    ) -> None:
-        """Write the line.
-
-        Raises
-        ------
-        OSError
-            It could not be written whole.
-        """
+from ttastats.mllog import EventType
+from ttastats.run_log import ROOT, LineWriter, OwnLines
 
 
 def writer(stream: TextIO) -> LineWriter:
@@ -43,36 +17,6 @@ def writer(stream: TextIO) -> LineWriter:
         return OfficialLines(stream)
     except ModuleNotFoundError:
         return OwnLines(stream)
-
-
-class OwnLines:
-    """Writes the lines without the official package."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __call__(
-        self,
-        event_type: EventType,
-        time_ms: int,
-        key: str,
-        value: Any,
-        metadata: dict[str, Any],
-        *,
-        depth: int,
-    ) -> None:
-        """Write the line."""
-        frame = sys._getframe(depth + 1)
-        place = {"file": _below_root(frame.f_code.co_filename), "lineno": frame.f_lineno}
-        event = {
-            "namespace": "",
-            "time_ms": time_ms,
-            "event_type": event_type,
-            "key": key,
-            "value": value,
-            "metadata": place | metadata,
-        }
-        self._stream.write(f":::MLLOG {json.dumps(event)}\n")
 
 
 class OfficialLines:
@@ -88,7 +32,7 @@ class OfficialLines:
         self._handler = _Handler(stream)
         logger = logging.Logger("ttastats", logging.INFO)
         logger.addHandler(self._handler)
-        self._official = MLLogger(logger=logger, root_dir=re.escape(str(_ROOT)))
+        self._official = MLLogger(logger=logger, root_dir=re.escape(str(ROOT)))
 
     def __call__(
         self,
@@ -127,7 +71,3 @@ class _Handler(logging.StreamHandler[TextIO]):
         if not isinstance(error, OSError):
             raise
         self.failure = error
-
-
-def _below_root(file: str) -> str:
-    return file.removeprefix(f"{_ROOT}/")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ttastats.trainer.clock import Seconds
+from ttastats.clock import Seconds
+from ttastats.run_log import EventLog
 from ttastats.trainer.optimisation import schedule
 from ttastats.trainer.parallel import Team
-from ttastats.trainer.run_log import EventLog
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Data, Workload
 from ttastats.version import __version__

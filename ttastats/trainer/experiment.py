@@ -8,8 +8,9 @@ from itertools import groupby
 from pathlib import Path
 
 from ttastats.errors import TtastatsError
+from ttastats.file_names import own_name
+from ttastats.result_files import Place
 from ttastats.trainer import dawnbench, hardware, launch, parallel, progress, session, workloads
-from ttastats.trainer.result_files import Place, folder_name
 from ttastats.trainer.session import Made, Planned
 from ttastats.trainer.settings import Options, settings_of, setup_suffix
 
@@ -52,9 +53,9 @@ def plan(request: Request, options: Options, seeds: Iterable[int]) -> list[Plann
         )
         place = Place(
             request.root,
-            folder_name(request.org, "--org"),
-            folder_name(system, "--system"),
-            folder_name(workload.name, "workload"),
+            own_name(request.org, "--org"),
+            own_name(system, "--system"),
+            own_name(workload.name, "workload"),
         )
         planned.append(Planned(settings, place))
     return planned

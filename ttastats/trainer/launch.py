@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ttastats.errors import TtastatsError
+from ttastats.result_files import Place
 from ttastats.trainer.interrupts import StopRequest, listening
 from ttastats.trainer.parallel import STORE_VARIABLE
-from ttastats.trainer.result_files import Place
 from ttastats.trainer.session import Made, Planned, made_from_plain
 from ttastats.trainer.settings import Settings
 

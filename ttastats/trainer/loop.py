@@ -9,13 +9,13 @@ from pathlib import Path
 
 import torch
 
+from ttastats.clock import Clock
+from ttastats.run_log import EventLog
 from ttastats.trainer import communication, events, optimisation
-from ttastats.trainer.clock import Clock
 from ttastats.trainer.interrupts import Interrupted, StopRequest
 from ttastats.trainer.network import Network, build, warm_up
 from ttastats.trainer.outcome import Epoch, Outcome
 from ttastats.trainer.parallel import Team
-from ttastats.trainer.run_log import EventLog
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Data, Workload
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ttastats.trainer.clock import Seconds
+from ttastats.clock import Seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,17 @@ from typing import Any, Protocol
 
 import torch
 
+from ttastats import result_files
+from ttastats.clock import Seconds
 from ttastats.errors import TtastatsError
-from ttastats.trainer import dawnbench, events, result_files, system_file, workloads
-from ttastats.trainer.clock import Seconds, clock_of
+from ttastats.result_files import Place
+from ttastats.run_log import RunLog, SilentLog
+from ttastats.trainer import dawnbench, event_lines, events, system_file, workloads
+from ttastats.trainer.clock import clock_of
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
 from ttastats.trainer.loop import train
 from ttastats.trainer.outcome import Epoch, Outcome
 from ttastats.trainer.parallel import Team, team
-from ttastats.trainer.result_files import Place
-from ttastats.trainer.run_log import RunLog, SilentLog
 from ttastats.trainer.settings import Settings
 
 
@@ -105,7 +107,7 @@ def _run(
         return None
     system_file.write(planned.place, settings)
     path, stream = result_files.create(planned.place)
-    log = RunLog(path, stream, clock)
+    log = RunLog(path, stream, clock, event_lines.writer(stream))
     try:
         events.log_head(
             log,

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ttastats import result_files
 from ttastats.errors import TtastatsError
-from ttastats.trainer import experiment, hardware, result_files, workloads
+from ttastats.result_files import Place
+from ttastats.trainer import experiment, hardware, workloads
 from ttastats.trainer.experiment import Request
-from ttastats.trainer.result_files import Place
 from ttastats.trainer.session import Planned
 from ttastats.trainer.settings import Options, Settings, settings_of, setup_suffix
 

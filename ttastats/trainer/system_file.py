@@ -6,10 +6,10 @@ import json
 import warnings
 from typing import Any
 
+from ttastats import atomic
+from ttastats.result_files import Place, explained
 from ttastats.trainer import hardware
-from ttastats.trainer.result_files import Place, explained
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.whole_file import write_whole
 
 
 def write(place: Place, settings: Settings) -> None:
@@ -29,7 +29,7 @@ def write(place: Place, settings: Settings) -> None:
         try:
             there = path.read_text("utf-8")
         except FileNotFoundError:
-            write_whole(path, json.dumps(described, indent=2) + "\n")
+            atomic.write_text(path, json.dumps(described, indent=2) + "\n")
             return
     if _plain(there) != described:
         warnings.warn(

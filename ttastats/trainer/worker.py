@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ttastats import atomic
 from ttastats.errors import TtastatsError
 from ttastats.trainer import launch, progress, session
-from ttastats.trainer.whole_file import write_whole
 
 #: How often a worker looks whether it was left alone.
 _LOOK_SECONDS = 1.0
@@ -36,7 +36,7 @@ def main() -> None:
             raise
         sys.exit(1)  # the first worker met the same, or has left, and says why
     if leads:
-        write_whole(job.answer, json.dumps(answer))
+        atomic.write_text(job.answer, json.dumps(answer))
     sys.stdout.flush()
     sys.stderr.flush()
     # gloo's threads now and then abort a process that winds down in the usual way.

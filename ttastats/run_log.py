@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from ttastats.trainer import event_lines
-from ttastats.trainer.clock import Clock, Stamp
-from ttastats.trainer.event_lines import EventType, LineWriter
-from ttastats.trainer.result_files import explained
+from ttastats import mllog
+from ttastats.clock import Clock, Stamp
+from ttastats.mllog import EventType
+from ttastats.result_files import explained
+
+#: File names in the log are those below the folder of the package, not of somebody's home.
+ROOT = Path(__file__).resolve().parent.parent
 
 
 class EventLog(Protocol):
@@ -36,6 +40,53 @@ class SilentLog:
     begin = end = point
 
 
+class LineWriter(Protocol):
+    """Writes one event as one line. `depth` is the number of callers to skip."""
+
+    def __call__(
+        self,
+        event_type: EventType,
+        time_ms: int,
+        key: str,
+        value: Any,
+        metadata: dict[str, Any],
+        *,
+        depth: int,
+    ) -> None:
+        """Write the line.
+
+        Raises
+        ------
+        OSError
+            It could not be written whole.
+        """
+
+
+class OwnLines:
+    """Writes the lines without the official package."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(
+        self,
+        event_type: EventType,
+        time_ms: int,
+        key: str,
+        value: Any,
+        metadata: dict[str, Any],
+        *,
+        depth: int,
+    ) -> None:
+        """Write the line."""
+        frame = sys._getframe(depth + 1)
+        place = {
+            "file": frame.f_code.co_filename.removeprefix(f"{ROOT}/"),
+            "lineno": frame.f_lineno,
+        }
+        self._stream.write(mllog.line(event_type, time_ms, key, value, place | metadata))
+
+
 class RunLog:
     """The log of one run in a file, one line per event."""
 
@@ -45,7 +96,7 @@ class RunLog:
         self.path = path
         self._stream = stream
         self._clock = clock
-        self._lines = lines or event_lines.writer(stream)
+        self._lines = lines or OwnLines(stream)
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
         """Say something that happened."""

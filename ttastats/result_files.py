@@ -16,7 +16,6 @@ from typing import TextIO
 
 from ttastats.errors import TtastatsError
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _RESULT = re.compile(r"result_(\d+)\.txt")
 
 
@@ -45,23 +44,6 @@ class Place:
         return self.root / self.org / "dawnbench" / self.benchmark
 
 
-def folder_name(text: str, option: str) -> str:
-    """Give a name that can be a folder, as it is.
-
-    Raises
-    ------
-    TtastatsError
-        It cannot.
-    """
-    if not _NAME.fullmatch(text) or text in {"results", "systems"}:
-        raise TtastatsError(
-            f"{text!r} cannot be the name of a folder of results",
-            where=option,
-            remedy="Use letters, digits, dots, dashes and underscores.",
-        )
-    return text
-
-
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Turn a failure to write into one message that says what is still there.
@@ -77,15 +59,14 @@ def explained(path: Path) -> Iterator[None]:
         raise TtastatsError(
             f"cannot write: {error.strerror or error}",
             where=str(path),
-            remedy="What was written before is kept. Make room, or name another folder with "
-            "--emit-log.",
+            remedy="What was written before is kept. Make room, or name another folder of logs.",
         ) from error
 
 
 def create(place: Place) -> tuple[Path, TextIO]:
     """Create the log with the lowest free number; lines reach the disk one by one.
 
-    Creation is exclusive, so that two trainers in one folder get two numbers.
+    Creation is exclusive, so that two runs at once in one folder get two numbers.
 
     Raises
     ------

@@ -1,0 +1,64 @@
+"""The one place where lines of MLPerf logs are made."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+from ttastats import mllog
+
+
+def told(value: Any, **metadata: Any) -> dict[str, Any]:
+    line = mllog.line("POINT_IN_TIME", 1_000, "key", value, metadata)
+    assert line.endswith("\n")
+    assert line.startswith(":::MLLOG ")
+    event: dict[str, Any] = json.loads(line.removeprefix(":::MLLOG "))
+    return event
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_what_json_cannot_hold_is_null(number: float) -> None:
+    event = told({"a": [1.5, number]}, b=number)
+    assert event["value"] == {"a": [1.5, None]}
+    assert event["metadata"] == {"b": None}
+    assert told(np.float32(number))["value"] is None
+
+
+def test_numbers_of_other_libraries_are_numbers_and_anything_else_is_its_text() -> None:
+    assert told(np.int64(3))["value"] == 3
+    assert told(np.float32(0.5))["value"] == 0.5
+    assert told(np.array([0.5]))["value"] == 0.5
+    assert told(Path("data"))["value"] == "data"
+    assert told(np.array([1, 2]))["value"] == "[1 2]"
+
+
+def test_a_text_that_holds_the_token_is_no_second_event() -> None:
+    text = ':::MLLOG {"key": "run_stop"}'
+    line = mllog.line("POINT_IN_TIME", None, "note", text, {text: text})
+    assert line.count(":::ML") == 1
+    assert told(text)["value"] == text
+
+
+def test_the_line_is_made_in_one_place_only() -> None:
+    programs = (path for name in ("ttastats", "benchmarks", "examples") for path in
+                (ROOT / name).rglob("*.py"))  # fmt: skip
+    writers = [path for path in programs if "MLLOG {json" in path.read_text("utf-8")
+               or '":::MLLOG " + ' in path.read_text("utf-8")]  # fmt: skip
+    assert [path.name for path in writers] == ["mllog.py"]
+
+
+def test_logging_imports_nothing_that_is_large() -> None:
+    code = (
+        "import sys, ttastats.run_log, ttastats.file_names, ttastats.atomic\n"
+        "large = {'torch', 'polars', 'scipy', 'numpy', 'msgspec', 'rich', 'mlperf_logging'}\n"
+        "sys.exit(' '.join(large & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,49 @@
+"""How does an event look as a line of an MLPerf log? As the official logger writes it.
+
+Only the standard library is imported, so that a training script can log at no cost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ttastats.json_safe import plain
+
+EventType = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
+
+
+def line(
+    event_type: EventType, time_ms: float | None, key: str, value: Any, metadata: Mapping[str, Any]
+) -> str:
+    """Give the line of an event, which ends with a line feed; without a time it bears none.
+
+    NaN and infinity, which JSON cannot hold, are null; what is no value of JSON is its text.
+    """
+    event = {
+        "namespace": "",
+        "time_ms": plain(time_ms),
+        "event_type": event_type,
+        "key": key,
+        "value": plain(value),
+        "metadata": plain(metadata),
+    }
+    # A text that holds the token must not pass for another event.
+    return ":::MLLOG " + json.dumps(event, default=_told).replace(":::ML", "\\u003a::ML") + "\n"
+
+
+def milliseconds(seconds: float) -> float:
+    """Give whole ones as the official logger does; some logs were finer."""
+    time = round(seconds * 1e3, 3)  # infinity stays what it is
+    return int(time) if time.is_integer() else time
+
+
+def _told(value: Any) -> Any:
+    """Give the number that an array or a tensor of one holds, and of anything else its text."""
+    item = getattr(value, "item", None)
+    try:
+        number = item() if callable(item) else None
+    except (TypeError, ValueError, RuntimeError):  # of several numbers
+        number = None
+    return plain(number) if isinstance(number, bool | int | float) else str(value)
