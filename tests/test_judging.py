@@ -19,8 +19,8 @@ from ttastats.report.verdicts import verdicts
 
 STEADY: list[Outcome] = [(100.0, 3), (100.3, 3), (99.8, 3), (100.1, 3), (99.9, 3)]
 LEADING: list[Outcome] = [(97.0, 3), (97.3, 3), (96.8, 3), (97.1, 3), (96.9, 3)]
-TWICE: list[Outcome] = [
-    (seconds / 2.2, 3 + number % 2) for number, (seconds, _) in enumerate(STEADY)
+THRICE: list[Outcome] = [
+    (seconds / 3.3, 3 + number % 2) for number, (seconds, _) in enumerate(STEADY)
 ]
 CRASH: Outcome = (0.5, None)
 
@@ -54,7 +54,7 @@ class TestConstantEpochs:
 
     def test_without_any_progress_no_claim_is_made_that_epochs_could_undo(self) -> None:
         columns = ("epochs", "epoch_quantum", "evaluations_to_target")
-        a, b = (without(side(runs), *columns) for runs in (STEADY, TWICE))
+        a, b = (without(side(runs), *columns) for runs in (STEADY, THRICE))
         report = compared(a, b)
         (found,) = report.rows
         assert (found["verdict"], found["marks"]) == ("faster", "†")

@@ -78,7 +78,8 @@ SECTIONS = (
         "Power",
         "How often B is called faster when it is, by the true factor that is given, and with "
         "which mark: what the marks cost. Without one a claim has to survive that as many runs "
-        "may take three times as long as could have escaped so few.",
+        "may fail, after twice the mean time and again when started again, as could have escaped "
+        "so few.",
         (
             ("faster", '"faster", without a mark, %.'),
             ("faster ‡", '"faster ‡", %, not contained in the table above.'),

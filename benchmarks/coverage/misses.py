@@ -34,11 +34,6 @@ def _looks_constant(figure: Figure) -> bool:
     return printed and figure.setup != "CONST"
 
 
-def _unmarked(figure: Figure) -> bool:
-    """Tell whether a claim without a mark, or what it rests on, misses where runs fail."""
-    return figure.quantity.endswith((": claims", ": robust")) or figure.quantity == "ERT, claims"
-
-
 def _failures_on_one_side(figure: Figure) -> bool:
     both_can_fail = " 0% fail" not in figure.setup and "against none" not in figure.setup
     return figure.quantity.startswith("ERT") and figure.runs == "5+30" and both_can_fail
@@ -52,13 +47,6 @@ REASONS = (
         'The note "unbalanced" appears from two runs to one on; equal sides avoid it. Claims '
         "without a mark allow for more, and hold.",
         _unequal,
-    ),
-    Reason(
-        "None of the few runs of a side failed, and the allowance for those that may is too small: "
-        "it takes a failed run for one that lasts three times as long, but a run that is started "
-        "again can fail again. Of 40 % that fail after 1.5 mean times the expected time is twice "
-        "that of a success, of which five good runs allow for 1.9 times.",
-        _unmarked,
     ),
     Reason(
         "A side whose epochs vary happened to show one value only, so that the interval that is "

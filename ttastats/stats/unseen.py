@@ -6,7 +6,7 @@ so few did (Clopper and Pearson 1934):
 
 - where every run took the same number of epochs, others may take one evaluation interval more
   or less;
-- whatever the runs at hand, others may fail, or take three times as long.
+- whatever the runs at hand, others may fail and be started again, or take three times as long.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from ttastats.stats.quantiles import check_confidence, two_sided_t
 STRAGGLER = 3.0
 """An unseen straggler takes this many times as long as the mean run.
 
-A run that fails after twice the mean time and is started again costs as much.
+A run that fails after twice the mean time costs as much if the next one reaches the target, and
+more where that may fail too.
 """
 
 
@@ -56,11 +57,19 @@ class Bounded:
             raise ValueError("2 runs needed per side for an interval")
         half = two_sided_t(self.term.df, confidence) * math.sqrt(self.term.variance)
         shift = self._unseen_epochs(confidence) if epochs else 0.0
-        slow = STRAGGLER - 1 if stragglers else 0.0
-        slower = math.log1p(slow * self.straggler_share(confidence)) if stragglers else 0.0
+        slower = math.log1p(self._unseen_failures(confidence)) if stragglers else 0.0
         below = math.inf if shift >= 1 else math.hypot(half, math.log1p(-shift))
         above = math.hypot(half, math.log1p(shift), slower)
         return below, above
+
+    def _unseen_failures(self, confidence: float) -> float:
+        """Largest relative rise of the expected time; as many stragglers would raise it less.
+
+        A success then takes 1/p runs in place of 1/p of those seen, and every further run fails
+        after ``STRAGGLER - 1`` mean times.
+        """
+        seen = self.n_reached / self.n
+        return (STRAGGLER - 1) * (seen / (seen - self.straggler_share(confidence)) - 1)
 
     def _unseen_epochs(self, confidence: float) -> float:
         return unseen_share(self.n_reached, confidence) * self.epoch_shift
