@@ -74,7 +74,7 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
     if not missing:
         return
     close = nearest.nearest(missing[-1], types)
-    has = f"{', '.join(list(types)[:12])}{' ...' if len(types) > 12 else ''}" if types else "none"
+    has = units.listed(list(types), 12) or "none"
     alike = f" {missing[-1]} may be its {close[0]}." if close else ""
     raise TtastatsError(
         f"not written by ttastats, and has no column {', '.join(missing)}; its columns are: {has}",

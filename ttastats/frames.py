@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
-from ttastats import nearest, schema
+from ttastats import nearest, schema, units
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 
@@ -188,7 +188,7 @@ def _aim(metrics: pl.Series, name: str, what: Any) -> pl.Series:
         return wanted.cast(schema.POLARS[name]).alias(name)
     if name == "target_value" and len(known) > 1:
         raise TtastatsError(
-            f"one target for {len(known)} metrics: {', '.join(known[:5])}",
+            f"one target for {len(known)} metrics: {units.listed(known, 5)}",
             where=_HERE,
             remedy=f"Say which: target={{{known[0]!r}: {what}}}.",
         )

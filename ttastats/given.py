@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import columns, store, tables
+from ttastats import columns, store, tables, units
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 from ttastats.frames import Frame, as_polars, is_frame
@@ -63,7 +63,7 @@ def judged(source: Source) -> pl.DataFrame | None:
         return None
     if missing := [name for name in columns.of_runs() if name not in source.columns]:
         raise TtastatsError(
-            f"the rows of a report are no table: they have no column {', '.join(missing[:5])}",
+            f"the rows of a report are no table: they have no column {units.listed(missing, 5)}",
             remedy="Give the file or the frame that the report was made of.",
         )
     return source

@@ -10,6 +10,8 @@ from itertools import chain, combinations
 
 import polars as pl
 
+from ttastats import units
+
 #: What entries of one benchmark differ in most, and by what a fair comparison matches them.
 COLUMNS = ("accelerators", "hardware")
 
@@ -146,4 +148,4 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
 def said(runs: pl.DataFrame, column: str) -> str:
     """Give the values of a setup column in words."""
     found = ["unknown" if value is None else str(value) for value in values(runs, column)]
-    return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    return units.listed(found, 3)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttastats import percentages, schema
+from ttastats import percentages, schema, units
 from ttastats.errors import TtastatsError
 from ttastats.nearest import nearest
 
@@ -304,7 +304,7 @@ def _there_are(by_metric: Mapping[str, Sequence[str]]) -> str:
 def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
     target = outside[0].target
     said = [one.outside.limits(one.benchmark) for one in outside if one.outside is not None]
-    shown = "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
+    shown = units.listed(said, 4, "; ")
     value = target.value / 100
     as_percent = all(one.outside is not None and one.outside.admits(value) for one in outside)
     remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."

@@ -56,7 +56,8 @@ def plural(number: int, singular: str, plural_form: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural_form or singular + 's'}"
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """Give `a, b and 3 more`."""
+def listed(names: Sequence[str], most: int = 6, between: str = ", ") -> str:
+    """Give `a, b and 3 more`, or with semicolons between `a, 1; b, 2; and 3 more`."""
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    more = f"{between.rstrip(', ')} and {rest} more" if rest > 0 else ""
+    return between.join(names[:most]) + more

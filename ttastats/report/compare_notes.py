@@ -296,8 +296,7 @@ def _unmatched(names: Sequence[str], has_mean: bool) -> Note | None:
     if not names:
         return None
     over = " The geometric mean is over the matched ones." if has_mean else ""
-    listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    return Note("unmatched", f"only one side has: {listed}.{over}")
+    return Note("unmatched", f"only one side has: {units.listed(names)}.{over}")
 
 
 def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:

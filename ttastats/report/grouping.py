@@ -68,10 +68,9 @@ def no_length_notes(runs: pl.DataFrame) -> list[Note]:
     if at_once.is_empty():
         return []
     names = at_once.get_column("source").to_list()
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     text = (
         f"{units.plural(len(names), 'run')} ended at the start, counted as failed after 0 s: "
-        f"{', '.join(names[:_NAMED])}{more}."
+        f"{units.listed(names, _NAMED)}."
     )
     return [Note("no_length", text)]
 
