@@ -18,6 +18,7 @@ from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
 from ttastats.render import as_csv, as_html, as_json, as_markdown, words
 from ttastats.report.cells import Gate, Report
+from ttastats.report.grouping import BENCHMARK
 from ttastats.stats.speedup import ratio_of_means
 from ttastats.stats.unseen import unseen_share
 
@@ -56,7 +57,8 @@ def row(low: float | None, high: float | None, **more: Any) -> dict[str, Any]:
 
 
 def judged(one: dict[str, Any], *, fail_on: str = "", require: str = "") -> Gate:
-    report = gate.judged(Report("compare", (one,), ()), gate.conditions(fail_on, require))
+    report = Report("compare", (one,), (), by=BENCHMARK)
+    report = gate.judged(report, gate.conditions(fail_on, require))
     assert report.gate is not None
     return report.gate
 

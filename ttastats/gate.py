@@ -80,7 +80,7 @@ def judged(report: Report, asked: Sequence[Condition], confidence: float = 0.95)
     ]
     by_row = [
         [found for one in asked for found in _findings(name, row, one, 1 - confidence)]
-        for name, row in zip(row_names(report.rows), report.rows, strict=True)
+        for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True)
     ]
     findings = (*lost, *(found for row in by_row for found in row))
     rows = tuple(

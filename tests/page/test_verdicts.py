@@ -9,6 +9,7 @@ import polars as pl
 from tests.page.made import rows
 from ttastats import api
 from ttastats.report.cells import Report
+from ttastats.report.grouping import BENCHMARK
 from ttastats.report.verdicts import Verdict, verdicts
 
 COMPARED: dict[str, Any] = {
@@ -23,7 +24,7 @@ COMPARED: dict[str, Any] = {
 
 
 def said(**changes: Any) -> Verdict:
-    (verdict,) = verdicts(Report("compare", (COMPARED | changes,), ()))
+    (verdict,) = verdicts(Report("compare", (COMPARED | changes,), (), by=BENCHMARK))
     return verdict
 
 
@@ -94,13 +95,20 @@ def test_no_verdict_is_said_with_its_reason() -> None:
 
 def test_several_sides_are_told_apart() -> None:
     two = (COMPARED, COMPARED | {"b": "newer"})
-    assert [each.about for each in verdicts(Report("compare", two, ()))] == [
+    assert [each.about for each in verdicts(Report("compare", two, (), by=BENCHMARK))] == [
         "resnet: new", "resnet: newer",
     ]  # fmt: skip
 
 
+def test_names_do_not_depend_on_the_order_of_keys() -> None:
+    turned = dict(reversed((COMPARED | {"entry": "x", "edition": "v0.6"}).items()))
+    two = (COMPARED | {"entry": None}, turned)
+    report = Report("compare", two, (), by=(*BENCHMARK, "entry"))
+    assert [each.about for each in verdicts(report)] == ["v0.5 resnet", "v0.6 resnet x"]
+
+
 def test_the_confidence_is_that_of_the_interval() -> None:
-    (verdict,) = verdicts(Report("compare", (COMPARED,), ()), confidence=0.9)
+    (verdict,) = verdicts(Report("compare", (COMPARED,), (), by=BENCHMARK), confidence=0.9)
     assert "(90% CI" in verdict.sentence
 
 

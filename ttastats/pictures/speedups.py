@@ -12,7 +12,8 @@ from ttastats.pictures import axes, charts, names, theme
 from ttastats.pictures.material import Material, side_labels
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.report import compare as compare_report
-from ttastats.report.grouping import row_keys, shown_keys
+from ttastats.report.cells import Report
+from ttastats.report.grouping import shown_keys
 from ttastats.report.verdicts import CONDITIONS
 from ttastats.stats.verdict import MARKS
 
@@ -47,7 +48,7 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     report = compare_report.report(
         baseline, others, material.by, material.options, pool=material.pool
     )
-    table = _table(report.rows, material)
+    table = _table(report, material)
     if table.is_empty():
         raise NothingToDrawError(
             "no benchmark has a speedup", remedy="`ttastats compare` says why for each."
@@ -76,15 +77,15 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     return (Picture(KIND, title, caption, chart, {"speedups": kept}, benchmark),)
 
 
-def _table(rows: Sequence[Mapping[str, Any]], material: Material) -> pl.DataFrame:
+def _table(report: Report, material: Material) -> pl.DataFrame:
     """Give a row per benchmark and part, with exactly the numbers of `compare`."""
-    keys = shown_keys(rows, row_keys(rows, "a")) or ("benchmark",)
+    keys = shown_keys(report.rows, report.by) or ("benchmark",)
     several = len(material.sides) > 2
     labels = dict(
         zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
     )
     found = []
-    for number, row in enumerate(rows):
+    for number, row in enumerate(report.rows):
         name = names.label([row[key] for key in keys]) + (
             f" · {labels[row['b']]}" if several else ""
         )

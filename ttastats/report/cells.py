@@ -157,7 +157,8 @@ class Report:
     `rows` are for programs: raw numbers (seconds, fractions), None for unknown. `tables` say the
     same to people. `sentence` closes the report and could be said aloud. `only_a` names the groups
     of a baseline that a table compared with it lacks, after the label of that table where several
-    are compared. `gate` is there if a condition for CI was asked.
+    are compared. `gate` is there if a condition for CI was asked. `by` names the keys of the rows
+    that tell which group each is of.
     """
 
     command: str
@@ -167,6 +168,7 @@ class Report:
     sentence: str = ""
     only_a: tuple[str, ...] = ()
     gate: Gate | None = None
+    by: tuple[str, ...] = ()
 
     @property
     def frame(self) -> pl.DataFrame:

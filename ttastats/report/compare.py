@@ -16,11 +16,11 @@ from ttastats.report import compare_cells, compare_notes
 from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Table, Text
 from ttastats.report.compare_notes import Shown
 from ttastats.report.grouping import (
-    BENCHMARK,
     common_title,
     group_notes,
     key_cells,
     key_columns,
+    row_keys,
     set_aside_notes,
     shown_keys,
 )
@@ -78,16 +78,17 @@ def report(
     rows = tuple(row for side in sides for row in side.rows)
     tables = tuple(_table(side, baseline.label, view, options) for side in sides)
     found = [one for side in sides for one in side.found]
+    by = row_keys(sides[0].pairing.by)  # the same for all sides
     unmatched = tuple(dict.fromkeys(one.text for side in sides for one in side.pairing.alone))
     has_mean = any(side.mean is not None for side in sides)
     notes = (
         *_varying(baseline, others, sides),
         *_remarks(sides),
-        *compare_notes.notes(_shown(found, rows, view), options, unmatched, has_mean),
+        *compare_notes.notes(_shown(found, rows, by, view), options, unmatched, has_mean),
     )
     sentences = [
         compare_notes.sentence(
-            _shown(side.found, side.rows, view),
+            _shown(side.found, side.rows, by, view),
             *((baseline.label, side.label) if view.named else ("A", "B")),
             options.confidence,
         )
@@ -96,15 +97,16 @@ def report(
     if len(sides) > 1:
         pairs = zip(sides, sentences, strict=True)
         sentences = [f"{side.label}: {sentence}" for side, sentence in pairs]
-    return Report("compare", rows, tables, notes, " ".join(sentences), _only_a(sides))
+    said = " ".join(sentences)
+    return Report("compare", rows, tables, notes, said, _only_a(sides), by=by)
 
 
 def _shown(
-    found: Sequence[Comparison], rows: Sequence[Mapping[str, Any]], view: View
+    found: Sequence[Comparison], rows: Sequence[Mapping[str, Any]], by: Sequence[str], view: View
 ) -> list[Shown]:
     return [
         Shown(one, row, name, view.margin_claims or row["verdict"] != "undecided")
-        for one, row, name in zip(found, rows, row_names(rows), strict=True)
+        for one, row, name in zip(found, rows, row_names(rows, by), strict=True)
     ]
 
 
@@ -178,7 +180,7 @@ def _row_of(
     verdict, plan, fraction = one.verdict, one.plan, one.fraction
     one_sided = _one_sided_limits(one)
     shifts = one.speedup.epoch_shifts if one.speedup else (0.0, 0.0)
-    row: dict[str, Any] = {name: one.keys.get(name) for name in dict.fromkeys((*BENCHMARK, *by))}
+    row: dict[str, Any] = {name: one.keys.get(name) for name in row_keys(by)}
     row |= {"a": labels[0], "b": labels[1]}
     for name, side in (("a", one.a), ("b", one.b)):
         row |= {

@@ -75,10 +75,9 @@ def no_length_notes(runs: pl.DataFrame) -> list[Note]:
     return [Note("no_length", text)]
 
 
-def row_keys(rows: Sequence[Mapping[str, Any]], first_number: str) -> tuple[str, ...]:
-    """Give the columns that rows were grouped by: those that stand before their numbers."""
-    names = list(rows[0]) if rows else [first_number]
-    return tuple(names[: names.index(first_number)])
+def row_keys(by: Sequence[str], first: Sequence[str] = BENCHMARK) -> tuple[str, ...]:
+    """Give the keys by which rows for programs tell their groups, standard ones always there."""
+    return tuple(dict.fromkeys((*first, *by)))
 
 
 def shown_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
@@ -166,4 +165,4 @@ def failed_notes(runs: pl.DataFrame) -> list[Note]:
 
 def key_row(keys: Mapping[str, Any]) -> dict[str, Any]:
     """Give the grouping columns of a row for programs, standard ones first and always there."""
-    return {name: keys.get(name) for name in ENTRY} | dict(keys)
+    return {name: keys.get(name) for name in row_keys(tuple(keys), ENTRY)}

@@ -18,6 +18,7 @@ from ttastats.report.grouping import (
     key_cells,
     key_columns,
     key_row,
+    row_keys,
     shown_keys,
 )
 from ttastats.report.summary import numbers
@@ -45,7 +46,8 @@ def from_runs(
         rows.append(key_row(keys) | plan(cv, count, effects, power) | limits)
     keys_shown = shown_keys(rows, by)
     report = _report(rows, keys_shown, common_title(rows, by), effects, power)
-    return replace(report, notes=(*group_notes(runs, by), *report.notes))
+    notes = (*group_notes(runs, by), *report.notes)
+    return replace(report, notes=notes, by=row_keys(by, ENTRY))
 
 
 def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:

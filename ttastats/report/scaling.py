@@ -21,6 +21,7 @@ from ttastats.report.grouping import (
     key_cells,
     key_columns,
     left_out_notes,
+    row_keys,
 )
 from ttastats.stats.results import Ratio
 from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
@@ -32,7 +33,7 @@ CURVE = (*BENCHMARK, "submitter", "hardware", "framework")
 
 def curve_keys(by: Sequence[str]) -> tuple[str, ...]:
     """Give the columns of a curve that is asked for: it never mixes benchmarks or editions."""
-    return tuple(dict.fromkeys((*BENCHMARK, *by))) if by else CURVE
+    return row_keys(by) if by else CURVE
 
 
 def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
@@ -63,7 +64,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
         *failed_notes(pl.concat([curve.runs for curve in curves])),
         *_unknown_scale(counted(runs, by).height - counted(known, by).height),
     )
-    return Report("scaling", tuple(rows), (_table(rows, by),), notes)
+    return Report("scaling", tuple(rows), (_table(rows, by),), notes, by=by)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

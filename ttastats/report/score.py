@@ -20,12 +20,14 @@ from ttastats.quality import Scoring
 from ttastats.report.cells import Column, Note, Report, Row, Table, Text
 from ttastats.report.grouping import (
     BENCHMARK,
+    ENTRY,
     common_title,
     group_notes,
     groups,
     key_cells,
     key_columns,
     key_row,
+    row_keys,
     shown_keys,
 )
 from ttastats.stats.sample import olympic_mean
@@ -65,7 +67,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     )
     table = Table(columns, tuple(_row(row, keys, plain) for row in rows), _title(rows, by))
     notes = (*group_notes(runs, by), *_notes(rows))
-    return Report("score", tuple(rows), (table,), notes)
+    return Report("score", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
 
 
 def numbers(group: pl.DataFrame) -> dict[str, Any]:

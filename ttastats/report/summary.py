@@ -23,6 +23,7 @@ from ttastats.report.grouping import (
     key_cells,
     key_columns,
     key_row,
+    row_keys,
     shown_keys,
 )
 from ttastats.stats.failures import expected_time
@@ -67,7 +68,7 @@ def report(
     body = [Row(_cells(row, keys, failed), lines) for row, lines in zip(rows, details, strict=True)]
     table = Table(columns, tuple(body), common_title(rows, by))
     notes = [*group_notes(runs, by), *failed_notes(counted(runs, by)), *_cv_notes(rows, ddof)]
-    return Report("summary", tuple(rows), (table,), tuple(notes))
+    return Report("summary", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
 
 
 def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ttastats.report.grouping import (
     groups,
     key_cells,
     key_columns,
+    row_keys,
     shown_keys,
 )
 from ttastats.report.summary import expected_seconds
@@ -91,7 +92,8 @@ def report(
         *_details(asked, answers, by),
         _method(rows),
     )
-    return Report("targets", rows, (_table(rows, by, [side.label for side in sides]),), notes)
+    table = _table(rows, by, [side.label for side in sides])
+    return Report("targets", rows, (table,), notes, by=row_keys(by))
 
 
 def _counting(side: Side, by: Sequence[str]) -> Side:
@@ -162,7 +164,7 @@ def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
 
 
 def _base(question: Question, by: Sequence[str]) -> dict[str, Any]:
-    keys = {name: question.keys.get(name) for name in dict.fromkeys((*BENCHMARK, *by))}
+    keys = {name: question.keys.get(name) for name in row_keys(by)}
     return keys | {"metric": question.metric}
 
 

@@ -17,6 +17,7 @@ from ttastats.report.grouping import (
     key_cells,
     key_columns,
     key_row,
+    row_keys,
     shown_keys,
 )
 from ttastats.stats.decompose import decompose_variance
@@ -43,7 +44,8 @@ def report(
         Column("share of time per epoch", "right", rank=2),
     )
     table = Table(columns, tuple(_row(row, keys) for row in rows), common_title(rows, by))
-    return Report("variance", tuple(rows), (table,), (*group_notes(runs, by), *_notes(rows, ddof)))
+    notes = (*group_notes(runs, by), *_notes(rows, ddof))
+    return Report("variance", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
 
 
 def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[str, Any]:

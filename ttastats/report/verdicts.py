@@ -10,7 +10,7 @@ from typing import Any
 
 from ttastats import percentages, units
 from ttastats.report.cells import Report, Tone
-from ttastats.report.grouping import BENCHMARK, row_keys, shown_keys
+from ttastats.report.grouping import BENCHMARK, shown_keys
 from ttastats.stats.verdict import Condition
 
 Numbers = Mapping[str, Any]
@@ -38,8 +38,8 @@ def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Verdict, ...]
     `confidence` is that of the intervals the report was made with.
     """
     if report.command == "compare":
-        return _comparisons(report.rows, confidence)
-    return _summaries(report.rows)
+        return _comparisons(report, confidence)
+    return _summaries(report)
 
 
 # ------------------------------------------------------------------------------------- comparisons
@@ -53,11 +53,11 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 }
 
 
-def _comparisons(rows: Sequence[Numbers], confidence: float) -> tuple[Verdict, ...]:
-    names = row_names(rows)
-    several = len({row["b"] for row in rows}) > 1
+def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
+    names = row_names(report.rows, report.by)
+    several = len({row["b"] for row in report.rows}) > 1
     said = []
-    for name, row in zip(names, rows, strict=True):
+    for name, row in zip(names, report.rows, strict=True):
         word, tone = _WORDS[row["verdict"]]
         about = f"{name}: {row['b']}" if several else name
         sentence = finding(row, row["a"], row["b"], confidence) + "."
@@ -163,12 +163,12 @@ def _failures(row: Numbers) -> str:
 # --------------------------------------------------------------------------------------- summaries
 
 
-def _summaries(rows: Sequence[Numbers]) -> tuple[Verdict, ...]:
+def _summaries(report: Report) -> tuple[Verdict, ...]:
     """Give a verdict per benchmark; the rows of one stand together, fastest first."""
-    keys = row_keys(rows, "n")
-    names = _names(rows, BENCHMARK)
-    labels = _names(rows, tuple(name for name in keys if name not in BENCHMARK))
-    labelled = list(zip(names, labels, rows, strict=True))
+    names = row_names(report.rows, BENCHMARK)
+    others = tuple(name for name in report.by if name not in BENCHMARK)
+    labels = row_names(report.rows, others)
+    labelled = list(zip(names, labels, report.rows, strict=True))
     return tuple(
         _summarised(name, [(label, row) for _, label, row in group])
         for name, group in _by_benchmark(labelled)
@@ -239,14 +239,9 @@ def _time(row: Numbers) -> str:
 # ------------------------------------------------------------------------------------------- names
 
 
-def row_names(rows: Sequence[Numbers]) -> list[str]:
-    """Give the name of each row of a comparison."""
-    return _names(rows, row_keys(rows, "a"))
-
-
-def _names(rows: Sequence[Numbers], keys: Sequence[str]) -> list[str]:
+def row_names(rows: Sequence[Numbers], by: Sequence[str]) -> list[str]:
     """Give each row's name: its known keys, without a suite and edition that all rows share."""
-    shown = shown_keys(rows, keys)
+    shown = shown_keys(rows, by)
     known = [[str(row[name]) for name in shown if row[name] is not None] for row in rows]
     return [" ".join(words) or "unknown" for words in known]
 
