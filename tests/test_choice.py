@@ -17,7 +17,7 @@ from ttastats.conditions import parse_all
 from ttastats.errors import TtastatsError
 from ttastats.pictures import curves
 from ttastats.records import Run
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 
 Command = Callable[..., Report]
 

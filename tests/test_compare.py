@@ -16,7 +16,7 @@ from ttastats import api, crossing, tables
 from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
 from ttastats.records import Evaluation, Run
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 from ttastats.report.compare import View
 
 Outcome = tuple[float, float | None]  # seconds, epochs to the target or None for a failed run

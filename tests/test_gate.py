@@ -17,7 +17,8 @@ from ttastats import api, gate
 from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
 from ttastats.render import as_csv, as_html, as_json, as_markdown, words
-from ttastats.report.cells import Gate, Report
+from ttastats.report.answer import Report
+from ttastats.report.cells import Gate
 from ttastats.report.grouping import BENCHMARK
 from ttastats.stats.speedup import ratio_of_means
 from ttastats.stats.unseen import unseen_share

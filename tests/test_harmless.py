@@ -18,7 +18,8 @@ from rich.console import Console
 from ttastats.cli.output import say
 from ttastats.render import as_csv, as_json, as_markdown, as_table
 from ttastats.render.harmless import visible, visible_lines
-from ttastats.report.cells import Column, Note, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, Quantity, Row, Table, Text
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -13,7 +13,7 @@ import pytest
 from tests.test_compare import VARIED_A, VARIED_B, Outcome, compared, row, side
 from ttastats.comparison import Options, compare
 from ttastats.pairing import Pair
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 from ttastats.report.compare import View
 from ttastats.report.verdicts import verdicts
 

@@ -26,7 +26,8 @@ from ttastats.cli import pager
 from ttastats.errors import TtastatsError
 from ttastats.render import as_csv, as_json, as_markdown, as_table
 from ttastats.render.shortening import shortened
-from ttastats.report.cells import Column, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Quantity, Row, Table, Text
 from ttastats.report.ordering import arranged
 
 ENTRIES = 6

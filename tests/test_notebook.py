@@ -14,7 +14,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.conftest import ROOT, matches_accepted
-from ttastats import api, notebook
+from ttastats import api
 
 EXAMPLE = ROOT / "examples" / "notebook" / "two_systems.ipynb"
 
@@ -109,14 +109,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
 class TestDisplay:
     def test_names_from_logs_are_no_markup_there_either(self, runs: pl.DataFrame) -> None:
         hostile = runs.with_columns(entry=pl.lit("<script>alert(1)</script>\u202e"))
-        html = notebook.html(api.summary(hostile))
+        html = api.summary(hostile)._repr_html_()
         assert "<script" not in html
         assert "&lt;script&gt;alert(1)&lt;/script&gt;\\u202e" in html
 
     def test_plain_text_is_the_table_of_the_command_line(self, runs: pl.DataFrame) -> None:
-        text = notebook.text(api.summary(runs))
+        report = api.summary(runs)
+        text = str(report)
         assert text.splitlines()[1].split()[:3] == ["benchmark", "entry", "reached"]
         assert "\x1b" not in text
+        assert repr(report) == text
 
     def test_without_ipython_nothing_is_imported_for_it(self) -> None:
         code = "import sys, ttastats.api; print('IPython' in sys.modules)"

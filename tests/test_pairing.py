@@ -17,7 +17,7 @@ from ttastats.conditions import parse_all
 from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair
 from ttastats.records import Evaluation, Run
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 
 _LOGS = itertools.count(1)
 FIVE = (100.0, 104.0, 96.0, 108.0, 92.0)

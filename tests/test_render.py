@@ -12,17 +12,8 @@ from rich.console import Console
 
 from ttastats import units
 from ttastats.render import as_csv, as_json, as_markdown, as_table, words
-from ttastats.report.cells import (
-    Column,
-    Note,
-    PValue,
-    Quantity,
-    Reached,
-    Report,
-    Row,
-    Table,
-    Text,
-)
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, PValue, Quantity, Reached, Row, Table, Text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from tests.pictures import made
 from ttastats import api
 from ttastats.errors import TtastatsError
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 
 
 def entry(name: str, accelerators: int, seconds: float, **more: Any) -> pl.DataFrame:

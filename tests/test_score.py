@@ -16,7 +16,7 @@ from ttastats import api, crossing, quality, tables
 from ttastats.ingestion import ingest
 from ttastats.records import Evaluation, Run
 from ttastats.report import score
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 
 FOLDER = "round/Example/results/box/bert"
 

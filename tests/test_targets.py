@@ -14,7 +14,7 @@ from ttastats import api, cli, tables
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import ingest
 from ttastats.records import Evaluation, Run
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 
 
 def notes(report: Report) -> dict[str, str]:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ttastats import atomic, choice, columns, crossing, given, notebook, store
+from ttastats import atomic, choice, columns, crossing, given, store
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame, is_frame
 from ttastats.ingestion import Account, ingest
 from ttastats.pairing import Side
 from ttastats.report import runs as runs_report
-from ttastats.report.cells import Note, Report
+from ttastats.report.answer import Report
+from ttastats.report.cells import Note
 from ttastats.report.filtering import filtered
 from ttastats.shared_runs import refuse_overlap
 from ttastats.target import expect_metric
@@ -58,9 +59,6 @@ __all__ = [
     "targets",
     "variance",
 ]
-
-
-notebook.register()
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:

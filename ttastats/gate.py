@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from ttastats import percentages
 from ttastats.errors import TtastatsError
-from ttastats.report.cells import Finding, Gate, Outcome, Report
+from ttastats.report.answer import Report
+from ttastats.report.cells import Finding, Gate, Outcome
 from ttastats.report.verdicts import row_names
 from ttastats.stats.power import runs_needed
 

@@ -23,7 +23,8 @@ from ttastats import api
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import ingest
 from ttastats.render import as_table
-from ttastats.report.cells import Column, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Quantity, Row, Table, Text
 
 Entry = Mapping[str, Any]
 

@@ -22,7 +22,8 @@ from ttastats import api
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import ingest
 from ttastats.render import as_table
-from ttastats.report.cells import Cell, Column, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Quantity, Row, Table, Text
 from ttastats.report.grouping import ENTRY
 from ttastats.stats.speedup import ratio_of_means
 

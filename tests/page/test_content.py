@@ -15,7 +15,8 @@ from ttastats import api
 from ttastats.errors import TtastatsError
 from ttastats.page import content, embedded, facts, script
 from ttastats.render import as_html
-from ttastats.report.cells import Column, Quantity, Reached, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Quantity, Reached, Row, Table, Text
 
 
 def test_the_same_runs_give_the_same_bytes(sides: list[Path], compared: Path) -> None:

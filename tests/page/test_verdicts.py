@@ -8,7 +8,7 @@ import polars as pl
 
 from tests.page.made import rows
 from ttastats import api
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 from ttastats.report.grouping import BENCHMARK
 from ttastats.report.verdicts import Verdict, verdicts
 

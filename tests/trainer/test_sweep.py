@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import request, small
 from ttastats.errors import TtastatsError
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 from ttastats.trainer import after, experiment, sweep, table_7
 
 GRID = {"batch_size": [64, 512]}

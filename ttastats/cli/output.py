@@ -14,7 +14,7 @@ from ttastats.cli.options import Format
 from ttastats.render.harmless import visible_lines
 
 if TYPE_CHECKING:
-    from ttastats.report.cells import Report
+    from ttastats.report.answer import Report
 
 
 def show(report: Report, output_format: Format, *, paged: bool = False) -> None:

@@ -16,7 +16,7 @@ from ttastats import percentages
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
-    from ttastats.report.cells import Report
+    from ttastats.report.answer import Report
 
 
 class Precision(StrEnum):

@@ -11,7 +11,8 @@ import polars as pl
 from ttastats.counted import standing
 from ttastats.page.facts import Fact, choices, facts
 from ttastats.pictures.picture import Picture
-from ttastats.report.cells import Note, Report, Table
+from ttastats.report.answer import Report
+from ttastats.report.cells import Note, Table
 from ttastats.report.verdicts import Verdict, verdicts
 
 #: Rows of numbers in a page; of more, the fastest of each benchmark.

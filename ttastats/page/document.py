@@ -15,7 +15,8 @@ from ttastats.pictures import theme
 from ttastats.pictures.picture import FILTERS, Picture
 from ttastats.render import as_html
 from ttastats.render.as_html import prose, text
-from ttastats.report.cells import Gate, Report
+from ttastats.report.answer import Report
+from ttastats.report.cells import Gate
 from ttastats.report.verdicts import Verdict
 from ttastats.version import __version__
 

@@ -12,7 +12,7 @@ from ttastats.pictures import axes, charts, names, theme
 from ttastats.pictures.material import Material, side_labels
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.report import compare as compare_report
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 from ttastats.report.grouping import shown_keys
 from ttastats.report.verdicts import CONDITIONS
 from ttastats.stats.verdict import MARKS

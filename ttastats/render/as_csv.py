@@ -8,14 +8,16 @@ import re
 from typing import Any
 
 from ttastats.render.harmless import visible
-from ttastats.report.cells import Report
+from ttastats.report.cells import (
+    Printable,
+)
 
 #: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
 #: that ends a cell where the comma is for decimals. Some also take the full-width signs.
 FORMULA = r"(^|;)([=+\-@\t\r\n＝＋－＠])"
 
 
-def render(report: Report) -> str:
+def render(report: Printable) -> str:
     """Give the rows as CSV text with a header line.
 
     In text cells a `'` stands before what a spreadsheet would take for a formula, and characters

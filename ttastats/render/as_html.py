@@ -14,13 +14,24 @@ from ttastats.report.cells import (
     Column,
     Gate,
     Note,
+    Printable,
     PValue,
     Quantity,
     Reached,
-    Report,
     Row,
     Table,
 )
+
+#: Notebooks have styles for tables of their own; this adds what the marks of a report need.
+_STYLE = """\
+<style>
+.ttastats table.report .number { text-align: right; font-variant-numeric: tabular-nums }
+.ttastats table.report tbody th { text-align: left; font-weight: normal }
+.ttastats table.report .details td { text-align: left; white-space: pre-line; opacity: .75 }
+.ttastats caption { text-align: left; font-weight: bold }
+.ttastats .notes { opacity: .85 }
+</style>
+"""
 
 
 def text(shown: str) -> str:
@@ -33,7 +44,12 @@ def prose(shown: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", text(shown))
 
 
-def render(report: Report) -> str:
+def alone(report: Printable) -> str:
+    """Give a report as the HTML that a notebook shows, with the style it needs."""
+    return f'{_STYLE}<div class="ttastats">\n{render(report)}</div>\n'
+
+
+def render(report: Printable) -> str:
     """Give the tables, notes and sentence of a report as a fragment of HTML.
 
     Each row is a `tbody` of its own, so that sorting keeps its details beneath it. Cells of

@@ -7,11 +7,14 @@ from json import dumps
 from typing import Any
 
 from ttastats.json_safe import plain
-from ttastats.report.cells import Gate, Report
+from ttastats.report.cells import (
+    Gate,
+    Printable,
+)
 from ttastats.version import __version__
 
 
-def render(report: Report) -> str:
+def render(report: Printable) -> str:
     """Give the report as JSON text. Infinity is the string "inf", since JSON has no such number."""
     text = dumps(
         {

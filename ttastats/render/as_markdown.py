@@ -7,7 +7,10 @@ from collections.abc import Iterable
 
 from ttastats.render import words
 from ttastats.render.harmless import visible
-from ttastats.report.cells import Report, Table
+from ttastats.report.cells import (
+    Printable,
+    Table,
+)
 
 #: Words that a renderer would make a link, or that would call a person or an issue.
 _LINK = re.compile(r"\S*(?:@|://|www\.|#\d)\S*", re.IGNORECASE)
@@ -19,7 +22,7 @@ _BLOCK = re.compile(r"^(?=(?:#{1,6}|[+-])\s|>|[=-]+$)")
 _OWN_CODE = re.compile(r"(`[\w ./=-]+`)")
 
 
-def render(report: Report) -> str:
+def render(report: Printable) -> str:
     """Give the report as Markdown text. Names from logs are data: nothing in them is markup."""
     blocks = ["\n".join(_table(table)) for table in report.tables]
     if report.notes:

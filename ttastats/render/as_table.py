@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -12,13 +13,20 @@ from rich.text import Text as Line
 from ttastats.render import fitting, words
 from ttastats.render.fitting import GAP, Layout
 from ttastats.render.harmless import visible
-from ttastats.report.cells import Gate, Report, Row, Table, Text, Tone
+from ttastats.report.cells import (
+    Gate,
+    Printable,
+    Row,
+    Table,
+    Text,
+    Tone,
+)
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
 _BELOW = "   "  # what stands under a row is set in
 
 
-def render(report: Report, console: Console, *, width: int | None = None) -> None:
+def render(report: Printable, console: Console, *, width: int | None = None) -> None:
     """Print a report. `width` None leaves lines as long as they are, as a pipe wants them.
 
     On a screen, what many rows share stands once above them and long names are shortened. Where
@@ -29,7 +37,14 @@ def render(report: Report, console: Console, *, width: int | None = None) -> Non
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def _report_lines(report: Report, width: int | None) -> Iterator[Line]:
+def text(report: Printable) -> str:
+    """Give a report as plain text, however wide; in a notebook, rich would display it itself."""
+    stream = io.StringIO()
+    render(report, Console(file=stream, force_jupyter=False, color_system=None))
+    return stream.getvalue().rstrip("\n")
+
+
+def _report_lines(report: Printable, width: int | None) -> Iterator[Line]:
     for number, table in enumerate(report.tables):
         if number:
             yield Line("")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import polars as pl
+from typing import Any, Literal, Protocol
 
 Unit = Literal["seconds", "fraction", "count", "ratio", "number", "dollars"]
 Tone = Literal["plain", "good", "bad", "dim"]
@@ -150,27 +148,35 @@ class Gate:
         return not self.failures
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The answer of a command.
-
-    `rows` are for programs: raw numbers (seconds, fractions), None for unknown. `tables` say the
-    same to people. `sentence` closes the report and could be said aloud. `only_a` names the groups
-    of a baseline that a table compared with it lacks, after the label of that table where several
-    are compared. `gate` is there if a condition for CI was asked. `by` names the keys of the rows
-    that tell which group each is of.
-    """
-
-    command: str
-    rows: tuple[Mapping[str, Any], ...]
-    tables: tuple[Table, ...]
-    notes: tuple[Note, ...] = ()
-    sentence: str = ""
-    only_a: tuple[str, ...] = ()
-    gate: Gate | None = None
-    by: tuple[str, ...] = ()
+class Printable(Protocol):
+    """What every output format shows: the answer of a command, or what others make like one."""
 
     @property
-    def frame(self) -> pl.DataFrame:
-        """Give the rows as a DataFrame."""
-        return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)
+    def command(self) -> str:
+        """Give the name of the command."""
+        ...
+
+    @property
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """Give the numbers, for programs."""
+        ...
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Give the same for people."""
+        ...
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Give the footnotes."""
+        ...
+
+    @property
+    def sentence(self) -> str:
+        """Give what closes it."""
+        ...
+
+    @property
+    def gate(self) -> Gate | None:
+        """Give the verdict of the gate, if one was asked."""
+        ...

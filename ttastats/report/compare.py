@@ -13,7 +13,8 @@ from ttastats import comparison, percentages, setups
 from ttastats.comparison import Comparison, Options
 from ttastats.pairing import Pair, Pairing, Side, pairings
 from ttastats.report import compare_cells, compare_notes
-from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.compare_notes import Shown
 from ttastats.report.grouping import (
     common_title,

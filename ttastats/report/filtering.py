@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ttastats import columns, select, units, unmet
 from ttastats.conditions import Condition
-from ttastats.report.cells import Note, Report, Row, Table
+from ttastats.report.answer import Report
+from ttastats.report.cells import Note, Row, Table
 
 
 def filtered(report: Report, conditions: Sequence[Condition]) -> Report:

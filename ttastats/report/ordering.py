@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ttastats import columns, units
-from ttastats.report.cells import Note, Report, Row
+from ttastats.report.answer import Report
+from ttastats.report.cells import Note, Row
 from ttastats.report.grouping import BENCHMARK
 
 _Pair = tuple[Mapping[str, Any], Row]

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.report.cells import Cell, Column, Note, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.grouping import (
     ENTRY,
     common_title,

@@ -13,7 +13,8 @@ from ttastats import crossing, nearest, quality, units
 from ttastats.counted import RESULT, standing
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem
-from ttastats.report.cells import Column, Note, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, Quantity, Row, Table, Text
 from ttastats.report.grouping import ENTRY, groups
 from ttastats.stats import outliers
 

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from ttastats.counted import standing
-from ttastats.report.cells import Cell, Column, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Quantity, Row, Table, Text
 from ttastats.report.grouping import (
     common_title,
     failed_notes,

@@ -13,7 +13,8 @@ from ttastats import units
 from ttastats.counted import counted
 from ttastats.crossing import common_progress
 from ttastats.errors import TtastatsError
-from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, Quantity, Reached, Row, Table, Text
 from ttastats.report.grouping import (
     BENCHMARK,
     failed_notes,

@@ -17,7 +17,8 @@ import polars as pl
 from ttastats import quality
 from ttastats.counted import RESULT
 from ttastats.quality import Scoring
-from ttastats.report.cells import Column, Note, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, Row, Table, Text
 from ttastats.report.grouping import (
     BENCHMARK,
     ENTRY,

@@ -12,7 +12,8 @@ from ttastats import percentages, units
 from ttastats.counted import counted
 from ttastats.crossing import common_progress, evaluation_interval
 from ttastats.report import strips
-from ttastats.report.cells import Cell, Column, Note, Quantity, Reached, Report, Row, Table
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Note, Quantity, Reached, Row, Table
 from ttastats.report.grouping import (
     BENCHMARK,
     ENTRY,

@@ -14,7 +14,8 @@ from ttastats.counted import counted
 from ttastats.crossing import RUN
 from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair
-from ttastats.report.cells import Cell, Column, Note, PValue, Quantity, Report, Row, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Note, PValue, Quantity, Row, Table, Text
 from ttastats.report.grouping import (
     BENCHMARK,
     common_title,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, Quantity, Reached, Row, Table
 from ttastats.report.grouping import (
     ENTRY,
     common_title,

@@ -9,7 +9,8 @@ from operator import itemgetter
 from typing import Any
 
 from ttastats import percentages, units
-from ttastats.report.cells import Report, Tone
+from ttastats.report.answer import Report
+from ttastats.report.cells import Tone
 from ttastats.report.grouping import BENCHMARK, shown_keys
 from ttastats.stats.verdict import Condition
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import api
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 from ttastats.trainer.session import Made
 
 #: Wall over CPU time from which on a run is called contended.

@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 from ttastats import api
-from ttastats.report.cells import Column, Note, Quantity, Reached, Report, Row, Table, Text, Tone
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, Quantity, Reached, Row, Table, Text, Tone
 
 #: What is taken over from the comparison with the baseline.
 _COMPARED = (

@@ -1,0 +1,51 @@
+"""What does a command answer? Rows for programs, tables for people, and how it shows itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ttastats.report.cells import Gate, Note, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of a command.
+
+    `rows` are for programs: raw numbers (seconds, fractions), None for unknown. `tables` say the
+    same to people. `sentence` closes the report and could be said aloud. `only_a` names the groups
+    of a baseline that a table compared with it lacks, after the label of that table where several
+    are compared. `gate` is there if a condition for CI was asked. `by` names the keys of the rows
+    that tell which group each is of.
+    """
+
+    command: str
+    rows: tuple[Mapping[str, Any], ...]
+    tables: tuple[Table, ...]
+    notes: tuple[Note, ...] = ()
+    sentence: str = ""
+    only_a: tuple[str, ...] = ()
+    gate: Gate | None = None
+    by: tuple[str, ...] = ()
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Give the rows as a DataFrame."""
+        return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)
+
+    def __str__(self) -> str:
+        """Give the report as the command line prints it into a pipe: however wide, no colour."""
+        from ttastats.render import as_table  # costs start-up time
+
+        return as_table.text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook as tables with its notes and its sentence."""
+        from ttastats.render import as_html
+
+        return as_html.alone(self)
