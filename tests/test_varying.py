@@ -60,6 +60,10 @@ def test_what_is_not_recorded_does_not_vary(other: dict[str, Any] | str | None) 
     assert varying.settings(recorded({"lr": 1}, other), ["benchmark"]) == ()
 
 
+def test_runs_may_be_grouped_by_all_they_record() -> None:
+    assert varying.settings(recorded({"lr": 1}, {"lr": 2}), ["extra"]) == ()
+
+
 def test_runs_of_two_learning_rates_in_one_group_are_said(tmp_path: Path) -> None:
     logs = {
         f"{n}.log": made_logs.reaching(

@@ -41,8 +41,8 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
     They are hyperparameters that no column holds, by their names in `extra`. What some runs do
     not record does not differ.
     """
-    grouped = runs.group_by(by or pl.lit(0)).agg(pl.col("extra").drop_nulls().unique())
-    found = {name for extras in grouped.get_column("extra") for name in _differing(extras)}
+    grouped = runs.group_by(by or pl.lit(0)).agg(extras=pl.col("extra").drop_nulls().unique())
+    found = {name for extras in grouped.get_column("extras") for name in _differing(extras)}
     return tuple(sorted(found, key=lambda name: ("learning_rate" not in name, name)))
 
 
