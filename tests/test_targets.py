@@ -185,6 +185,12 @@ def test_runs_may_be_grouped_by_what_identifies_them(by: str, systems: Path) -> 
     assert {row["n_a"] for row in answers} == {1}
 
 
+@pytest.mark.parametrize("by", ["epochs", "reached", "target_value", "evaluations"])
+def test_what_depends_on_the_target_is_no_group(by: str, systems: Path) -> None:
+    with pytest.raises(TtastatsError, match=f"--by: {by} depends on the target"):
+        api.targets(systems, by=[by])
+
+
 def test_a_table_of_runs_has_no_evaluations_to_ask(systems: Path) -> None:
     with pytest.raises(TtastatsError, match="no benchmark has evaluations"):
         api.targets(api.run_table(systems))

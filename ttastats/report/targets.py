@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import comparison, crossing
+from ttastats import comparison, crossing, schema
 from ttastats.comparison import Comparison
 from ttastats.counted import counted
 from ttastats.crossing import RUN
@@ -65,8 +65,9 @@ def report(
     Raises
     ------
     TtastatsError
-        No group has evaluations on every side.
+        No group has evaluations on every side, or `by` names what depends on the target.
     """
+    _expect_of_runs(by)
     kept = [_counting(side, by) for side in sides]
     asked = questions(
         [side.rows for side in kept],
@@ -95,6 +96,16 @@ def report(
     )
     table = _table(rows, by, [side.label for side in sides])
     return Report("targets", rows, (table,), notes, by=row_keys(by))
+
+
+def _expect_of_runs(by: Sequence[str]) -> None:
+    for name in by:
+        if name not in schema.RUN_NAMES:
+            raise TtastatsError(
+                f"{name} depends on the target, which is what is asked about",
+                where="--by",
+                remedy="Group by what holds for a whole run, such as system or accelerators.",
+            )
 
 
 def _counting(side: Side, by: Sequence[str]) -> Side:
