@@ -1,18 +1,29 @@
-"""Any bytes may come: nothing escapes a reader, nothing is made up, and it ends soon."""
+"""Any bytes and any table may come: nothing escapes, nothing is made up, and it ends soon."""
 
 from __future__ import annotations
 
+import random
 import re
 import time
+from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import FIXTURES
-from ttastats import registry, tables
+from ttastats import api, cli, registry, tables
 from ttastats.dialect import log_from_bytes
 from ttastats.records import Problem, Run
+from ttastats.report.cells import Report
+
+# An installed copy is tested without the benchmarks.
+pytest.importorskip("benchmarks.fuzz.command")
+
+from benchmarks.fuzz import answers, asking, questions
+from benchmarks.fuzz import tables as made_tables
 
 LOGS = [p.read_bytes() for p in sorted(FIXTURES.glob("*/*")) if ".expected." not in p.name]
 LINES = sorted({line for log in LOGS for line in log.split(b"\n")})
@@ -120,3 +131,107 @@ def test_a_score_that_is_not_in_the_text_would_be_noticed() -> None:
     runs = [item for item in read("mlperf-mllog", log) if isinstance(item, Run)]
     assert made_up(runs, log) == []
     assert made_up(runs, log.replace(b"0.9705", b"0.9706")) == [0.9705]
+
+
+# ------------------------------------------------------------------------------------------ tables
+
+SEED = 12
+#: Pairs of tables that one test asks about; `python benchmarks/fuzz --tables` asks about many.
+PAIRS = 5
+
+
+@pytest.mark.parametrize("first", range(0, 5 * PAIRS, PAIRS))
+def test_every_command_answers_of_any_table(first: int) -> None:
+    asked = asking.ask(range(first, first + PAIRS), SEED, LOGS)
+    assert asked.tables > PAIRS
+    assert asked.found == {}
+
+
+def made(number: int, folder: Path) -> made_tables.Made:
+    folder.mkdir(exist_ok=True)
+    return made_tables.pair(random.Random(number), LOGS, folder)
+
+
+def test_tables_can_be_made_again_by_their_number(tmp_path: Path) -> None:
+    for number in range(8):
+        one, other = made(number, tmp_path / f"a{number}"), made(number, tmp_path / f"b{number}")
+        assert (one.origin, one.how, len(one.paths)) == (other.origin, other.how, len(other.paths))
+        for path, again in zip(one.paths, other.paths, strict=True):
+            if one.origin == "columns":
+                assert pl.read_parquet(path).equals(pl.read_parquet(again))
+
+
+def test_every_command_is_asked() -> None:
+    rng = random.Random(1)
+    paths = [Path("a.parquet"), Path("b.parquet")]
+    asked = {words[0] for words in questions.questions(rng, paths, draw=False)}
+    commands = {info.callback.__name__ for info in cli.app.registered_commands if info.callback}
+    # `ingest` is asked when tables are made; `train` and `sweep` read none.
+    assert asked == commands - {"ingest", "train", "sweep"}
+
+
+class TestFindings:
+    """What must not be would be noticed."""
+
+    @pytest.fixture
+    def table(self, tmp_path: Path) -> str:
+        (path, *_) = made(3, tmp_path).paths
+        return str(path)
+
+    def findings(self, *words: str) -> str:
+        return " ".join(answers.answer(words).findings)
+
+    def test_an_answer_that_is_right_gives_none(self, table: str) -> None:
+        assert self.findings("runs", table, "-f", "json") == ""
+
+    @pytest.mark.parametrize("error", [ValueError("x"), pl.exceptions.PanicException("x")])
+    def test_an_exception(
+        self, error: BaseException, table: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: Any, **__: Any) -> Report:
+            raise error
+
+        monkeypatch.setattr(api, "runs", fail)
+        found = answers.answer(["runs", table])
+        assert found.code is None
+        assert "Exception: x (tables.py:" in found.findings[0] or "ValueError: x (" in str(found)
+
+    @pytest.mark.parametrize(
+        ("printed", "said"),
+        [
+            ("NaN", "NaN is no number"),
+            ('{"a": -Infinity}', "-Infinity is no number"),
+            ("{", "no JSON"),
+            ('"\x07"', r"prints ['\x07']"),
+        ],
+    )
+    def test_what_is_printed(
+        self, printed: str, said: str, table: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("ttastats.render.as_json.render", lambda _report: printed)
+        assert said in self.findings("runs", table, "-f", "json")
+
+    def test_a_name_in_markdown(self, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("ttastats.render.as_markdown.render", lambda _report: "<img src=x>")
+        assert "Markdown holds" in self.findings("runs", table, "-f", "md")
+
+    @pytest.mark.parametrize(
+        ("name", "text", "said"),
+        [
+            ("a.html", "<h1><img src=x", "holds '<img src=x'"),
+            ("a.html", '<script type="application/json" id="x">[NaN]</script>', "no number"),
+            ("a.svg", "<svg>", "no XML"),
+            ("a.jsonl", '{"a": 1}\n{', "no JSON"),
+        ],
+    )
+    def test_what_is_written(self, name: str, text: str, said: str, tmp_path: Path) -> None:
+        (tmp_path / name).write_text(text)
+        assert said in " ".join(answers.wrong_file(tmp_path / name))
+
+    def test_a_warning_of_python(self, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def warn(*_: Any, **__: Any) -> Report:
+            _ = pl.Series([1.0]).to_numpy() / 0.0
+            raise SystemExit(0)
+
+        monkeypatch.setattr(api, "runs", warn)
+        assert "RuntimeWarning: divide by zero" in self.findings("runs", table)

@@ -1,4 +1,4 @@
-"""The command: mutilate, read, count, and print a page that can go into the documentation."""
+"""The command: mutilate or make up, read or ask, and print a page for the documentation."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import argparse
 import platform
 import random
 import resource
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.fuzz import checks, large, material, mutations
+from benchmarks.fuzz import asking, checks, large, material, mutations
 from ttastats.records import Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line and give the exit code: 1 where something was found."""
     options = parser().parse_args(arguments)
     logs = material.fixtures(ROOT)
+    if options.tables:
+        return ask(options, logs)
     if options.data:
         logs += material.cuttings(options.data, random.Random(options.seed), CUTTINGS)
     numbers = range(options.count) if options.only is None else [options.only]
@@ -39,12 +42,31 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if page.found else 0
 
 
+def ask(options: argparse.Namespace, logs: list[bytes]) -> int:
+    """Ask every command about tables; give the exit code: 1 where something was found."""
+    half = range((options.tables + 1) // 2)
+    numbers = half if options.only is None else [options.only]
+    asked = asking.Asked()
+    for asked in asking.ask_all(numbers, options.seed, logs, workers=options.workers):
+        sys.stderr.write(f"{asked.tables:,} tables, {asked.kinds.total()} findings\n")
+    print(asked.text(options.seed))
+    return 1 if asked.found else 0
+
+
 def parser() -> argparse.ArgumentParser:
     """Give the options."""
     options = argparse.ArgumentParser(prog="benchmarks/fuzz", description=__doc__)
     options.add_argument("--count", type=int, default=100_000, help="mutilated logs to read")
+    options.add_argument(
+        "--tables", type=int, default=0, help="ask every command about so many tables instead"
+    )
+    options.add_argument("--workers", type=int, default=1, help="processes that ask about tables")
     options.add_argument("--seed", type=int, default=1, help="the same seed, the same logs")
-    options.add_argument("--only", type=int, help="read the log of this number alone")
+    options.add_argument(
+        "--only",
+        type=int,
+        help="read the log, or ask about the pair of tables, of this number alone",
+    )
     options.add_argument("--data", type=Path, help="folder of public logs to cut from as well")
     options.add_argument("--large", action="store_true", help="also read lines of 100 MB")
     return options

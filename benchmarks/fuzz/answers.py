@@ -1,0 +1,156 @@
+"""What must hold of every answer: it ends, with a known exit code, and nothing in it is raw."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+from xml.etree import ElementTree
+
+import typer.main
+from markdown_it import MarkdownIt
+
+from ttastats import cli
+
+#: CPU seconds a command may take over a table of some runs; drawing takes the longest.
+SECONDS = 15.0
+CODES = {0, 1, 2, 3}
+#: The command line as typer has it; putting it together takes as long as many an answer.
+_COMMANDS = typer.main.get_command(cli.app)
+_MARKDOWN = MarkdownIt("commonmark").enable("table")
+#: Beginnings of names that would do something in a page; see `columns.HOSTILE`.
+RAW = ("<img src=x", "</script><script>alert")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a command ended, None where an exception escaped it, and what is wrong with that."""
+
+    code: int | None
+    findings: tuple[str, ...]
+
+
+def answer(words: Sequence[str]) -> Answer:
+    """Run a command line in this process and say what is wrong with its answer."""
+    begun = time.process_time()
+    try:
+        done = run(words)
+    except Exception as error:
+        return Answer(None, (escaped(error),))
+    except BaseException as error:  # a panic of polars is no Exception
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return Answer(None, (escaped(error),))
+    found = list(wrong(words, done))
+    if (took := time.process_time() - begun) > SECONDS:
+        found.append(f"took {took:.0f} s")
+    return Answer(done.code, tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    code: int
+    stdout: str
+    stderr: str
+    warnings: tuple[str, ...]
+
+
+def run(words: Sequence[str]) -> Done:
+    """Run a command in this process, with pipes for its output."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(stdout),
+        contextlib.redirect_stderr(stderr),
+        mock.patch.object(sys, "argv", ["ttastats", *words]),
+        mock.patch.object(typer.main, "get_command", return_value=_COMMANDS),
+        warnings.catch_warnings(record=True) as warned,
+    ):
+        warnings.simplefilter("always")
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else -1
+    said = tuple(f"{w.category.__name__}: {w.message} ({w.filename}:{w.lineno})" for w in warned)
+    return Done(code, stdout.getvalue(), stderr.getvalue(), said)
+
+
+def wrong(words: Sequence[str], done: Done) -> Iterator[str]:
+    """Say what is wrong with an answer, by its code, on the screen or in its file."""
+    yield from done.warnings
+    if done.code not in CODES:
+        yield f"exit code {done.code}"
+    if done.code == 2 and (done.stdout or not done.stderr.strip()):
+        yield f"refused with {done.stdout[:80]!r} and {done.stderr[:80]!r}"
+    yield from steering(done.stdout + "\n" + done.stderr)
+    if done.code == 2:
+        return
+    if "json" in words:
+        yield from no_json(done.stdout)
+    if "md" in words:
+        yield from markup(done.stdout)
+    if "-o" in words:
+        yield from wrong_file(Path(words[words.index("-o") + 1]))
+
+
+def escaped(error: BaseException) -> str:
+    """Give an exception by what raised it, and the last of our own lines on the way there."""
+    steps = traceback.extract_tb(error.__traceback__)
+    ours = [step for step in steps if "/ttastats/" in step.filename]
+    places = " < ".join(f"{Path(s.filename).name}:{s.lineno}" for s in reversed(ours[-4:]))
+    said = str(error).partition("\n")[0][:200]
+    return f"{type(error).__name__}: {said} ({places})"
+
+
+def steering(text: str) -> Iterator[str]:
+    """Say which characters a terminal would take for something other than letters."""
+    odd = {letter for letter in text if not letter.isprintable()} - {"\n"}
+    if odd:
+        yield f"prints {sorted(odd)!r}"
+
+
+def markup(text: str) -> Iterator[str]:
+    """Say what of a name in Markdown would be markup of a page."""
+    html = str(_MARKDOWN.render(text))
+    yield from (f"Markdown holds {raw!r}" for raw in RAW if raw in html)
+
+
+def no_json(text: str) -> Iterator[str]:
+    """Say why a text is not JSON, which knows neither NaN nor Infinity."""
+    try:
+        json.loads(text, parse_constant=not_json)
+    except ValueError as error:
+        yield f"no JSON: {error}"
+
+
+def not_json(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def wrong_file(path: Path) -> Iterator[str]:
+    """Say what is wrong with a file that was written, if it is there."""
+    if path.suffix == ".html" and path.exists():
+        text = path.read_text("utf-8")
+        yield from (f"{path.name} holds {raw!r}" for raw in RAW if raw in text)
+        for data in re.findall(
+            r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL
+        ):
+            yield from no_json(data)
+    elif path.suffix == ".svg" and path.exists():
+        try:
+            ElementTree.parse(path)
+        except ElementTree.ParseError as error:
+            yield f"{path.name} is no XML: {error}"
+    elif path.suffix == ".jsonl" and path.exists():
+        for line in path.read_text("utf-8").splitlines()[:50]:
+            yield from no_json(line)

@@ -1,0 +1,114 @@
+"""The long run: make tables, ask every question of them, and count what is found."""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import random
+import re
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.fuzz import answers, questions, tables
+
+#: One pair of tables in so many is also drawn as SVG.
+DRAWN = 25
+#: Pairs that a process takes at a time.
+BATCH = 20
+
+
+@dataclass(slots=True)
+class Asked:
+    """What came of some tables; `found` has the first finding of each kind, with its number."""
+
+    pairs: int = 0
+    tables: int = 0
+    seconds: float = 0.0
+    origins: Counter[str] = field(default_factory=Counter)
+    codes: Counter[int | None] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    found: dict[str, str] = field(default_factory=dict)
+
+    def note(self, place: str, words: Sequence[str], text: str) -> None:
+        """Count a finding; those of one command that raise in one place are of one kind."""
+        kind = f"{words[0]}: {re.sub(r'[0-9]+', 'n', text.rpartition(' (')[2])}"
+        self.kinds[kind] += 1
+        self.found.setdefault(kind, f"{place}\n  {' '.join(map(repr, words))}\n  {text}")
+
+    def add(self, other: Asked) -> None:
+        """Count what another process found."""
+        self.pairs += other.pairs
+        self.tables += other.tables
+        self.seconds += other.seconds
+        self.origins += other.origins
+        self.codes += other.codes
+        self.kinds += other.kinds
+        self.found = other.found | self.found
+
+    def text(self, seed: int) -> str:
+        """Give the page."""
+        codes = ", ".join(f"{code} {n:,}" for code, n in sorted(self.codes.items(), key=str))
+        origins = ", ".join(f"{n:,} of {origin}" for origin, n in sorted(self.origins.items()))
+        lines = [
+            f"Tables: {self.tables:,} in {self.pairs:,} pairs (seed {seed}): {origins}.",
+            f"Commands: {self.codes.total():,}; exit codes: {codes}.",
+            f"CPU: {self.seconds:.0f} s; Python {platform.python_version()}.",
+            f"Findings: {self.kinds.total()} of {len(self.kinds)} kinds.",
+            *(f"{n:,} × {self.found[kind]}" for kind, n in self.kinds.most_common()),
+        ]
+        return "\n".join(lines)
+
+
+def ask_all(
+    numbers: Sequence[int], seed: int, logs: Sequence[bytes], *, workers: int = 1
+) -> Iterator[Asked]:
+    """Ask about the pairs of some numbers in several processes; give what was found so far."""
+    whole = Asked()
+    batches = [numbers[start : start + BATCH] for start in range(0, len(numbers), BATCH)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        for asked in pool.map(ask, batches, [seed] * len(batches), [logs] * len(batches)):
+            whole.add(asked)
+            yield whole
+
+
+def ask(numbers: Sequence[int], seed: int, logs: Sequence[bytes]) -> Asked:
+    """Ask everything about the pairs of tables of some numbers."""
+    asked, begun = Asked(), time.process_time()
+    for number in numbers:
+        # Each pair has a source of chance of its own, so that one can be made again alone.
+        rng = random.Random(f"tables-{seed}-{number}")
+        folder = Path(tempfile.mkdtemp(prefix="ttastats-fuzz-"))
+        try:
+            ask_of_pair(asked, rng, number, logs, folder)
+        finally:
+            shutil.rmtree(folder)
+    asked.seconds = time.process_time() - begun
+    return asked
+
+
+def ask_of_pair(
+    asked: Asked, rng: random.Random, number: int, logs: Sequence[bytes], folder: Path
+) -> None:
+    """Make two tables and ask everything about them; `ingest` and `from_frame` are asked too."""
+    try:
+        made = tables.pair(rng, logs, folder)
+    except Exception as error:
+        asked.note(f"{number}", ["making"], answers.escaped(error))
+        return
+    asked.pairs += 1
+    asked.tables += len(made.paths)
+    asked.origins[made.origin] += len(made.paths)
+    if not made.paths:
+        return
+    for words in questions.questions(rng, made.paths, draw=number % DRAWN == 0):
+        answer = answers.answer(words)
+        asked.codes[answer.code] += 1
+        for text in answer.findings:
+            asked.note(f"{number} {made.origin}: {made.how}", words, text)

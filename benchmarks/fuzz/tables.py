@@ -1,0 +1,131 @@
+"""Two tables to ask about: of mutilated logs, of generated columns, or made by others."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import ttastats as tta
+from benchmarks.fuzz import columns, mutations
+from ttastats import schema, store
+from ttastats.errors import TtastatsError
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Two tables, less those that were refused by name, and how they were made."""
+
+    origin: str
+    how: str
+    paths: tuple[Path, ...]
+
+
+def pair(rng: random.Random, logs: Sequence[bytes], folder: Path) -> Made:
+    """Write tables A and B into a folder."""
+    make = rng.choices((generated, ingested, foreign), (6, 2, 2))[0]
+    return make(rng, logs, folder)
+
+
+def generated(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> Made:
+    """Write what the schema allows; B has the setups of A, some of its runs, or all of them."""
+    (names, first), (others, second) = both(rng)
+    paths = [folder / "a.parquet", folder / "b.parquet"]
+    for frame, path in zip((first, second), paths, strict=True):
+        store.write(frame, path)
+    return Made("columns", f"{names} | {others}", tuple(paths))
+
+
+def both(rng: random.Random) -> tuple[tuple[str, pl.DataFrame], tuple[str, pl.DataFrame]]:
+    setups = columns.setups(rng)
+    names, first = columns.table(rng, setups, "a")
+    way = rng.choice(("other runs",) * 6 + ("other setups", "the same", "some shared"))
+    if way == "the same":
+        return (names, first), (way, first)
+    others, second = columns.table(
+        rng, columns.setups(rng) if way == "other setups" else setups, "b"
+    )
+    if way == "some shared":
+        second = pl.concat([second, first.head(rng.randrange(8))])
+    return (names, first), (f"{way} {others}", second)
+
+
+def ingested(rng: random.Random, logs: Sequence[bytes], folder: Path) -> Made:
+    """Write logs, most of them mutilated, as results of a submission, and ingest them."""
+    chosen = [rng.choice(logs) for _ in range(rng.choice((1, 1, 2)))]
+    names, paths = [], []
+    for side in ("a", "b"):
+        for number in range(rng.choice((1, 3, 6))):
+            name, log = mutations.mutilate(rng, chosen) if rng.random() < 0.7 else ("", chosen[0])
+            edition, system = rng.choice(("v0.5", "v5.0")), rng.choice(("one", "two"))
+            place = (
+                folder / side / edition / "Org" / "results" / system / rng.choice(("resnet", ""))
+            )
+            place.mkdir(parents=True, exist_ok=True)
+            end = "tsv" if log.startswith(b"epoch\t") else "txt"
+            (place / f"result_{number}.{end}").write_bytes(log)
+            names.append(name)
+        try:
+            paths.append(tta.ingest([folder / side], folder / f"{side}.parquet", workers=1).output)
+        except TtastatsError:
+            continue  # nothing in them is a run
+    return Made("logs", " ".join(filter(None, names)), tuple(paths))
+
+
+def foreign(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> Made:
+    """Write what other programs make of tables: other columns, rows and types."""
+    (names, first), (others, second) = both(rng)
+    way = rng.choice((framed, cast, fewer, filtered))
+    paths = []
+    for frame, path in ((first, folder / "a.parquet"), (second, folder / "b.parquet")):
+        try:
+            way(rng, frame, path)
+        except TtastatsError:
+            continue  # refused by name
+        paths.append(path)
+    return Made("others", f"{way.__name__}: {names} | {others}", tuple(paths))
+
+
+Way = Callable[[random.Random, pl.DataFrame, Path], None]
+
+
+def framed(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
+    """Make a table of a frame with columns of other names."""
+    words: dict[str, Any] = {"run": rng.choice(("source", ["entry", "seed"], "run_id"))}
+    optional = ("epoch", "step", "samples", "benchmark", "entry", "accelerators", "run_status")
+    words |= {name: name for name in optional if rng.random() < 0.5}
+    if rng.random() < 0.5:
+        words |= {"target": "target_value", "higher_is_better": "higher_is_better"}
+    other = frame.rename({"seconds": "at", "metric": "name", "value": "measured"})
+    given = rng.choice((other, other.to_pandas, other.to_arrow, other.lazy))
+    found = given() if callable(given) else given
+    made = tta.from_frame(found, metric="name", value="measured", seconds="at", **words)
+    store.write(made, path)
+
+
+def cast(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
+    """Write some columns with another type, where they have one."""
+    types = (pl.Float32, pl.Float64, pl.Int32, pl.UInt8, pl.String, pl.Categorical, pl.Null)
+    for name in rng.sample(schema.NAMES, rng.randint(1, 4)):
+        wanted = rng.choice(types)
+        with contextlib.suppress(pl.exceptions.PolarsError):  # not every type has a cast to another
+            frame = frame.with_columns(pl.col(name).cast(wanted, strict=False))
+    frame.write_parquet(path)
+
+
+def fewer(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
+    """Write some of the columns, and some of nobody's."""
+    frame = frame.drop(rng.sample(schema.NAMES, rng.choice((1, 3, 20))))
+    frame.with_columns(own=pl.lit("x")).write_parquet(path)
+
+
+def filtered(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
+    """Write some of the rows, in another order; or runs that have lost their names."""
+    if rng.random() < 0.1:
+        frame = frame.with_columns(pl.lit(None, pl.String).alias(rng.choice(schema.RUN)))
+    frame.sample(fraction=rng.random(), shuffle=True, seed=rng.randrange(99)).write_parquet(path)
