@@ -64,6 +64,20 @@ def test_different_names_stay_different(given_names: list[str]) -> None:
     assert len(set(names.short(given_names).values())) == len(given_names)
 
 
+def test_long_names_lose_what_does_not_tell_them_apart() -> None:
+    counts = ("8", "64", "512")
+    long = [f"a_system_with_a_long_name_of_{n}_accelerators_and_its_framework" for n in counts]
+    found = list(names.short(long).values())
+    assert all(n in text for n, text in zip(counts, found, strict=True))
+    assert max(map(len, found)) <= 34
+
+
+def test_names_that_cannot_be_cut_apart_are_numbered() -> None:
+    same = ["a" * 60 + middle + "a" * 60 for middle in "bc"]
+    cut = "a" * 25 + "…" + "a" * 24
+    assert list(names.short(same).values()) == [cut, f"{cut} (2)"]
+
+
 def test_colours_do_not_carry_meaning_alone() -> None:
     assert len(set(theme.COLOURS)) == len(set(theme.SHAPES)) == theme.HIGHLIGHTS
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ttastats.render.harmless import visible
+from ttastats.render.shortening import middle_cut, shortened
 
 #: Folders every entry has, which tell nothing.
 _NOISE = frozenset({"results", "submission", "training", "train"})
@@ -25,11 +26,10 @@ def short(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
     kept = [_without_noise(name) for name in names]
     shared = _shared_folders(kept)
     bare = ["/".join(parts[shared:]) for parts in kept]
-    for length in (longest, longest + 8, longest + 16):
-        cut = [_shortened(text, length) for text in bare]
-        if len(set(cut)) == len(set(names)):
-            break
-    return _distinct(dict(zip(names, cut, strict=True)))
+    widths = (longest, longest + 8, longest + 16)
+    found = (shortened(bare, width) for width in widths)
+    cut = next(filter(None, found), None) or {text: middle_cut(text, widths[-1]) for text in bare}
+    return _distinct({name: cut[text] for name, text in zip(names, bare, strict=True)})
 
 
 def _without_noise(name: str) -> list[str]:
@@ -47,13 +47,6 @@ def _shared_folders(names: Sequence[list[str]]) -> int:
         (depth for depth in range(most) if any(parts[depth] != first[depth] for parts in names)),
         most,
     )
-
-
-def _shortened(text: str, longest: int) -> str:
-    if len(text) <= longest:
-        return text
-    head = (longest - 1) // 2
-    return f"{text[:head]}…{text[-(longest - 1 - head) :]}"
 
 
 def _distinct(cut: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How are names shortened so that each still says which it is?"""
+"""How are names shortened so that each still says which it is, on screens and in pictures?"""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
             and not (whole_numbers and _breaks_a_number(name, *ends))
         }
     return short if len(short) == len(distinct) else None
+
+
+def middle_cut(name: str, width: int) -> str:
+    """Give a name in at most `width` columns, even if another one becomes the same."""
+    return name if cell_len(name) <= width else ELLIPSIS.join(_parts(name, width // 2, width))
 
 
 def _parts(name: str, head: int, width: int) -> tuple[str, str]:
