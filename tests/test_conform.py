@@ -217,6 +217,16 @@ class TestColumns:
             with pytest.raises(TtastatsError, match="source is null in 4 rows"):
                 conform(frame, "x")
 
+    @pytest.mark.parametrize("microseconds", [2**62, -(2**62)])
+    def test_dates_of_years_that_python_does_not_know_are_refused(
+        self, microseconds: int, table: pl.DataFrame, tmp_path: Path
+    ) -> None:
+        odd = table.with_columns(started_at=pl.lit(microseconds).cast(pl.Datetime("us", "UTC")))
+        odd.write_parquet(tmp_path / "x.parquet")
+        for source in (odd, tmp_path / "x.parquet"):
+            with pytest.raises(TtastatsError, match=r"started_at holds .*, which is no date"):
+                runs(source)
+
 
 class TestIdentity:
     def test_one_name_for_two_runs_is_refused(self) -> None:

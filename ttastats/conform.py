@@ -52,6 +52,7 @@ def conform(
     if dict(types.items()).items() >= dict(schema.POLARS.items()).items():
         if not trusted:
             _expect_names(frame.lazy().select(schema.RUN), where)
+            _expect_years(frame.lazy().select("started_at"), where)
         return frame.lazy().select(schema.NAMES)
     _expect_columns(types, where)
     _expect_types(types, where)
@@ -144,6 +145,17 @@ def _lost(before: pl.Series, after: pl.Series) -> str | None:
         gone |= (after.cast(before.dtype, strict=False) != before).fill_null(value=False)
     values = before.filter(gone)
     return None if values.is_empty() else values.cast(pl.String)[0]
+
+
+def _expect_years(dates: pl.LazyFrame, where: str) -> None:
+    """Refuse dates of years that Python does not know."""
+    odd = dates.filter(~pl.col("started_at").dt.year().is_between(1, 9999)).head(1).collect()
+    if not odd.is_empty():
+        raise TtastatsError(
+            f"column started_at holds {odd.to_series().cast(pl.String)[0]}, which is no date",
+            where=where,
+            remedy="Correct the value, or leave it out.",
+        )
 
 
 # -------------------------------------------------------------------------------------------- runs

@@ -125,7 +125,10 @@ def fewer(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
 
 
 def filtered(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
-    """Write some of the rows, in another order; or runs that have lost their names."""
+    """Write some of the rows, in another order; or runs without names, or of no year there is."""
+    if rng.random() < 0.1:
+        odd = pl.lit(rng.choice((2**62, -(2**62)))).cast(schema.POLARS["started_at"])
+        frame = frame.with_columns(started_at=odd)
     if rng.random() < 0.1:
         frame = frame.with_columns(pl.lit(None, pl.String).alias(rng.choice(schema.RUN)))
     frame.sample(fraction=rng.random(), shuffle=True, seed=rng.randrange(99)).write_parquet(path)
