@@ -46,24 +46,25 @@ _Question = Callable[[bytes, PurePosixPath], bool]
 _NOWHERE = PurePosixPath("/")
 
 
-#: By the dialect's identity, with the dialect, which need not be hashable but must stay alive.
-_QUESTIONS: dict[int, tuple[Dialect, _Question]] = {}
-
-
-def _question(dialect: Dialect) -> _Question:
-    """Give how a dialect is asked: one that asks for no path is not given any."""
-    known = _QUESTIONS.get(id(dialect))
-    if known is None:
-        known = _QUESTIONS[id(dialect)] = dialect, _with_path(dialect)
-    return known[1]
-
-
 def _with_path(dialect: Dialect) -> _Question:
+    """Give how a dialect is asked: one that asks for no path is not given any."""
     asked = dialect.recognises
     if len(inspect.signature(asked).parameters) > 1:
         return cast("_Question", asked)
     of_head = cast("Callable[[bytes], bool]", asked)
     return lambda head, _path: of_head(head)
+
+
+_asked: tuple[Mapping[str, Dialect], list[tuple[Dialect, _Question]]] = ({}, [])
+
+
+def _questions() -> list[tuple[Dialect, _Question]]:
+    """Give the dialects with how each is asked, which is worked out once, not for every file."""
+    global _asked
+    known = dialects()
+    if _asked[0] is not known:
+        _asked = known, [(dialect, _with_path(dialect)) for dialect in known.values()]
+    return _asked[1]
 
 
 def named(name: str) -> Dialect:
@@ -90,7 +91,7 @@ def recognise(head: bytes, path: PurePosixPath = _NOWHERE) -> Dialect | None:
     TtastatsError
         More than one does.
     """
-    claimants = [dialect for dialect in dialects().values() if _question(dialect)(head, path)]
+    claimants = [dialect for dialect, asked in _questions() if asked(head, path)]
     if len(claimants) > 1:
         names = ", ".join(dialect.name for dialect in claimants)
         raise TtastatsError(

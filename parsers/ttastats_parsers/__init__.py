@@ -1,4 +1,15 @@
 """The log formats ttastats reads, one module each."""
 
 #: Modules of this package that are dialects. A new format adds its name here.
-BUILTIN = ("mlperf_v05", "mlperf_mll", "mlperf_mllog", "dawnbench")
+BUILTIN = (
+    "mlperf_v05",
+    "mlperf_mll",
+    "mlperf_mllog",
+    "dawnbench",
+    "hf_trainer",
+    "tfevents",
+    "wandb",
+    "mlflow",
+    "mlflow_db",
+    "evaluations_npz",
+)

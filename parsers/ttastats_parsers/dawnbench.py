@@ -32,15 +32,16 @@ _LARGEST = 1e9
 #: No row has more characters.
 _LONGEST_ROW = 10_000
 _NO_HEADER = Problem("no_header", "no line that names the columns epoch and hours: no run", "error")
+_BEFORE_JSON = b"{\xef \t\r\n"
 _FIELDS = (b'"author"', b'"framework"', b'"hardware"')
 
 
 def recognises(head: bytes) -> bool:
     """Tell a DAWNBench table by its header, an entry's JSON by its fields."""
-    start = head[:4096].removeprefix(b"\xef\xbb\xbf")
-    if start.lstrip().startswith(b"{"):
+    start = head[:4096]
+    if start[:1] in _BEFORE_JSON and start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return all(field in start for field in _FIELDS)
-    header = start.split(b"\n", 1)[0]
+    header = start.split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf")
     return b"\t" in header and _columns(header.decode("utf-8", "replace")) is not None
 
 

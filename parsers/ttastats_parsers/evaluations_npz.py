@@ -1,0 +1,27 @@
+"""Stable-Baselines3's `evaluations.npz`: the returns of some episodes at each evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+
+name = "evaluations-npz"
+
+_FILE = "evaluations.npz"
+
+
+def recognises(head: bytes, path: PurePosixPath) -> bool:
+    """Tell the arrays by the first of them, `timesteps`, or by the name of the file."""
+    if head and not head.startswith(b"PK"):
+        return False
+    return path.name == _FILE or (b"timesteps.npy" in head[:4096] and b"results.npy" in head)
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the runs of a file."""
+    from ttastats_parsers import evaluations_npz_reading  # only such files need it
+
+    yield from evaluations_npz_reading.parse(log)

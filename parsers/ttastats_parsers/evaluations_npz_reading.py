@@ -1,0 +1,102 @@
+"""Stable-Baselines3's `evaluations.npz`: the returns of some episodes at each evaluation.
+
+The value is their mean. Progress is counted in steps of the environment; there is no clock.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.payloads import as_float, as_mapping
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Arrays are by far smaller; a few bytes of a zip may claim to be any number.
+_LARGEST = 256 * 1024 * 1024
+#: Means over episodes, by array and by the name that Stable-Baselines3 logs them under.
+_METRICS = {
+    "results": "eval/mean_reward",
+    "successes": "eval/success_rate",
+    "ep_lengths": "eval/mean_ep_length",
+}
+_UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError, TypeError,
+    NotImplementedError, RuntimeError, MemoryError, OverflowError, SyntaxError,
+)  # fmt: skip
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the run."""
+    try:
+        arrays = _arrays(log.read())
+    except _UNREADABLE as error:
+        yield Problem("unreadable_file", f"its arrays cannot be read: {error}", "error")
+        return
+    steps, results = arrays.get("timesteps"), arrays.get("results")
+    if steps is None or results is None or steps.ndim != 1 or not len(steps) <= len(results):
+        yield Problem("unreadable_file", "no `timesteps` with as many `results`", "error")
+        return
+    measured = [
+        Measured(metric, as_float(mean), int(step))
+        for word, metric in _METRICS.items()
+        if word in arrays and (word != "ep_lengths" or log.metrics == "all")
+        for step, mean in zip(steps.tolist(), _means(arrays[word]), strict=False)
+        if as_float(step) is not None
+    ]
+    evaluations, problems = evaluations_of(measured, log.metrics)
+    episodes = results.shape[1] if results.ndim > 1 else 1
+    yield Run(
+        benchmark=_environment(log),
+        framework="stable-baselines3",
+        evaluations=evaluations,
+        problems=problems if evaluations else (Problem("no_evaluation", "it has no evaluation"),),
+        extra={"episodes_per_evaluation": episodes},
+    )
+
+
+def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
+    """Give the arrays as numbers; objects, which could run any code, are refused by numpy."""
+    import numpy as np  # only these files need it
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(info.file_size for info in archive.infolist()) > _LARGEST:
+            raise ValueError("too large")
+        names = {info.filename.removesuffix(".npy") for info in archive.infolist()}
+    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+        return {
+            word: np.asarray(found[word], np.float64)
+            for word in ("timesteps", *_METRICS)
+            if word in names
+        }
+
+
+def _means(values: NDArray[np.float64]) -> list[Any]:
+    """Give the mean of each row: an evaluation's episodes."""
+    if values.ndim == 1 or not values.size:
+        return values.ravel().tolist() if values.size else []
+    means: list[Any] = values.reshape(len(values), -1).mean(axis=1).tolist()
+    return means
+
+
+def _environment(log: Log) -> str | None:
+    """Give the environment that a monitor beside names in its first line."""
+    monitors = [word for word in log.listing(log.folder) if word.endswith("monitor.csv")]
+    for word in monitors[:1]:
+        head = (log.companion(log.folder / word) or b"").split(b"\n", 1)[0].lstrip(b"#")
+        try:
+            found = as_mapping(json.loads(head)).get("env_id")
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, str):
+            return found
+    return None

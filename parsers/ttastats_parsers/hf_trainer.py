@@ -1,0 +1,28 @@
+"""Hugging Face Trainer: `trainer_state.json`, whose `log_history` holds all that was logged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+
+name = "hf-trainer"
+
+_FILE = "trainer_state.json"
+_KEYS = (b'"log_history"', b'"global_step"')
+
+
+def recognises(head: bytes, path: PurePosixPath) -> bool:
+    """Tell a trainer state by its name, or by its keys under another one."""
+    if head and b"{" not in head[:8]:
+        return False
+    return path.name == _FILE or (path.suffix == ".json" and all(key in head for key in _KEYS))
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the runs of a file."""
+    from ttastats_parsers import hf_trainer_reading  # only such files need it
+
+    yield from hf_trainer_reading.parse(log)

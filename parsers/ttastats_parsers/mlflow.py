@@ -1,0 +1,26 @@
+"""MLflow's file store: `mlruns/EXPERIMENT/RUN/meta.yaml` tells a run, a file each its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+from ttastats_parsers.mlflow_places import META, run_folder
+
+name = "mlflow"
+
+
+def recognises(head: bytes, path: PurePosixPath) -> bool:
+    """Tell the description of a run or an experiment, and files below a run, by their places."""
+    if path.name == META:
+        return not head or b"lifecycle_stage:" in head[:8192]
+    return run_folder(path) is not None
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the runs of a file."""
+    from ttastats_parsers import mlflow_reading  # only such files need it
+
+    yield from mlflow_reading.parse(log)

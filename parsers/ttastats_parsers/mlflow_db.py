@@ -1,0 +1,27 @@
+"""MLflow's database, `mlflow.db`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+
+name = "mlflow-db"
+
+_MAGIC = b"SQLite format 3\0"
+
+
+def recognises(head: bytes, path: PurePosixPath) -> bool:
+    """Tell a database by its first bytes and a table that only MLflow's have."""
+    if not head:
+        return path.name == "mlflow.db"
+    return head.startswith(_MAGIC) and b"latest_metrics" in head
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the runs of a file."""
+    from ttastats_parsers import mlflow_db_reading  # only such files need it
+
+    yield from mlflow_db_reading.parse(log)

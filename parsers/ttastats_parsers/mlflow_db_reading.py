@@ -1,0 +1,91 @@
+"""MLflow's database, `mlflow.db`: SQLite, which Python reads from memory, so no file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+from ttastats_parsers.mlflow_runs import Logged, Told, run_of
+from ttastats_parsers.payloads import as_float, as_int
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_TABLES = ("experiments", "runs", "metrics", "params", "tags")
+#: Bytes 18 and 19 of the header say that changes lie in a file beside, which memory cannot have.
+_WRITE_AHEAD = b"\2\2"
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give all runs of the database, those that were begun first first."""
+    import sqlite3  # only these files need it
+
+    content = bytearray(log.read())
+    if content[18:20] == _WRITE_AHEAD:
+        content[18:20] = b"\1\1"
+        if log.companion(log.folder / f"{log.name}-wal"):
+            text = f"what stands in {log.name}-wal is not read: close the server, then ingest again"
+            yield Problem("write_ahead_log", text, "warning")
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.deserialize(bytes(content))
+        yield from [item for told in _told(connection) for item in run_of(told, log.metrics)]
+    except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
+        yield Problem("unreadable_file", f"the database cannot be read: {error}", "error")
+    finally:
+        connection.close()
+
+
+def _told(connection: sqlite3.Connection) -> Iterator[Told]:
+    """Give what the tables tell of each run. A view may stand for anything, so it is no table."""
+    connection.row_factory = _as_mapping
+    connection.text_factory = _text
+    query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    present = {row["name"] for row in connection.execute(query)}
+    missing = [table for table in _TABLES if table not in present]
+    if missing:
+        raise ValueError(f"no table {missing[0]}")
+    names = {
+        row["experiment_id"]: row["name"] for row in connection.execute("SELECT * FROM experiments")
+    }
+    runs = connection.execute("SELECT * FROM runs ORDER BY start_time, run_uuid").fetchall()
+    for run in runs:
+        yield Told(
+            run,
+            names.get(run.get("experiment_id")),
+            _pairs(connection, "params", run["run_uuid"]),
+            _pairs(connection, "tags", run["run_uuid"]),
+            _logged(connection, run["run_uuid"]),
+        )
+
+
+def _as_mapping(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _pairs(connection: sqlite3.Connection, table: str, run: str) -> dict[str, Any]:
+    query = {
+        "params": "SELECT key, value FROM params WHERE run_uuid = ?",
+        "tags": "SELECT key, value FROM tags WHERE run_uuid = ?",
+    }[table]
+    return {row["key"]: row["value"] for row in connection.execute(query, (run,))}
+
+
+def _logged(connection: sqlite3.Connection, run: str) -> list[Logged]:
+    """Give the values of a run; one that was no number is stored as 0 and marked."""
+    query = "SELECT * FROM metrics WHERE run_uuid = ? ORDER BY key, timestamp, step"
+    return [
+        Logged(
+            str(row["key"]),
+            as_float(row["timestamp"]),
+            None if row.get("is_nan") else as_float(row["value"]),
+            as_int(row.get("step")),
+        )
+        for row in connection.execute(query, (run,))
+    ]

@@ -1,0 +1,95 @@
+"""The fields of a protocol-buffer message, without its description."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+#: Wire types: a whole number, eight bytes, bytes with their length before them, four bytes.
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Give number and value of each field: an integer, or bytes of whatever they mean.
+
+    Raises
+    ------
+    ValueError
+        The bytes are no message, or end in the middle of one.
+    """
+    place, end = 0, len(message)
+    while place < end:
+        key, place = varint(message, place)
+        number, kind = key >> 3, key & 7
+        if kind == VARINT:
+            value, place = varint(message, place)
+            yield number, value
+            continue
+        if kind == BYTES:
+            size, place = varint(message, place)
+        elif kind in {FIXED64, FIXED32}:
+            size = 8 if kind == FIXED64 else 4
+        else:
+            raise ValueError(f"no wire type: {kind}")
+        if place + size > end:
+            raise ValueError("the message is cut")
+        yield number, message[place : place + size]
+        place += size
+
+
+def varint(message: bytes, place: int) -> tuple[int, int]:
+    """Give a whole number that begins at a place, and the place behind it."""
+    value = shift = 0
+    while True:
+        if place >= len(message) or shift > 63:
+            raise ValueError("the message is cut")
+        byte = message[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, place
+        shift += 7
+
+
+def signed(value: int | bytes) -> int:
+    """Give the signed number of 64 bits that a field means.
+
+    Raises
+    ------
+    ValueError
+        The field holds no number.
+    """
+    if not isinstance(value, int):
+        raise ValueError("no whole number")
+    value &= 2**64 - 1
+    return value - 2**64 if value >= 2**63 else value
+
+
+def block(value: int | bytes, size: int | None = None) -> bytes:
+    """Give the bytes of a field.
+
+    Raises
+    ------
+    ValueError
+        The field holds a number, or another number of bytes.
+    """
+    if not isinstance(value, bytes) or (size is not None and len(value) != size):
+        raise ValueError("no bytes of that length")
+    return value
+
+
+def text(value: int | bytes) -> str:
+    """Give the text of a field; what is not UTF-8 is replaced."""
+    return block(value).decode("utf-8", "replace")
+
+
+def double(value: int | bytes) -> float:
+    """Give the number of a field of eight bytes."""
+    number: float = struct.unpack("<d", block(value, 8))[0]
+    return number
+
+
+def single(value: int | bytes) -> float:
+    """Give the number of a field of four bytes."""
+    number: float = struct.unpack("<f", block(value, 4))[0]
+    return number

@@ -1,0 +1,30 @@
+"""TensorBoard event files: scalars of TensorFlow 1 and 2, PyTorch, JAX and Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+
+name = "tfevents"
+
+NAME = "tfevents."
+#: What the first record of a file says, behind the 12 bytes that tell its length.
+_VERSION = b"brain.Event:"
+_NO_EVENTS = (".json", ".csv", ".txt")
+
+
+def recognises(head: bytes, path: PurePosixPath) -> bool:
+    """Tell an event file by its name, or by its first record under another one."""
+    if NAME in path.name and not path.name.endswith(_NO_EVENTS):
+        return not head.startswith(b"{")
+    return _VERSION in head[12:64]
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the runs of a file."""
+    from ttastats_parsers import tfevents_reading  # only such files need it
+
+    yield from tfevents_reading.parse(log)

@@ -1,0 +1,30 @@
+"""Weights & Biases on disk: `run-ID.wandb` stores, histories of old versions, summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run
+from ttastats_parsers.wandb_names import HISTORY_FILE, SUMMARY_FILE
+
+name = "wandb"
+
+_MAGIC = b":W&B\xe1\xbe"
+
+
+def recognises(head: bytes, path: PurePosixPath) -> bool:
+    """Tell a store by its first bytes, and the files beside one by their names."""
+    if head.startswith(_MAGIC):
+        return True
+    if not head or _MAGIC.startswith(head):  # cut in its first bytes
+        return path.name.endswith((".wandb", HISTORY_FILE, SUMMARY_FILE))
+    return b"{" in head[:8] and path.name in {HISTORY_FILE, SUMMARY_FILE}
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the runs of a file."""
+    from ttastats_parsers import wandb_reading  # only such files need it
+
+    yield from wandb_reading.parse(log)

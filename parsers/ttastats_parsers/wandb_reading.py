@@ -1,0 +1,314 @@
+"""Weights & Biases on disk: `run-ID.wandb` stores, histories of old versions, summaries.
+
+The clock is `_runtime`, the seconds since the run began. `_step` counts calls of `log`; where a
+program logs its optimizer steps (`trainer/global_step`), they are the steps. A store that was
+copied while it was written is complemented by the summary beside it, which is written at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from ttastats.dialect import Log
+from ttastats.records import Problem, Run, RunStatus
+from ttastats_parsers import leveldb_log, plain_yaml, protobuf
+from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
+from ttastats_parsers.settings import entry_of, flat, seed_of
+from ttastats_parsers.wandb_names import HISTORY_FILE, SUMMARY_FILE
+
+_HEADER = 7
+_HISTORY, _SUMMARY, _RUN, _EXIT = 2, 3, 17, 18
+_STEPS = ("trainer/global_step", "train/global_step", "global_step", "_step")
+_EPOCHS = ("epoch", "train/epoch")
+#: Keys of a row that say where it stands, not what was measured.
+_PLACE = frozenset({*_STEPS, *_EPOCHS, "_runtime", "_timestamp", "_wandb"})
+#: Rows are nested no deeper, and hold no more numbers.
+_DEEPEST, _MOST = 8, 10_000
+
+_NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
+
+Row = dict[str, Any]
+
+
+class Told(NamedTuple):
+    """What the files of a run tell, whatever their form."""
+
+    history: list[Row]
+    summary: Row
+    config: Row
+    about: Row
+    exit_code: int | None
+    problems: list[Problem]
+
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Give the run, from its store, else its history, else its summary; the others are parts."""
+    if log.name == SUMMARY_FILE:
+        if _is_told_elsewhere(log):
+            return
+        told = _summary_alone(log)
+    elif log.name == HISTORY_FILE:
+        told = _old(log)
+    else:
+        told = _store(log)
+    if told is None:
+        yield Problem("unreadable_file", "no JSON object", "error")
+        return
+    yield _run(told, log)
+
+
+def _is_told_elsewhere(log: Log) -> bool:
+    folders = (log.folder, log.folder.parent if log.folder.name == "files" else log.folder)
+    names = [word for folder in folders for word in log.listing(folder)]
+    return any(word.endswith(".wandb") or word == HISTORY_FILE for word in names)
+
+
+# ---------------------------------------------------------------------------------- kinds of files
+
+
+def _store(log: Log) -> Told:
+    """Read a store, and what is missing at its end from the summary beside it."""
+    content = log.read()
+    records = leveldb_log.records_of(content, _HEADER)
+    told = Told([], {}, {}, {}, None, list(_damage(records)))
+    strange = 0
+    for record in records.data:
+        try:
+            told = _with_record(told, record)
+        except ValueError:
+            strange += 1
+    if strange:
+        text = f"{strange:,} record(s) of the store cannot be understood"
+        told.problems.append(Problem("unreadable_record", text, "warning"))
+    files = log.folder / "files"
+    if not told.config:
+        told = told._replace(config=_config(log, files))
+    return told if told.exit_code is not None else _complemented(told, log, files)
+
+
+def _damage(records: leveldb_log.Records) -> Iterator[Problem]:
+    if records.torn is not None:
+        text = (
+            f"the last record is cut short at byte {records.torn:,}: copied while it was written?"
+        )
+        yield Problem("torn_tail", text, "warning")
+    if records.damaged:
+        text = f"{len(records.damaged):,} record(s) with a wrong checksum, "
+        text += f"first at byte {records.damaged[0]:,}"
+        yield Problem("wrong_checksum", text, "error")
+
+
+def _with_record(told: Told, record: bytes) -> Told:
+    """Add what one record tells; ValueError where it is none."""
+    for number, value in protobuf.fields(record):
+        if number == _HISTORY:
+            told.history.append(_items(protobuf.block(value), 1))
+        elif number == _SUMMARY:
+            told.summary.update(_items(protobuf.block(value), 1))
+        elif number == _RUN:
+            told.about.update(_about(protobuf.block(value)))
+            configs = [v for n, v in protobuf.fields(protobuf.block(value)) if n == 4]
+            for config in configs:
+                told.config.update(_items(protobuf.block(config), 1))
+        elif number == _EXIT:
+            fields = dict(protobuf.fields(protobuf.block(value)))
+            code, runtime = fields.get(1, 0), fields.get(2)
+            told = told._replace(exit_code=code if isinstance(code, int) else 1)
+            if isinstance(runtime, int):
+                told.about["runtime"] = runtime
+    return told
+
+
+def _items(message: bytes, wanted: int) -> Row:
+    """Give the keys and values of the items of a message; nested keys are joined by points."""
+    row: Row = {}
+    for number, value in protobuf.fields(message):
+        if number != wanted:
+            continue
+        keys: list[str] = []
+        key, content = "", b"null"
+        for inner, part in protobuf.fields(protobuf.block(value)):
+            if inner == 1:
+                key = protobuf.text(part)
+            elif inner == 2:
+                keys.append(protobuf.text(part))
+            elif inner == 16:
+                content = protobuf.block(part)
+        row[".".join(keys) or key] = _json(content)
+    return row
+
+
+def _about(message: bytes) -> Row:
+    words = {1: "run_id", 2: "entity", 3: "project", 6: "group", 8: "run_name", 13: "host"}
+    about: Row = {}
+    for number, value in protobuf.fields(message):
+        if number in words:
+            about[words[number]] = protobuf.text(value)
+        elif number == 17:
+            time = dict(protobuf.fields(protobuf.block(value)))
+            seconds, nanos = time.get(1, 0), time.get(2, 0)
+            if isinstance(seconds, int) and isinstance(nanos, int):
+                about["started"] = seconds + nanos / 1e9
+    return about
+
+
+def _complemented(told: Told, log: Log, files: PurePosixPath) -> Told:
+    """Say that a store does not tell its end, and take the end from the summary beside it."""
+    rows = len(told.history)
+    text = f"no exit record behind {rows:,} rows: killed, or copied while the run went on"
+    told.problems.append(Problem("no_exit_record", text, "warning"))
+    summary = as_mapping(_json(log.companion(files / SUMMARY_FILE) or b""))
+    last = max((_step(row) or 0 for row in told.history), default=-1)
+    if (_step(summary) or 0) <= last or not summary:
+        return told
+    text = f"its last values, of step {_step(summary):,}, are those of {SUMMARY_FILE}"
+    told.problems.append(Problem("summary_is_later", text, "warning"))
+    about = {**told.about, "history_rows": rows, "last_history_step": last}
+    return told._replace(summary=summary, history=[*told.history, summary], about=about)
+
+
+def _old(log: Log) -> Told:
+    """Read the lines of a history as versions before 0.10 write it."""
+    rows, bad = [], []
+    for number, line in enumerate(log.read().removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        row = _json(line) if line.strip() else {}
+        if isinstance(row, dict):
+            rows.append(row | ({"_line": number} if row else {}))
+        else:
+            bad.append(number)
+    problems = []
+    if bad:
+        text = f"{len(bad):,} line(s) are no JSON objects"
+        problems.append(Problem("unreadable_line", text, "warning", bad[0]))
+    summary = as_mapping(_json(log.companion(log.folder / SUMMARY_FILE) or b""))
+    history = [row for row in rows if row]
+    return Told(history, summary, _config(log, log.folder), {}, None, problems)
+
+
+def _summary_alone(log: Log) -> Told | None:
+    """Take a summary for the last row of a history that is not there."""
+    summary = _json(log.read())
+    if not isinstance(summary, dict):
+        return None
+    text = "only the summary of the run is there: its last values, and no history"
+    problem = Problem("summary_only", text, "info")
+    return Told([summary], summary, _config(log, log.folder), {}, None, [problem])
+
+
+def _config(log: Log, folder: PurePosixPath) -> Row:
+    """Give the settings of `config.yaml`: {key: {value: ..}}."""
+    found = plain_yaml.mapping(log.companion(folder / "config.yaml") or b"")
+    return {
+        key: value.get("value") if isinstance(value, dict) and "value" in value else value
+        for key, value in found.items()
+        if key != "wandb_version"
+    }
+
+
+def _json(content: bytes) -> Any:
+    """Give a JSON value, or None; NaN and Infinity, which are no JSON, are written all the same."""
+    try:
+        text = content.decode("utf-8-sig", "replace")
+        return json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+
+
+# ------------------------------------------------------------------------------------------ the run
+
+
+def _run(told: Told, log: Log) -> Run:
+    evaluations, said = evaluations_of(list(_measured(told)), log.metrics)
+    config = {key: value for key, value in told.config.items() if key != "_wandb"}
+    started = _started(told)
+    problems = (*told.problems, *said, *([] if evaluations else [_NO_EVALUATION]))
+    kept = ("run_id", "run_name", "group", "history_rows", "last_history_step")
+    folder = log.folder.parent if log.folder.name == "files" else log.folder
+    extra = {word: told.about[word] for word in kept if told.about.get(word) is not None}
+    return Run(
+        benchmark=told.about.get("project") or None,
+        entry=told.about.get("group") or entry_of(config),
+        seed=seed_of(flat(config)),
+        started_at=started,
+        clock="wall",
+        clock_zero="start of the W&B run",
+        run_status=_status(told.exit_code, log.name),
+        run_seconds=_length(told),
+        evaluations=evaluations,
+        problems=problems,
+        extra={"folder": folder.name, **extra, "config": storable(config)},
+    )
+
+
+_NO_EVALUATION = Problem("no_evaluation", "the run has no evaluation", "warning")
+
+
+def _status(exit_code: int | None, file: str) -> RunStatus:
+    if exit_code is not None:
+        return "aborted" if exit_code else "success"
+    return "truncated" if file.endswith(".wandb") else "unknown"
+
+
+def _measured(told: Told) -> Iterator[Measured]:
+    zero = _zero(told)
+    for row in told.history:
+        seconds = as_float(row.get("_runtime"))
+        stamp = as_float(row.get("_timestamp"))
+        if seconds is None and stamp is not None and zero is not None:
+            seconds = round(stamp - zero, 6)
+        step, epoch = _step(row), _first(row, _EPOCHS)
+        for metric, value in _numbers(row):
+            yield Measured(metric, value, step, seconds, epoch, as_int(row.get("_line")))
+
+
+def _zero(told: Told) -> float | None:
+    """Give the start of the run, where no row says how long after it was logged."""
+    stamps = (as_float(row.get("_timestamp")) for row in told.history)
+    return as_float(told.about.get("started")) or next((s for s in stamps if s is not None), None)
+
+
+def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
+    """Give the numbers of a row by name, those of nested ones joined by points."""
+    waiting: list[tuple[str, Any, int]] = [(key, row[key], 0) for key in row]
+    for count, (key, value, depth) in enumerate(waiting):
+        if key in _PLACE or key == "_line" or count > _MOST:
+            continue
+        if isinstance(value, dict):
+            if "_type" not in value and depth < _DEEPEST:  # else a picture, a table, a histogram
+                waiting += [(f"{key}.{inner}", value[inner], depth + 1) for inner in value]
+        elif value is None or (isinstance(value, str) and value in _NO_NUMBERS):
+            yield key, None
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield key, as_float(value)
+
+
+def _step(row: Mapping[str, Any]) -> int | None:
+    found = _first(row, _STEPS)
+    return None if found is None else as_int(found)
+
+
+def _first(row: Mapping[str, Any], words: Iterable[str]) -> float | None:
+    return next((found for word in words if (found := as_float(row.get(word))) is not None), None)
+
+
+def _length(told: Told) -> float | None:
+    """Give the seconds until the last row, or until the exit where that is later."""
+    ends = [as_float(row.get("_runtime")) for row in (*told.history, told.summary)]
+    ends += [as_float(told.about.get("runtime"))]
+    ends += [as_float(as_mapping(told.summary.get("_wandb")).get("runtime"))]
+    return max((end for end in ends if end is not None), default=None)
+
+
+def _started(told: Told) -> datetime | None:
+    begun = as_float(told.about.get("started"))
+    if begun is None:
+        begun = as_float(as_mapping(told.config.get("_wandb")).get("start_time"))
+    try:
+        return None if begun is None else datetime.fromtimestamp(begun, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

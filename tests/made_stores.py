@@ -1,0 +1,207 @@
+"""Makes event files, W&B stores, MLflow stores and arrays of evaluations, byte by byte.
+
+Nothing here uses the readers: bytes are laid out from the descriptions of the formats.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+RUN_ID = "0123456789abcdef0123456789abcdef"
+
+
+def varint(value: int) -> bytes:
+    value &= 2**64 - 1
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def field(number: int, value: int | float | bytes | str) -> bytes:
+    """Give a field of a message; a float is a double."""
+    if isinstance(value, float):
+        return varint(number << 3 | 1) + struct.pack("<d", value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+# ---------------------------------------------------------------------------------- event files
+
+
+def crc32c(data: bytes) -> int:
+    """Bit by bit, with the reflected polynomial of Castagnoli."""
+    state = 0xFFFFFFFF
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+    return state ^ 0xFFFFFFFF
+
+
+def masked(data: bytes) -> bytes:
+    plain = crc32c(data)
+    return struct.pack("<I", ((plain >> 15 | plain << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def tfrecord(data: bytes) -> bytes:
+    size = struct.pack("<Q", len(data))
+    return size + masked(size) + data + masked(data)
+
+
+def first_event(time: float) -> bytes:
+    return tfrecord(field(1, time) + field(3, "brain.Event:2"))
+
+
+def scalar(time: float, step: int, **values: float) -> bytes:
+    """Give an event as PyTorch writes scalars; `__` in a name stands for a slash."""
+    summary = b"".join(
+        field(1, field(1, tag.replace("__", "/")) + varint(2 << 3 | 5) + struct.pack("<f", value))
+        for tag, value in values.items()
+    )
+    return tfrecord(field(1, time) + field(2, step) + field(5, summary))
+
+
+def tensor(time: float, step: int, tag: str, value: float, *, packed: bool = False) -> bytes:
+    """Give an event as TensorFlow 2 writes scalars."""
+    plain = struct.pack("<f", value)
+    content = field(1, 1) + field(2, b"") + field(5 if packed else 4, plain)
+    plugin = field(9, field(1, field(1, "scalars")))
+    item = field(1, tag) + field(8, content) + plugin
+    return tfrecord(field(1, time) + field(2, step) + field(5, field(1, item)))
+
+
+def text(time: float, step: int, tag: str, words: str) -> bytes:
+    content = field(1, 7) + field(2, field(2, field(1, 1))) + field(8, words)
+    item = field(1, tag) + field(8, content) + field(9, field(1, field(1, "text")))
+    return tfrecord(field(1, time) + field(2, step) + field(5, field(1, item)))
+
+
+def hparams(time: float) -> bytes:
+    item = field(1, "_hparams_/session_start_info") + field(8, field(1, 1) + field(4, bytes(4)))
+    plugin = field(9, field(1, field(1, "hparams") + field(2, b"settings")))
+    return tfrecord(field(1, time) + field(5, field(1, item + plugin)))
+
+
+# ---------------------------------------------------------------------------------- W&B stores
+
+BLOCK = 32 * 1024
+
+
+def items(number: int, values: Mapping[str, Any], *, nested: bool = False) -> bytes:
+    """Give the items of a history, a summary or a configuration."""
+    found = b""
+    for key, value in values.items():
+        names = b"".join(field(2, part) for part in key.split(".")) if nested else field(1, key)
+        found += field(number, names + field(16, json.dumps(value)))
+    return found
+
+
+def history(values: Mapping[str, Any], *, nested: bool = False) -> bytes:
+    step = field(2, field(1, int(values.get("_step", 0))))
+    return field(2, items(1, values, nested=nested) + step)
+
+
+def run_record(
+    run_id: str, project: str, config: Mapping[str, Any], start: int, **more: str
+) -> bytes:
+    numbers = {"group": 6, "run_name": 8}
+    content = field(1, run_id) + field(3, project) + field(4, items(1, config))
+    content += b"".join(field(numbers[word], value) for word, value in more.items())
+    return field(17, content + field(17, field(1, start)))
+
+
+def summary_record(values: Mapping[str, Any]) -> bytes:
+    return field(3, items(1, values))
+
+
+def exit_record(code: int, runtime: int) -> bytes:
+    return field(18, (field(1, code) if code else b"") + field(2, runtime))
+
+
+def wandb_store(records: Iterable[bytes]) -> bytes:
+    """Give a store: a header of seven bytes, then blocks of 32 KiB as LevelDB's logs have."""
+    store = b":W&B\xe1\xbe\x00"
+    for record in records:
+        rest, first = record, True
+        while first or rest:
+            left = BLOCK - len(store) % BLOCK
+            if left < 7:
+                store += bytes(left)
+                continue
+            piece, rest = rest[: left - 7], rest[left - 7 :]
+            kind = (1 if first else 4) if not rest else (2 if first else 3)
+            checksum = zlib.crc32(piece, zlib.crc32(bytes([kind])))
+            store += struct.pack("<IHB", checksum, len(piece), kind) + piece
+            first = False
+    return store
+
+
+# -------------------------------------------------------------------------------- MLflow stores
+
+
+def mlflow_database(
+    runs: Sequence[Mapping[str, Any]],
+    metrics: Sequence[tuple[Any, ...]],
+    params: Sequence[tuple[str, ...]],
+) -> bytes:
+    """Give a database with the columns that are read, and small pages."""
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(
+        """
+        PRAGMA page_size = 512;
+        CREATE TABLE experiments (experiment_id INTEGER, name TEXT, lifecycle_stage TEXT);
+        CREATE TABLE runs (run_uuid TEXT, name TEXT, status TEXT, start_time BIGINT,
+            end_time BIGINT, lifecycle_stage TEXT, experiment_id INTEGER);
+        CREATE TABLE metrics (key TEXT, value FLOAT, timestamp BIGINT, step BIGINT,
+            is_nan BOOLEAN, run_uuid TEXT);
+        CREATE TABLE latest_metrics (key TEXT);
+        CREATE TABLE params (key TEXT, value TEXT, run_uuid TEXT);
+        CREATE TABLE tags (key TEXT, value TEXT, run_uuid TEXT);
+        INSERT INTO experiments VALUES (0, 'Default', 'active'), (1, 'digits', 'active');
+        """
+    )
+    columns = ("run_uuid", "name", "status", "start_time", "end_time", "lifecycle_stage")
+    for run in runs:
+        row = [run.get(column) for column in columns]
+        connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1)", row)
+        tag = ("mlflow.runName", run["name"], run["run_uuid"])
+        connection.execute("INSERT INTO tags VALUES (?, ?, ?)", tag)
+    connection.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", metrics)
+    connection.executemany("INSERT INTO params VALUES (?, ?, ?)", params)
+    connection.commit()
+    return connection.serialize()
+
+
+# --------------------------------------------------------------------------- arrays of episodes
+
+
+def npz(**arrays: Sequence[Any]) -> bytes:
+    """Give arrays of 64-bit numbers, whole ones where all are, as numpy lays them out."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, values in arrays.items():
+            rows = [row if isinstance(row, Sequence) else [row] for row in values]
+            numbers = [number for row in rows for number in row]
+            whole = all(isinstance(number, int) for number in numbers)
+            flat = not isinstance(values[0], Sequence)
+            shape = f"({len(rows)},)" if flat else f"({len(rows)}, {len(rows[0])})"
+            kind = "<i8" if whole else "<f8"
+            header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+            header += " " * (-(len(header) + 11) % 64) + "\n"
+            packed = struct.pack(f"<{len(numbers)}{'q' if whole else 'd'}", *numbers)
+            content = (
+                b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + packed
+            )
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
+    return data.getvalue()
