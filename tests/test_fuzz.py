@@ -19,7 +19,7 @@ from ttastats import api, cli, registry, tables
 from ttastats.dialect import log_from_bytes
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem, Run
-from ttastats.report.cells import Report
+from ttastats.report.answer import Report
 
 # An installed copy is tested without the benchmarks.
 pytest.importorskip("benchmarks.fuzz.command")

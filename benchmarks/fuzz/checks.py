@@ -6,9 +6,12 @@ import re
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import PurePosixPath
 
 from ttastats import registry, tables
 from ttastats.dialect import log_from_bytes
+from ttastats.errors import TtastatsError
 from ttastats.records import Run
 
 #: CPU seconds one dialect may take, and more for each byte.
@@ -23,7 +26,7 @@ def findings(content: bytes, runs: list[Run]) -> Iterator[str]:
     for name, dialect in registry.dialects().items():
         begun = time.process_time()
         try:
-            dialect.recognises(content)
+            _ask_all(content)
             found = list(dialect.parse(log_from_bytes(content, PLACE)))
         except Exception:
             yield f"{name}: {traceback.format_exc(limit=-3)}"
@@ -37,6 +40,12 @@ def findings(content: bytes, runs: list[Run]) -> Iterator[str]:
             if present is None and run.evaluations:
                 present = numbers(content)
             yield from (f"{name}: {text}" for text in made_up(run, present or set()))
+
+
+def _ask_all(content: bytes) -> None:
+    """Ask every dialect whether it knows some bytes; several may."""
+    with suppress(TtastatsError):
+        registry.recognise(content, PurePosixPath(PLACE))
 
 
 def made_up(run: Run, present: set[float]) -> Iterator[str]:
