@@ -57,6 +57,17 @@ def test_the_example_of_a_frame_makes_a_file_that_commands_read(
     assert program("summary", "measured.parquet", cwd=tmp_path).count("2/2") == 2
 
 
+def test_the_loop_that_records_itself_can_be_summed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "your-logs.md").read_text("utf-8").split("## Record your own loop")[1]
+    code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    program("ingest", "logs", "-o", "runs.parquet", cwd=tmp_path)
+    assert " 3/3 " in program("summary", "runs.parquet", cwd=tmp_path)
+
+
 @pytest.mark.real
 def test_the_guide_shows_what_its_commands_print(real_logs: Path, tmp_path: Path) -> None:
     page = ROOT / "docs" / "comparing.md"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         variance,
     )
     from ttastats.errors import TtastatsError
+    from ttastats.recording import record
 
 __all__ = [
     "Account",
@@ -49,6 +50,7 @@ __all__ = [
     "power",
     "problems",
     "read",
+    "record",
     "runs",
     "scaling",
     "score",
@@ -58,13 +60,17 @@ __all__ = [
 ]
 
 
+#: Names that others than the API offer; neither loads a library.
+_HOMES = {"TtastatsError": "ttastats.errors", "record": "ttastats.recording"}
+
+
 def __getattr__(name: str) -> Any:
     """Import the API when it is first used, so that the command line answers at once."""
     if name not in __all__:
         raise AttributeError(f"module 'ttastats' has no attribute {name!r}")
     from importlib import import_module
 
-    home = "ttastats.errors" if name == "TtastatsError" else "ttastats.api"
+    home = _HOMES.get(name, "ttastats.api")
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ttastats.mllog import milliseconds
+
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
@@ -24,7 +26,7 @@ class Seconds:
 class Stamp:
     """A moment: `time_ms` for the log, the rest for differences."""
 
-    time_ms: int
+    time_ms: float
     wall: float
     cpu: float
 
@@ -60,7 +62,7 @@ class Clock:
         """Give the present moment, when the device is done."""
         self.finish_device()
         wall = self.wall()
-        return Stamp(round(1000 * (self._zero + wall)), wall, self.cpu())
+        return Stamp(milliseconds(self._zero + wall), wall, self.cpu())
 
     def start(self) -> Stamp:
         """From now on the seconds count."""

@@ -14,6 +14,11 @@ from ttastats.json_safe import plain
 EventType = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
 
 
+#: The key of the event by which a log says that it is of somebody's own run: no rules of a round
+#: tell its target, and its time to accuracy ends when the target is met, not when the run does.
+RECORDER = "recorder"
+
+
 def line(
     event_type: EventType, time_ms: float | None, key: str, value: Any, metadata: Mapping[str, Any]
 ) -> str:
@@ -34,7 +39,7 @@ def line(
 
 
 def milliseconds(seconds: float) -> float:
-    """Give whole ones as the official logger does; some logs were finer."""
+    """Give them to the microsecond; whole ones without a fraction, as the official logger does."""
     time = round(seconds * 1e3, 3)  # infinity stays what it is
     return int(time) if time.is_integer() else time
 

@@ -5,6 +5,7 @@ Everything here comes from `benchmarks.toml`; this module only looks it up.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,6 +26,14 @@ class Target:
     value: float | None
     runs: int
     source: str
+
+    def is_met_by(self, value: float) -> bool:
+        """Tell whether a value meets it, with the slack that crossings have; NaN never does."""
+        if self.value is None:
+            return False
+        slack = abs(self.value) * TOLERANCE
+        above, below = value >= self.value - slack, value <= self.value + slack
+        return math.isfinite(value) and (above if self.higher_is_better else below)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 class EventLog(Protocol):
     """Takes events. `at` is the moment it happened; now, if it is left out."""
 
+    def now(self) -> Stamp | None:
+        """Give this moment, for events that happen together."""
+
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
         """Say something that happened."""
 
@@ -34,6 +37,9 @@ class EventLog(Protocol):
 class SilentLog:
     """The log of workers beside the first."""
 
+    def now(self) -> None:
+        """Tell no time."""
+
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
         """Say nothing."""
 
@@ -46,7 +52,7 @@ class LineWriter(Protocol):
     def __call__(
         self,
         event_type: EventType,
-        time_ms: int,
+        time_ms: float,
         key: str,
         value: Any,
         metadata: dict[str, Any],
@@ -71,7 +77,7 @@ class OwnLines:
     def __call__(
         self,
         event_type: EventType,
-        time_ms: int,
+        time_ms: float,
         key: str,
         value: Any,
         metadata: dict[str, Any],
@@ -97,6 +103,10 @@ class RunLog:
         self._stream = stream
         self._clock = clock
         self._lines = lines or OwnLines(stream)
+
+    def now(self) -> Stamp:
+        """Give this moment, for events that happen together."""
+        return self._clock.stamp()
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
         """Say something that happened."""

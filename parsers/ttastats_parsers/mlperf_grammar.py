@@ -17,8 +17,9 @@ import msgspec
 
 from ttastats import quality
 from ttastats.dialect import Log
+from ttastats.mllog import RECORDER
 from ttastats.records import Problem, Run, RunStatus
-from ttastats_parsers import mlperf_layout
+from ttastats_parsers import mlperf_layout, recorded
 from ttastats_parsers.mlperf_events import Event, Trace
 from ttastats_parsers.mlperf_scores import evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, shown, storable
@@ -116,7 +117,10 @@ def _run(
     token_benchmark: str | None,
 ) -> Run:
     problems: list[Problem] = list(_unreadable_lines(trace))
+    recorded_here = RECORDER in by_key
     place = mlperf_layout.place_of(log, style.edition)
+    if recorded_here:
+        place = mlperf_layout.outside_rounds(place)
     named = token_benchmark or _text(_first_value(by_key, "submission_benchmark"))
     suite, edition = place.suite, place.edition
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
@@ -129,22 +133,25 @@ def _run(
     targets = _targets(by_key, suite, benchmark, edition)
     if not targets:
         problems.append(_no_target(suite, benchmark, edition))
-    evaluations, label_problems = evaluations_of(
-        _scored(by_key),
-        trace.ready,
-        start,
-        quality.benchmarks(suite).get(benchmark or ""),
-        targets,
-        fractional_bleu=style.fractional_bleu,
-        labels_epoch_just_trained=style.labels_epoch_just_trained,
-        global_batch_size=as_int(_first_value(by_key, "global_batch_size")),
-        trained=_trained_samples(by_key),
-    )
-    problems += label_problems
+    if recorded_here:
+        evaluations, score_problems = recorded.evaluations_of(_scored(by_key), start, targets)
+    else:
+        evaluations, score_problems = evaluations_of(
+            _scored(by_key),
+            trace.ready,
+            start,
+            quality.benchmarks(suite).get(benchmark or ""),
+            targets,
+            fractional_bleu=style.fractional_bleu,
+            labels_epoch_just_trained=style.labels_epoch_just_trained,
+            global_batch_size=as_int(_first_value(by_key, "global_batch_size")),
+            trained=_trained_samples(by_key),
+        )
+    problems += score_problems
     if not evaluations:
         problems.append(Problem("no_evaluation", "the run has no evaluation", "warning"))
     run = Run(
-        suite=suite,
+        suite=suite or None,
         edition=edition,
         benchmark=benchmark,
         division=system.division or _text(_first_value(by_key, "submission_division")),

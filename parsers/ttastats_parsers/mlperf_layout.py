@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -98,6 +98,11 @@ def _place(
         factor,
         (*system_problems, *problems),
     )
+
+
+def outside_rounds(place: Place) -> Place:
+    """Give the place of somebody's own run: no rules and no edition of a round hold for it."""
+    return replace(place, suite="", edition=None)
 
 
 def benchmark_name(logged: str | None, place: Place) -> tuple[str | None, list[Problem]]:

@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import small, trained
-from ttastats import api, run_log
+from ttastats import api, run_log, system_file
 from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
 from ttastats.result_files import Place
 from ttastats.run_log import RunLog
-from ttastats.trainer import event_lines, experiment, system_file
+from ttastats.trainer import event_lines, experiment, machine
 from ttastats.trainer.session import Made
 
 RULES = importlib.resources.files("ttastats.trainer") / "rules" / "ttastats_common.yaml"
@@ -183,7 +183,7 @@ def test_a_description_that_differs_is_left_alone_and_said(
     place.system_file.parent.mkdir(parents=True)
     place.system_file.write_text('{"system_name": "by hand"}')
     with pytest.warns(system_file.SystemDiffers, match="left as it is"):
-        system_file.write(place, two_runs[0].settings)
+        system_file.write(place, machine.description(place, two_runs[0].settings))
     assert place.system_file.read_text() == '{"system_name": "by hand"}'
 
 
@@ -192,5 +192,5 @@ def test_the_same_machine_is_described_in_the_same_words(
 ) -> None:
     place = Place(tmp_path, "Test", "machine", "digits")
     for _ in range(2):
-        system_file.write(place, two_runs[0].settings)
+        system_file.write(place, machine.description(place, two_runs[0].settings))
     assert len(list(place.system_file.parent.iterdir())) == 1

@@ -68,7 +68,7 @@ def _runs(table: pl.LazyFrame) -> Iterator[list[Row]]:
 def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath, str]:
     """Give the files of one run under names that no run before it has; none for other suites."""
     run = rows[0]
-    if run["suite"] in _MLPERF:
+    if run["suite"] in _MLPERF or mlperf.was_recorded(run):
         log = _free(mlperf.folder(run), str(run["source"]).rsplit("/", 1)[-1], taken)
         return {log: mlperf.log(rows), **mlperf.companions(run)}
     if run["suite"] != "dawnbench":

@@ -19,6 +19,11 @@ _DERIVED = frozenset({"init_seconds", "seeds"})
 _LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "epoch"))
 
 
+def was_recorded(run: Row) -> bool:
+    """Tell whether a run is somebody's own, of which a recorder wrote such a log."""
+    return mllog.RECORDER in recorded(run["extra"])
+
+
 def folder(run: Row) -> PurePosixPath:
     """Give the place of a run's log in a tree of official results: `v5.0/ORG/results/SYSTEM/..`."""
     *owner, system = str(run["entry"] or run["system"] or "unknown").split("/")

@@ -37,7 +37,7 @@ class OfficialLines:
     def __call__(
         self,
         event_type: EventType,
-        time_ms: int,
+        time_ms: float,
         key: str,
         value: Any,
         metadata: dict[str, Any],

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
+from ttastats.system_file import SystemDiffers
 from ttastats.trainer import workloads
 from ttastats.trainer.outcome import Epoch
 from ttastats.trainer.session import Made, Nobody, Planned, Watcher
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.system_file import SystemDiffers
 from ttastats.trainer.workloads.contract import Recipe
 
 

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import torch
 
-from ttastats import result_files
+from ttastats import result_files, system_file
 from ttastats.clock import Seconds
 from ttastats.errors import TtastatsError
 from ttastats.result_files import Place
 from ttastats.run_log import RunLog, SilentLog
-from ttastats.trainer import dawnbench, event_lines, events, system_file, workloads
+from ttastats.trainer import dawnbench, event_lines, events, machine, workloads
 from ttastats.trainer.clock import clock_of
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
 from ttastats.trainer.loop import train
@@ -105,7 +105,7 @@ def _run(
     if not us.leads:
         train(workload, settings, us, SilentLog(), clock, stop, on_epoch)
         return None
-    system_file.write(planned.place, settings)
+    system_file.write(planned.place, machine.description(planned.place, settings))
     path, stream = result_files.create(planned.place)
     log = RunLog(path, stream, clock, event_lines.writer(stream))
     try:

@@ -1,0 +1,64 @@
+"""What evaluations does a run tell that `ttastats.record` recorded? They are taken as they stand.
+
+No rule of a round reads them: one process wrote the log, every score names its metric, and its
+labels mean what their names say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ttastats.quality import Target
+from ttastats.records import Evaluation, Problem
+from ttastats_parsers.mlperf_events import Event
+from ttastats_parsers.payloads import as_float, as_int, shown
+
+
+def evaluations_of(
+    events: Sequence[Event], start: Event, targets: Mapping[str, Target]
+) -> tuple[tuple[Evaluation, ...], list[Problem]]:
+    """Give the evaluations in the order of time, and the problem of scores that are no numbers."""
+    found = tuple(
+        _evaluation(index, event, start, targets)
+        for index, event in zip(_checkpoints(events), events, strict=True)
+    )
+    unread = [evaluation for evaluation in found if evaluation.value is None]
+    if not unread:
+        return found, []
+    text = f"{len(unread)} score(s) that are no finite number"
+    return found, [Problem("unreadable_score", text, "warning", unread[0].line)]
+
+
+def _checkpoints(events: Sequence[Event]) -> Iterator[int]:
+    """Number the checkpoints: the metrics of one are logged together."""
+    index, moment = -1, None
+    seen: set[str] = set()
+    for event in events:
+        here, metric = (event.time, event.metadata.labels()), shown(event.metadata.metric)
+        if here != moment or metric in seen:
+            index, moment, seen = index + 1, here, set()
+        seen.add(metric)
+        yield index
+
+
+def _evaluation(
+    index: int, event: Event, start: Event, targets: Mapping[str, Target]
+) -> Evaluation:
+    samples, step, epoch = event.metadata.labels()
+    metric, value = shown(event.metadata.metric), as_float(event.value)
+    target = targets.get(metric)
+    timed = event.time is not None and start.time is not None
+    return Evaluation(
+        index=index,
+        metric=metric,
+        value=value,
+        logged_value=value,
+        seconds=round((event.time or 0.0) - (start.time or 0.0), 6) if timed else None,
+        higher_is_better=target.higher_is_better if target else None,
+        epoch=None if epoch is None else as_float(epoch),
+        step=None if step is None else as_int(step),
+        samples=None if samples is None else as_int(samples),
+        line=event.line,
+        target_value=target.value if target else None,
+        target_source=target.source if target else None,
+    )

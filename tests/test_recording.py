@@ -1,0 +1,382 @@
+"""A loop that records itself leaves a log from which exactly what it said is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ttastats as tta
+from tests.conftest import ROOT
+from ttastats import recording, result_files
+from ttastats.errors import TtastatsError
+from ttastats.system_file import SystemDiffers
+from ttastats_parsers import mlperf_grammar
+
+
+def recorded(logs: Path, values: Sequence[float], **more: Any) -> Path:
+    """Record a run whose epochs 1, 2, ... reach these values; give its log."""
+    said: dict[str, Any] = {"benchmark": "digits", "metric": "accuracy", "target": 0.9}
+    said |= {"system": "small", "seed": 3, **more}
+    with tta.record(logs, **said) as run:
+        for epoch, value in enumerate(values, start=1):
+            run.evaluation(value, epoch=epoch)
+    assert run.path is not None
+    return run.path
+
+
+def read(logs: Path) -> pl.DataFrame:
+    output = logs.parent / "read.parquet"
+    output.unlink(missing_ok=True)
+    tta.ingest([logs], output)
+    return tta.read(output).collect()
+
+
+def the_run(logs: Path, **asked: Any) -> dict[str, Any]:
+    read(logs)
+    (row,) = tta.runs(logs.parent / "read.parquet", **asked).rows
+    return row
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return tmp_path / "logs"
+
+
+class TestRoundTrip:
+    def test_what_was_said_is_read(self, logs: Path) -> None:
+        with tta.record(
+            logs, benchmark="cifar 10/small", metric="Val/Acc@1", target=">=0.75", seed=7,
+            system="b200-fp8", org="us", accelerators=8, nodes=2, hardware="B200",
+            framework="jax 0.9", global_batch_size=512, train_samples=50_000, lr=0.1,
+            optimiser={"name": "lion", "betas": (0.9, 0.99)}, data=Path("x"),
+        ) as run:  # fmt: skip
+            assert not run.evaluation(0.5, epoch=0.5, step=10, samples=5_120, loss=2.0)
+            time.sleep(0.02)
+            assert run.evaluation(np.float32(0.75), epoch=1, step=20, samples=10_240, loss=1.5)
+        table = read(logs)
+        assert table["benchmark"].unique().to_list() == ["cifar 10/small"]
+        first = table.row(0, named=True)
+        assert (first["system"], first["entry"], first["submitter"]) == (
+            "b200-fp8", "us/b200-fp8", "us",
+        )  # fmt: skip
+        assert (first["suite"], first["edition"]) == (None, None)
+        assert (first["seed"], first["global_batch_size"], first["train_samples"]) == (
+            7, 512, 50_000,
+        )  # fmt: skip
+        assert (first["accelerators"], first["nodes"]) == (8, 2)
+        assert (first["hardware"], first["framework"]) == ("B200", "jax 0.9")
+        extra = json.loads(first["extra"])
+        assert (extra["lr"], extra["data"]) == (0.1, "x")
+        assert extra["optimiser"] == {"name": "lion", "betas": [0.9, 0.99]}
+        asked = table.filter(metric="Val/Acc@1")
+        assert asked["value"].to_list() == [0.5, 0.75]
+        assert asked["epoch"].to_list() == [0.5, 1.0]
+        assert asked["step"].to_list() == [10, 20]
+        assert asked["samples"].to_list() == [5_120, 10_240]
+        assert asked["target_value"].unique().to_list() == [0.75]
+        assert asked["eval_index"].to_list() == table.filter(metric="loss")["eval_index"].to_list()
+        assert table.filter(metric="loss")["value"].to_list() == [2.0, 1.5]
+        assert table["problems"].to_list() == ["[]"] * 4 or table["problems"].null_count() == 4
+
+    def test_its_seconds_are_those_of_the_loop(self, logs: Path) -> None:
+        with tta.record(logs, benchmark="b", metric="m", target=1) as run:
+            begun = time.perf_counter()
+            time.sleep(0.05)
+            run.evaluation(1.0, epoch=1)
+            known = time.perf_counter() - begun
+            time.sleep(0.05)
+        row = the_run(logs)
+        assert row["tta_seconds"] == pytest.approx(known, abs=0.02)
+        assert row["run_seconds"] >= row["tta_seconds"] + 0.04
+
+    def test_a_loop_that_goes_on_after_its_target_is_judged_at_the_target(self, logs: Path) -> None:
+        recorded(logs, [0.5, 0.95, 0.97, 0.2])
+        row = the_run(logs)
+        assert (row["reached"], row["run_status"], row["epochs"]) == (True, "success", 2)
+        assert the_run(logs, target=["0.96"])["epochs"] == 3
+        assert the_run(logs, target=["0.99"])["reached"] is False
+
+    @pytest.mark.parametrize("benchmark", ["bert", "maskrcnn", "resnet", "gnmt"])
+    def test_the_rules_of_a_round_do_not_hold_for_ones_own_run(
+        self, benchmark: str, logs: Path
+    ) -> None:
+        recorded(logs, [0.1, 0.3], benchmark=benchmark, metric="bleu", target=0.25)
+        row = the_run(logs)
+        assert (row["benchmark"], row["reached"], row["epochs"]) == (benchmark, True, 2)
+        assert (row["target_value"], row["value_final"]) == (0.25, 0.3)
+
+    def test_equal_values_and_no_progress_are_all_kept(self, logs: Path) -> None:
+        with tta.record(logs, benchmark="b", metric="m", target=0.9) as run:
+            for value in (0.1, 0.1, 0.1, 0.9):
+                run.evaluation(value, other=0.5)
+        table = read(logs)
+        assert table.filter(metric="m")["value"].to_list() == [0.1, 0.1, 0.1, 0.9]
+        assert table.filter(metric="other")["eval_index"].to_list() == [0, 1, 2, 3]
+        assert table["epoch"].null_count() == table.height
+
+    def test_epochs_beyond_any_round_stay_epochs(self, logs: Path) -> None:
+        with tta.record(logs, benchmark="b", metric="m", target=0.9) as run:
+            run.evaluation(1.0, epoch=30_000)
+        assert the_run(logs)["epochs"] == 30_000
+
+    def test_a_score_that_is_no_number_is_named_and_reaches_nothing(self, logs: Path) -> None:
+        with tta.record(logs, benchmark="b", metric="loss", target=3.0) as run:
+            assert not run.evaluation(float("nan"), epoch=1)
+            assert not run.evaluation(-float("inf"), epoch=2)
+        account = tta.ingest([logs], logs.parent / "read.parquet")
+        assert [problem.code for problem in account.problems] == ["unreadable_score"]
+        assert the_run(logs)["reached"] is False
+
+    def test_sides_are_compared_and_come_back_from_an_export(self, logs: Path) -> None:
+        for seed in range(3):
+            recorded(logs, [0.5, 0.95], seed=seed)
+            recorded(logs, [0.95], seed=seed, system="large")
+        read(logs)
+        table = logs.parent / "read.parquet"
+        small, large = (pl.scan_parquet(table).filter(system=name) for name in ("small", "large"))
+        report = tta.compare(small, large)
+        (row,) = report.rows
+        assert (row["n_a"], row["n_b"], row["reached_a"], row["reached_b"]) == (3, 3, 3, 3)
+        assert {row["n"] for row in tta.summary(table).rows} == {3}
+        tta.export(table, logs.parent / "exported")
+        before = tta.runs(table).rows
+        tta.ingest([logs.parent / "exported"], logs.parent / "again.parquet")
+        again = tta.runs(logs.parent / "again.parquet").rows
+        told = ("suite", "benchmark", "entry", "reached", "tta_seconds", "epochs", "seed")
+        assert [[r[k] for k in told] for r in again] == [[r[k] for k in told] for r in before]
+
+
+class TestEnds:
+    def test_a_target_that_is_not_met_is_an_aborted_run(self, logs: Path) -> None:
+        recorded(logs, [0.5, 0.89])
+        row = the_run(logs)
+        assert (row["run_status"], row["reached"], row["epochs"]) == ("aborted", False, 2)
+
+    def test_an_exception_is_named_and_goes_on(self, logs: Path) -> None:
+        run = tta.record(logs, benchmark="b", metric="m", target=1)
+
+        def loop() -> None:
+            with run:
+                run.evaluation(0.5, epoch=1)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            loop()
+        assert run.path is not None
+        end = json.loads(run.path.read_text().splitlines()[-1].removeprefix(":::MLLOG "))
+        assert end["key"] == "run_stop"
+        assert end["metadata"]["status"] == "aborted"
+        assert end["metadata"]["reason"] == "ZeroDivisionError"
+        assert the_run(logs)["run_status"] == "aborted"
+
+    def test_a_killed_run_is_one_that_did_not_reach(self, logs: Path) -> None:
+        code = (
+            "import sys, time, ttastats as tta\n"
+            "with tta.record(sys.argv[1], benchmark='b', metric='m', target=1) as run:\n"
+            "    run.evaluation(0.5, epoch=1)\n"
+            "    print('told', flush=True)\n"
+            "    time.sleep(60)\n"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(logs)], stdout=subprocess.PIPE, env=environment()
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"told\n"
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        row = the_run(logs)
+        assert (row["run_status"], row["reached"], row["epochs"]) == ("truncated", False, 1)
+
+    def test_every_line_is_on_disk_at_once(self, logs: Path) -> None:
+        with tta.record(logs, benchmark="b", metric="m", target=1) as run:
+            assert run.path is not None
+            assert "run_start" in run.path.read_text()
+            run.evaluation(0.5, epoch=1)
+            assert run.path.read_text().count("eval_accuracy") == 1
+
+    def test_nothing_is_recorded_before_and_after(self, logs: Path) -> None:
+        run = tta.record(logs, benchmark="b", metric="m", target=1)
+        with pytest.raises(TtastatsError, match="is not running"):
+            run.evaluation(1.0, epoch=1)
+        with run:
+            pass
+        run.finish()
+        with pytest.raises(TtastatsError, match="is not running"):
+            run.evaluation(1.0, epoch=1)
+
+    def test_a_full_disk_ends_the_log_and_not_the_training(
+        self, logs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with tta.record(logs, benchmark="b", metric="m", target=1) as run:
+            with monkeypatch.context() as patched:
+                patched.setattr(recording.mllog, "line", disk_full)
+                with pytest.warns(RuntimeWarning, match=r"No space left(.|\n)*cut off"):
+                    run.evaluation(0.5, epoch=1)
+            assert run.evaluation(1.0, epoch=2)
+        assert the_run(logs)["run_status"] == "truncated"
+
+
+def disk_full(*_: object) -> str:
+    raise OSError(28, "No space left on device")
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "parsers")))}
+
+
+class TestPlaces:
+    def test_runs_at_once_take_different_numbers(self, logs: Path) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            paths = list(pool.map(lambda seed: recorded(logs, [0.95], seed=seed), range(24)))
+        assert len(set(paths)) == 24
+        assert {path.parent for path in paths} == {logs / "local" / "results" / "small" / "digits"}
+        assert len(read(logs)) == 24
+
+    def test_other_processes_of_a_run_answer_and_write_nothing(self, logs: Path) -> None:
+        with tta.record(logs, benchmark="b", metric="m", target=1, enabled=False) as run:
+            assert not run.evaluation(0.5, epoch=1)
+            assert run.evaluation(1.0, epoch=2)
+        assert (run.path, run.reached) == (None, True)
+        assert not logs.exists()
+
+    def test_the_system_is_this_computer_unless_it_is_named(self, logs: Path) -> None:
+        path = recorded(logs, [1.0], system=None)
+        assert path.parents[1].name == recording.file_name(recording.platform.node())
+
+    @pytest.mark.parametrize("name", ["", "a/b", "..", "results", "a b", "nul"])
+    @pytest.mark.parametrize("where", ["system", "org"])
+    def test_a_name_that_can_be_no_folder_is_refused(
+        self, where: str, name: str, logs: Path
+    ) -> None:
+        with pytest.raises(TtastatsError, match="cannot be the name of a folder"):
+            tta.record(logs, **{"benchmark": "b", "metric": "m", "target": 1, where: name})
+
+    def test_a_folder_that_cannot_be_written_to_is_one_clear_error(self, logs: Path) -> None:
+        logs.write_text("a file")
+        with (
+            pytest.raises(TtastatsError, match="cannot write"),
+            tta.record(logs, benchmark="b", metric="m", target=1),
+        ):
+            pytest.fail("the block must not begin")
+
+    def test_a_description_by_hand_is_kept_and_may_say_more(self, logs: Path) -> None:
+        recorded(logs, [1.0], accelerators=8)
+        file = logs / "local" / "systems" / "small.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "notes": "by hand"}))
+        recorded(logs, [1.0], accelerators=8)
+        with pytest.warns(SystemDiffers, match="left as it is"):
+            recorded(logs, [1.0], accelerators=4)
+        assert "by hand" in file.read_text()
+
+
+class TestTargets:
+    @pytest.mark.parametrize(
+        ("metric", "target", "higher", "value"),
+        [
+            ("accuracy", 0.94, True, 0.94),
+            ("accuracy", "94%", True, 0.94),
+            ("quality", "<=3.28", False, 3.28),
+            ("val_loss", 3.28, False, 3.28),
+            ("eval/WER", "5%", False, 0.05),
+            ("loss", ">= 2", True, 2.0),
+            ("answer", np.float64(0.5), True, 0.5),
+        ],
+    )
+    def test_what_they_mean(
+        self, metric: str, target: float | str, higher: bool, value: float, logs: Path
+    ) -> None:
+        with tta.record(logs, benchmark="b", metric=metric, target=target) as run:
+            assert not run.evaluation(value + (-0.01 if higher else 0.01), epoch=1)
+            assert run.evaluation(value, epoch=2)
+        table = read(logs)
+        assert table["higher_is_better"].unique().to_list() == [higher]
+        assert table["target_value"].unique().to_list() == [value]
+
+    def test_the_direction_that_is_told_holds(self, logs: Path) -> None:
+        with tta.record(logs, benchmark="b", metric="loss", target=1, higher_is_better=True) as run:
+            assert not run.evaluation(0.5, epoch=1)
+
+    @pytest.mark.parametrize("target", ["", "high", ">=", "=0.9", float("nan"), float("inf")])
+    def test_what_is_none_is_refused(self, target: float | str, logs: Path) -> None:
+        with pytest.raises(TtastatsError, match="is not a quality target"):
+            tta.record(logs, benchmark="b", metric="m", target=target)
+
+    def test_what_contradicts_itself_is_refused(self, logs: Path) -> None:
+        with pytest.raises(TtastatsError, match="opposite"):
+            tta.record(logs, benchmark="b", metric="m", target="<=1", higher_is_better=True)
+
+    def test_a_value_at_the_target_up_to_float32_meets_it(self, logs: Path) -> None:
+        with tta.record(logs, benchmark="b", metric="bleu", target=21.8) as run:
+            assert run.evaluation(np.float32(21.8), epoch=1)
+        assert the_run(logs)["reached"] is True
+
+
+def test_no_setting_takes_a_word_of_the_log(logs: Path) -> None:
+    with pytest.raises(TtastatsError, match="run_stop already means something"):
+        tta.record(logs, benchmark="b", metric="m", target=1, run_stop=1)
+    columns = {"seed", "global_batch_size", "train_samples"}
+    assert columns == mlperf_grammar._UNDERSTOOD - recording.TAKEN
+
+
+def test_accelerators_that_nodes_cannot_share_are_refused(logs: Path) -> None:
+    with pytest.raises(TtastatsError, match="not the same number on each of 3 nodes"):
+        tta.record(logs, benchmark="b", metric="m", target=1, accelerators=8, nodes=3)
+
+
+def test_recording_loads_no_library(tmp_path: Path) -> None:
+    code = (
+        "import sys, ttastats as tta\n"
+        "with tta.record(sys.argv[1], benchmark='b', metric='m', target=1) as run:\n"
+        "    run.evaluation(1.0, epoch=1)\n"
+        "large = {'torch', 'polars', 'scipy', 'numpy', 'msgspec', 'rich', 'typer', 'altair'}\n"
+        "sys.exit(' '.join(large & {name.split('.')[0] for name in sys.modules}) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True, text=True, env=environment(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_official_parser_reads_a_recorded_log(logs: Path) -> None:
+    parser = pytest.importorskip(
+        "mlperf_logging.compliance_checker.mlp_parser", reason="the official package is missing"
+    )
+    path = recorded(logs, [0.5, 0.95], lr=0.1)
+    lines, errors = parser.parse_file(str(path), ruleset="5.1.0")
+    assert errors == []
+    assert len(lines) == len(path.read_text().splitlines())
+
+
+def test_a_log_is_created_and_never_opened_again(logs: Path) -> None:
+    first = recorded(logs, [0.95])
+    text = first.read_text()
+    assert recorded(logs, [0.95]).name == "result_1.txt"
+    assert first.read_text() == text
+    assert result_files.number_of(first) == 0
+
+
+def test_the_example_leads_to_a_verdict(tmp_path: Path) -> None:
+    for words in (
+        (ROOT / "examples" / "record",),
+        ("-m", "ttastats", "ingest", "logs", "-o", "runs.parquet"),
+    ):
+        command = [sys.executable, *map(str, words)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=environment()
+        )
+        assert done.returncode == 0, done.stderr
+    assert {row["n"] for row in tta.summary(tmp_path / "runs.parquet").rows} == {5}
+    assert {row["reached"] for row in tta.summary(tmp_path / "runs.parquet").rows} == {5}

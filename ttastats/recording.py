@@ -1,0 +1,305 @@
+"""How does a training loop record its own run, in a log that `ingest` reads?
+
+Only the standard library is imported: recording costs a few milliseconds at the start and a line
+per evaluation.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from ttastats import mllog, percentages, result_files, system_file
+from ttastats.clock import Clock
+from ttastats.errors import TtastatsError
+from ttastats.file_names import file_name, own_name
+from ttastats.quality import Target
+from ttastats.result_files import Place
+from ttastats.run_log import EventLog, RunLog, SilentLog
+from ttastats.version import __version__
+
+Status = Literal["success", "aborted"]
+
+#: Keys that mean something to the reader of a log, so that no setting can have them.
+TAKEN = frozenset(
+    {
+        "run_start", "run_stop", "run_final", "init_start", "init_stop", "train_loop",
+        "eval_accuracy", "eval_error", "eval_iteration_accuracy", "eval_result", "eval_target",
+        "eval_start", "eval_stop", "epoch_start", "epoch_stop", "block_start", "block_stop",
+        "train_epoch", "run_clear_caches", "cache_clear", "submission_benchmark",
+        "submission_division", "submission_org", "submission_platform", "tracked_stats",
+        "train_loss", "save_model", "checkpoint", "seeds", "init_seconds", mllog.RECORDER,
+    }
+)  # fmt: skip
+_TARGET = re.compile(r"\s*(>=|<=)?\s*(.*?)\s*", re.DOTALL)
+#: Words in the names of metrics of which less is better.
+_LESS = re.compile(
+    r"loss|err|perplexity|(?:^|[^a-z])(?:ppl|wer|cer|bpb|bpc|bpd|mae|mse|rmse|nll|fid|kl)(?![a-z])"
+)
+
+
+def record(
+    logs: str | PathLike[str],
+    *,
+    benchmark: str,
+    metric: str,
+    target: float | str,
+    higher_is_better: bool | None = None,
+    seed: int | None = None,
+    system: str | None = None,
+    org: str = "local",
+    accelerators: int | None = None,
+    nodes: int | None = None,
+    hardware: str | None = None,
+    framework: str | None = None,
+    enabled: bool = True,
+    **settings: Any,
+) -> Recording:
+    """Record a run of one's own training loop: `with record(...) as run`.
+
+    The time counts from the beginning of the block to the evaluation that meets the target.
+    Nothing is printed, and no failure to write ends a training that has begun.
+
+    Parameters
+    ----------
+    logs
+        The folder of all logs; the run's is `ORG/results/SYSTEM/BENCHMARK/result_N.txt` in it.
+    benchmark
+        What is trained to what: runs of one benchmark and target can be compared.
+    metric, target, higher_is_better
+        The quality that ends the count. Which way the metric counts may be told by the target
+        (`">=0.94"`, `"<=3.28"`); else it is `higher_is_better`, or what the name of the metric
+        says: less of a loss, an error or a perplexity is better, more of anything else.
+    system
+        What repeated runs share, such as the hardware and the setup that is tried; the name of
+        this computer if it is left out.
+    accelerators, nodes, hardware, framework
+        Are written into the description of the system, `ORG/systems/SYSTEM.json`.
+    enabled
+        False in all processes of a distributed run but one: their `evaluation` answers, and
+        writes nothing.
+    settings
+        Anything else that should be known of the run, such as `global_batch_size=512, lr=0.1`.
+
+    Raises
+    ------
+    TtastatsError
+        The target says nothing, a name cannot be a folder, or nothing can be written there.
+    """
+    goal = _goal(metric, target, higher_is_better)
+    _expect_free(settings)
+    place = Place(
+        Path(logs),
+        own_name(org, "org"),
+        file_name(platform.node()) if system is None else own_name(system, "system"),
+        file_name(benchmark),
+    )
+    described = {
+        "submitter": org,
+        "division": "open",
+        "number_of_nodes": nodes or (1 if accelerators else None),
+        "accelerators_per_node": _per_node(accelerators, nodes or 1),
+        "accelerator_model_name": hardware,
+        "framework": framework,
+    }
+    said = {"seed": seed, **settings}
+    return Recording(place, benchmark, goal, described, said, enabled=enabled)
+
+
+def _goal(metric: str, target: float | str, higher_is_better: bool | None) -> Target:
+    match = _TARGET.fullmatch(str(target))
+    sign, number = match.groups() if match else (None, "")
+    value = percentages.any_number(number)
+    if value is None:
+        raise TtastatsError(
+            f"{target!r} is not a quality target",
+            where="target",
+            remedy="Write 0.94, '94%', '>=0.94' or '<=3.28'.",
+        )
+    told = {">=": True, "<=": False, None: higher_is_better}[sign]
+    if sign and higher_is_better not in {None, told}:
+        raise TtastatsError(
+            f"{target!r} and higher_is_better={higher_is_better} say opposite things",
+            where="target",
+            remedy="Leave one of them out.",
+        )
+    if told is None:
+        told = not _LESS.search(metric.lower())
+    return Target(metric, told, value, 1, "user")
+
+
+def _expect_free(settings: Mapping[str, Any]) -> None:
+    taken = sorted(TAKEN & settings.keys())
+    if taken:
+        raise TtastatsError(
+            f"{', '.join(taken)} already means something in a log",
+            where="record",
+            remedy="Give the setting another name.",
+        )
+
+
+def _per_node(accelerators: int | None, nodes: int) -> int | None:
+    if accelerators is None:
+        return None
+    if accelerators % nodes:
+        raise TtastatsError(
+            f"{accelerators} accelerators are not the same number on each of {nodes} nodes",
+            where="accelerators",
+            remedy="Give the accelerators of all nodes together, or leave `nodes` out.",
+        )
+    return accelerators // nodes
+
+
+class Recording:
+    """A run that is being recorded, from `start` to `finish`; a `with` block calls both.
+
+    Attributes
+    ----------
+    path
+        The log, None where this process writes none.
+    reached
+        Whether an evaluation has met the target.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        benchmark: str,
+        target: Target,
+        described: Mapping[str, Any],
+        said: Mapping[str, Any],
+        *,
+        enabled: bool,
+    ) -> None:
+        self.path: Path | None = None
+        self.reached = False
+        self._place = place
+        self._benchmark = benchmark
+        self._target = target
+        self._described = {key: value for key, value in described.items() if value is not None}
+        self._said = said
+        self._enabled = enabled
+        self._log: EventLog = SilentLog()
+        self._close: Callable[[], None] = _nothing
+        self._over = True
+
+    def start(self) -> Recording:
+        """Open the log, say what is run, and let the time count from now on.
+
+        Raises
+        ------
+        TtastatsError
+            Nothing can be written there.
+        """
+        self._over = False
+        self.reached = False
+        if self._enabled:
+            system_file.write(self._place, self._described)
+            self.path, stream = result_files.create(self._place)
+            log = RunLog(self.path, stream, Clock())
+            self._log, self._close = log, log.close
+            self._begin(log)
+        return self
+
+    def _begin(self, log: RunLog) -> None:
+        log.point(mllog.RECORDER, f"ttastats {__version__}")
+        log.point("submission_benchmark", self._benchmark)
+        log.point("submission_org", self._place.org)
+        log.point("submission_platform", self._place.system)
+        for key, value in self._said.items():
+            log.point(key, value)
+        target = self._target
+        about: dict[str, Any] = {"metric": target.metric}
+        about["higher_is_better"] = target.higher_is_better
+        log.point("eval_target", target.value, **about)
+        log.begin("run_start")
+
+    def evaluation(
+        self,
+        value: Any,
+        *,
+        epoch: float | None = None,
+        step: int | None = None,
+        samples: int | None = None,
+        **more: Any,
+    ) -> bool:
+        """Record how good the model is now, and tell whether it meets the target.
+
+        Parameters
+        ----------
+        value
+            The metric of the target: a number, or what `float` takes, such as a tensor of one.
+        epoch, step, samples
+            How much was trained so far: epochs (parts of one count), steps, samples.
+        more
+            Other metrics of the same checkpoint, by their names.
+
+        Raises
+        ------
+        TtastatsError
+            The recording has not begun, or is over.
+        """
+        if self._over:
+            raise TtastatsError(
+                "the recording is not running",
+                where=str(self.path or "record"),
+                remedy="Call `evaluation` inside the `with` block, or between start and finish.",
+            )
+        number = float(value)  # which waits for the device
+        labels = {"samples_count": samples, "step_num": step, "epoch_num": epoch}
+        about = {key: label for key, label in labels.items() if label is not None}
+        scores = {self._target.metric: number} | {name: float(more[name]) for name in more}
+        self._say(lambda log: _tell_scores(log, scores, about))
+        met = self._target.is_met_by(number)
+        self.reached = self.reached or met
+        return met
+
+    def finish(self, reason: str | None = None) -> None:
+        """Say how the run ended, and close the log; `reason` is what ended it before its time."""
+        if self._over:
+            return
+        self._over = True
+        status: Status = "success" if self.reached and reason is None else "aborted"
+        about: dict[str, Any] = {"status": status}
+        if reason is not None:
+            about["reason"] = reason
+        self._say(lambda log: log.end("run_stop", **about))
+        self._log = SilentLog()
+        self._close()
+
+    def _say(self, say: Callable[[EventLog], None]) -> None:
+        """Write to the log; a training of hours does not end because its log cannot be written."""
+        try:
+            say(self._log)
+        except TtastatsError as error:
+            self._log = SilentLog()
+            text = f"{error}\n  Nothing more is recorded; the run counts as one that was cut off."
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.finish(None if kind is None else kind.__name__)
+
+
+def _tell_scores(log: EventLog, scores: Mapping[str, float], labels: Mapping[str, Any]) -> None:
+    moment = log.now()
+    for metric, value in scores.items():
+        log.point("eval_accuracy", value, at=moment, metric=metric, **labels)
+
+
+def _nothing() -> None:
+    """Close nothing."""
