@@ -84,6 +84,12 @@ def test_the_official_row_is_what_compare_says_by_the_same_rule() -> None:
         assert row[name] == other[name], name
 
 
+def test_details_are_told_of_six_groups_and_of_no_more() -> None:
+    entries = [diffusion(*APART, entry=name) for name in "abcdefg"]
+    assert "first_failure" in notes(api.targets(table(*entries[:6])))
+    assert "first_failure" not in notes(api.targets(table(*entries)))
+
+
 def test_another_official_metric_may_vary() -> None:
     runs = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0)])
     row = at_official(api.targets(runs, metric="fid"))

@@ -48,6 +48,7 @@ def test_a_slower_side_is_told_the_other_way_round() -> None:
 def test_small_differences_are_told_in_percent() -> None:
     verdict = said(speedup=1.057, speedup_low=1.054, speedup_high=1.06)
     assert "new is 5.7% faster than old (95% CI 5.4 to 6.0%" in verdict.sentence
+    assert "new is 1.10× faster than old" in said(speedup=1.1).sentence
 
 
 def test_undecided_is_not_called_equal() -> None:

@@ -27,27 +27,23 @@ def test_wilson_ends_are_where_the_score_test_is_just_significant(k: int, n: int
 
 
 def test_no_failure_and_no_success_end_the_interval_at_exactly_one_and_zero() -> None:
-    for interval in (fraction.wilson, fraction.reached_at_least):
-        assert interval(7, 7).high == 1.0
-        assert interval(0, 7).low == 0.0
+    assert fraction.wilson(7, 7).high == 1.0
+    assert fraction.wilson(0, 7).low == 0.0
+    assert fraction.reached_at_least(0, 7) == 0.0
 
 
 def test_the_guarantee_without_failures_is_the_rule_of_three_made_exact() -> None:
     for n in (1, 5, 10, 100):
-        found = fraction.reached_at_least(n, n)
-        assert found.low == pytest.approx(0.05 ** (1 / n))
-        assert found.high == 1.0
-        assert found.confidence == 0.95
-    some = fraction.reached_at_least(8, 10)
-    assert some.low is not None
-    assert binomial_tail(10, some.low, 8) == pytest.approx(0.05)
+        assert fraction.reached_at_least(n, n) == pytest.approx(0.05 ** (1 / n))
+    assert binomial_tail(10, fraction.reached_at_least(8, 10), 8) == pytest.approx(0.05)
 
 
 def test_no_runs_are_unknown_and_impossible_counts_are_refused() -> None:
+    nothing = fraction.wilson(0, 0)
+    assert (nothing.estimate, nothing.low, nothing.high) == (None, None, None)
+    assert nothing.flags[0].code == "no_runs"
+    assert fraction.reached_at_least(0, 0) == 0.0
     for interval in (fraction.wilson, fraction.reached_at_least):
-        nothing = interval(0, 0)
-        assert (nothing.estimate, nothing.low, nothing.high) == (None, None, None)
-        assert nothing.flags[0].code == "no_runs"
         for k, n in ((3, 2), (-1, 2)):
             with pytest.raises(ValueError, match="cannot have reached"):
                 interval(k, n)

@@ -168,11 +168,11 @@ def check_fraction(inputs: Inputs) -> Found:
     }
 
 
-def two_guarantees(k: int, n: int) -> list[float | None]:
+def two_guarantees(k: int, n: int) -> list[float]:
     """The interval of Clopper and Pearson is a one-sided bound of either outcome."""
-    low = fraction.reached_at_least(k, n, confidence=0.975).low
-    failed = fraction.reached_at_least(n - k, n, confidence=0.975).low
-    return [low, None if failed is None else 1 - failed]
+    low = fraction.reached_at_least(k, n, confidence=0.975)
+    failed = fraction.reached_at_least(n - k, n, confidence=0.975)
+    return [low, 1 - failed]
 
 
 def check_newcombe(inputs: Inputs) -> Found:

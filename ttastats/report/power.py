@@ -32,11 +32,11 @@ EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 def from_runs(
     runs: pl.DataFrame,
-    by: Sequence[str] = ENTRY,
+    by: Sequence[str],
     *,
-    effects: Sequence[float] = EFFECTS,
-    n: int | None = None,
-    power: float = 0.8,
+    effects: Sequence[float],
+    n: int | None,
+    power: float,
 ) -> Report:
     """Give the plan for each group, from the CV its runs show; `n` replaces their number."""
     rows = []
@@ -69,9 +69,9 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
 def from_cv(
     cv: float,
     *,
-    effects: Sequence[float] = EFFECTS,
-    n: int | None = None,
-    power: float = 0.8,
+    effects: Sequence[float],
+    n: int | None,
+    power: float,
 ) -> Report:
     """Give the plan for a CV (a fraction) that is known or supposed."""
     row = plan(cv, n, effects, power) | {"cv_low": None, "cv_high": None}

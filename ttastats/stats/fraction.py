@@ -42,17 +42,14 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
     return _estimate(successes, n, (centre - half) / scale, (centre + half) / scale, confidence)
 
 
-def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
-    """Guarantee: ``low`` is the one-sided Clopper-Pearson bound of the fraction reached.
+def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> float:
+    """Fraction that at least reach the target: the one-sided bound of Clopper and Pearson.
 
-    "Fails at most x of the time" with x = 1 - low: 0.45 for 5 of 5, 0.26 for 10 of 10.
+    "Fails at most x of the time" with x = 1 minus it: 0.45 for 5 of 5, 0.26 for 10 of 10.
     """
     _check_counts(successes, n)
     check_confidence(confidence)
-    if n == 0:
-        return _no_runs(confidence)
-    low = beta_quantile(1 - confidence, successes, n - successes + 1) if successes else 0.0
-    return Estimate(successes / n, low, 1.0, confidence, n)
+    return beta_quantile(1 - confidence, successes, n - successes + 1) if successes else 0.0
 
 
 def newcombe(

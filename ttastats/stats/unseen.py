@@ -46,7 +46,7 @@ class Bounded:
 
         0.45 for 5 of 5 that reached, 0.26 for 10 of 10.
         """
-        low = reached_at_least(self.n_reached, self.n, confidence=confidence).low or 0.0
+        low = reached_at_least(self.n_reached, self.n, confidence=confidence)
         return self.n_reached / self.n - low
 
     def half_widths(
