@@ -1,0 +1,117 @@
+"""The command: change the code in many small ways, and count the changes no test notices."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.mutation.mutants import Mutant, mutants
+from benchmarks.mutation.reaching import mapped
+from benchmarks.mutation.running import Outcome, judged, passes
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: What is changed, by the name it has in the answer.
+GROUPS = {
+    "stats/": ("ttastats/stats/*.py",),
+    "comparison, sides": ("ttastats/comparison.py", "ttastats/sides.py"),
+    "crossing, counted": ("ttastats/crossing.py", "ttastats/counted.py"),
+    "pairing": ("ttastats/pairing.py", "ttastats/pairing_remarks.py"),
+    "gate": ("ttastats/gate.py",),
+    "report/": ("ttastats/report/*.py",),
+    "parsers": ("parsers/ttastats_parsers/*.py",),
+}
+
+NAMES = """
+answers bad_files choice compare conditions counted crossing dialects filter fixtures gate judging
+layout pairing problems quality quirks scaling scan score summary targets varying
+"""
+
+#: The tests that are asked: those of numbers and of reading. What the command line, pictures and
+#: pages show is pinned by others, which take far longer and would kill a few mutants more.
+TESTS = (
+    "-m=not real and not browser",
+    "--ignore=tests/stats/test_library_traps.py",
+    "tests/stats",
+    "tests/page/test_verdicts.py",
+    *(f"tests/test_{name}.py" for name in NAMES.split()),
+)
+
+#: Imported once, before a process is made for each mutant.
+SLOW = ("numpy", "polars", "rich", "scipy.special", "scipy.stats", "typer")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line and give the exit code: 1 where fewer died than asked."""
+    options = parser().parse_args(arguments)
+    for name in SLOW:
+        __import__(name)
+    files = {group: _files(patterns) for group, patterns in GROUPS.items()}
+    kept = options.map or Path(tempfile.mkdtemp(), "map.json")
+    calls, seconds = mapped([str(f) for group in files.values() for f in group], TESTS, kept)
+    if not passes(calls, seconds):
+        print("the tests fail without any change", file=sys.stderr)
+        return 2
+    counts: dict[str, Counter[Outcome]] = {group: Counter() for group in GROUPS}
+    for group, mutant in sample(files, options.count, options.seed, options.only):
+        tests = calls.get(mutant.path, {}).get(mutant.function, [])
+        outcome = judged(mutant, tests, seconds)
+        counts[group][outcome] += 1
+        where = Path(mutant.path).relative_to(ROOT)
+        found = f"{outcome}: {where}:{mutant.line} #{mutant.number}: {mutant.change}"
+        killed = outcome in {"killed", "timeout"}
+        print(found, file=sys.stderr if killed else sys.stdout, flush=True)
+    print(table(counts))
+    every = sum(counts.values(), Counter[Outcome]())
+    return 0 if _share(every) >= options.least else 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """Give the options."""
+    options = argparse.ArgumentParser(prog="benchmarks/mutation", description=__doc__)
+    options.add_argument("--count", type=int, default=300, help="mutants to try, of all groups")
+    options.add_argument("--seed", type=int, default=1, help="the same seed, the same mutants")
+    options.add_argument("--only", default="", help="of files with this in their path: gate")
+    options.add_argument("--least", type=float, default=0.95, help="share that has to be killed")
+    options.add_argument("--map", type=Path, help="keeps which test calls what, in JSON")
+    return options
+
+
+def _files(patterns: Sequence[str]) -> list[Path]:
+    return [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+
+
+def sample(
+    files: dict[str, list[Path]], count: int, seed: int, only: str
+) -> list[tuple[str, Mutant]]:
+    """Draw mutants of all files, each as likely as any other, in an order as random."""
+    every = [
+        (group, mutant)
+        for group, paths in files.items()
+        for path in paths
+        if only in str(path.relative_to(ROOT))
+        for mutant in mutants(str(path), path.read_text("utf-8"))
+    ]
+    print(f"{len(every)} mutants, seed {seed}", file=sys.stderr, flush=True)
+    return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def _share(counts: Counter[Outcome]) -> float:
+    return (counts["killed"] + counts["timeout"]) / max(1, counts.total())
+
+
+def table(counts: dict[str, Counter[Outcome]]) -> str:
+    """Give the counts in Markdown."""
+    lines = ["| | mutants | killed | survived | not tested |", "| --- | --- | --- | --- | --- |"]
+    every = sum(counts.values(), Counter[Outcome]())
+    for name, found in (*counts.items(), ("all", every)):
+        if found:
+            killed = f"{found['killed'] + found['timeout']} ({_share(found):.0%})"
+            rest = f"{found['survived']} | {found['not tested']}"
+            lines.append(f"| {name} | {found.total()} | {killed} | {rest} |")
+    return "\n".join(lines)

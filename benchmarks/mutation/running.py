@@ -1,0 +1,80 @@
+"""Does a test fail when the code is changed?"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from benchmarks.mutation.mutants import Mutant, mutated
+from benchmarks.mutation.reaching import Calls, replace_code
+
+Outcome = Literal["killed", "timeout", "survived", "not tested"]
+
+#: Seconds of tests that a mutant has to survive, of the quickest that call its function.
+BUDGET = 20.0
+
+
+def judged(mutant: Mutant, tests: Sequence[str], seconds: dict[str, float]) -> Outcome:
+    """Run the tests of a mutant, in a process of its own that ends with the first failure."""
+    chosen = within_budget(tests, seconds)
+    if not chosen:
+        return "not tested"
+    code = _in_a_process(mutant, chosen, int(60 + 10 * sum(seconds[test] for test in chosen)))
+    if code < 0:
+        return "timeout"
+    return "killed" if code else "survived"
+
+
+def passes(calls: Calls, seconds: dict[str, float]) -> bool:
+    """Tell whether the quickest test of each file passes as the code is, as it has to."""
+    tests = sorted({of_file[0][0] for of_file in calls.values() if of_file[0]})
+    return _in_a_process(None, tests, int(600 + sum(seconds.values()))) == 0
+
+
+def _in_a_process(mutant: Mutant | None, tests: Sequence[str], limit: int) -> int:
+    """Give the exit code of pytest; negative where the time was up."""
+    child = os.fork()
+    if not child:
+        _run(mutant, tests, limit=limit)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def within_budget(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
+    """Give the quickest tests whose time together is within the budget; one at least."""
+    spent, chosen = 0.0, []
+    for test in tests:
+        spent += seconds[test]
+        if chosen and spent > BUDGET:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def _run(mutant: Mutant | None, tests: Sequence[str], *, limit: int) -> None:
+    """Become the process that runs the tests against the mutant."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(limit)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    code = 1
+    try:
+        if mutant:
+            put_in_place(mutant)
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+        code = int(pytest.main([*tests, *options]))
+    finally:
+        os._exit(code)
+
+
+def put_in_place(mutant: Mutant) -> None:
+    """Make Python import the mutant in place of its file, which stays as it is."""
+    tree = mutated(Path(mutant.path).read_text("utf-8"), mutant.number)
+    code = compile(tree, mutant.path, "exec")
+    replace_code(lambda path: code if path == mutant.path else None)
