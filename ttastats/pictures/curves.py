@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttastats.crossing import RUN, evaluated_at
+from ttastats.crossing import evaluated_at
 from ttastats.pictures.material import MOST_POINTS, MOST_RUNS, Panel
+from ttastats.pictures.thinning import evenly
+from ttastats.schema import RUN
 
 #: Spans of time or epochs in which evaluations are drawn together.
 SPANS = 48
@@ -91,14 +93,8 @@ def table(rows: pl.LazyFrame, metric: Metric) -> tuple[pl.DataFrame, str]:
     if found.height <= MOST_POINTS:
         return found, ""
     each = max(4, MOST_POINTS // max(1, found.get_column("run").n_unique()))
-    place, count = pl.int_range(pl.len()).over("run"), pl.len().over("run")
-    step = ((count - 1) / (each - 1)).clip(1.0)
     best = pl.col("value").max() if metric.higher_is_better else pl.col("value").min()
-    kept = found.filter(
-        ((place / step).floor() != ((place - 1) / step).floor())
-        | (place == count - 1)
-        | (pl.col("value") == best.over("run"))
-    )
+    kept = found.filter(evenly(each, ["run"]) | (pl.col("value") == best.over("run")))
     return kept, f"{kept.height:,} of {found.height:,} evaluations are drawn, evenly spaced. "
 
 

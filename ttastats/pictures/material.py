@@ -11,10 +11,10 @@ import polars as pl
 from ttastats import units
 from ttastats.comparison import Options
 from ttastats.counted import counted, standing
-from ttastats.crossing import RUN
 from ttastats.pairing import SAME_RUNS, Side, pairings
 from ttastats.pictures import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
+from ttastats.schema import RUN
 from ttastats.stats.sample import summarise
 from ttastats.target import UserTarget
 

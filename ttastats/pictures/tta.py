@@ -12,6 +12,7 @@ from ttastats import percentages
 from ttastats.pictures import axes, charts, theme
 from ttastats.pictures.material import MOST_RUNS, Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.pictures.thinning import evenly
 
 KIND = "tta"
 #: Dots of one row are spread over this share of it, so that equal times can be counted.
@@ -108,11 +109,8 @@ def _thinned(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     if timed.height <= MOST_RUNS:
         return timed, ""
     each = max(5, MOST_RUNS // timed.get_column("order").n_unique())
-    place = pl.int_range(pl.len()).over("order", "reached")
-    count = pl.len().over("order", "reached")
-    step = ((count - 1) / (each - 1)).clip(1.0)
-    new = (place / step).floor() != ((place - 1) / step).floor()
-    kept = timed.sort("order", "reached", "observed_seconds").filter(new | (place == count - 1))
+    ordered = timed.sort("order", "reached", "observed_seconds")
+    kept = ordered.filter(evenly(each, ["order", "reached"]))
     return kept, f"{kept.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
 
 
