@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ttastats as tta
-from ttastats import api, crossing, schema
+from ttastats import api, schema
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 
@@ -42,7 +42,7 @@ def table(file: Path) -> pl.DataFrame:
 
 
 def runs(source: api.Source) -> pl.DataFrame:
-    return api.run_table(source).sort(crossing.RUN)
+    return api.run_table(source).sort(schema.RUN)
 
 
 class TestOtherPrograms:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ttastats import atomic, choice, columns, crossing, given, store
+from ttastats import atomic, choice, columns, crossing, given, schema, store
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame, is_frame
@@ -590,13 +590,13 @@ def problems(
         crossing.runs(given.tidy(table)).with_columns(table=pl.lit(_label(table, number)))
         for number, table in enumerate(given_tables)
     ]
-    every = pl.concat(tables).unique(["table", *crossing.RUN], maintain_order=True)
+    every = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)
     met = [problem for table in given_tables for problem in given.problems(table)]
     if not where:
         return problems_report.report(met, every, every, codes)
     rows = store.together([given.tidy(table) for table in given_tables])
     found = chosen(rows, where, by_evaluation=True)
-    runs = every.join(found.runs, on=crossing.RUN, how="semi")
+    runs = every.join(found.runs, on=schema.RUN, how="semi")
     report = problems_report.report(met, runs, every, codes)
     return replace(report, notes=(*report.notes, *found.notes))
 

@@ -181,8 +181,8 @@ def _of_runs(every: pl.LazyFrame, asked: _Asked) -> pl.LazyFrame:
     kept = select.where(every, asked.run)
     if not asked.evaluation:
         return kept
-    having = select.where(kept, asked.evaluation).select(crossing.RUN).unique()
-    return kept.join(having, on=crossing.RUN, how="semi")
+    having = select.where(kept, asked.evaluation).select(schema.RUN).unique()
+    return kept.join(having, on=schema.RUN, how="semi")
 
 
 def _of_judged(judged: pl.DataFrame, asked: _Asked, tidy: pl.LazyFrame, name: str) -> Chosen:
@@ -198,7 +198,7 @@ def _of_judged(judged: pl.DataFrame, asked: _Asked, tidy: pl.LazyFrame, name: st
         f"{judged.height:,} runs, chosen by their result; every number speaks of these alone."
     )
     notes.append(Note("chosen_by_result", text))
-    kept = tidy.join(runs.lazy().select(crossing.RUN), on=crossing.RUN, how="semi")
+    kept = tidy.join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
     return Chosen(runs, kept, tuple(notes), asked.other)
 
 
@@ -213,8 +213,8 @@ def _unmet(every: pl.LazyFrame, conditions: Sequence[Condition]) -> list[Note]:
 
 def _heads(every: pl.LazyFrame, conditions: Iterable[Condition]) -> pl.DataFrame:
     """Give one row per run with the columns that conditions ask about."""
-    names = {*crossing.RUN, *(condition.column for condition in conditions)}
-    return every.select(sorted(names)).unique(crossing.RUN).collect()
+    names = {*schema.RUN, *(condition.column for condition in conditions)}
+    return every.select(sorted(names)).unique(schema.RUN).collect()
 
 
 def _none(every: pl.LazyFrame, asked: _Asked) -> TtastatsError:

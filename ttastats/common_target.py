@@ -14,7 +14,7 @@ from itertools import zip_longest
 import polars as pl
 
 from ttastats import crossing, quality
-from ttastats.crossing import RUN
+from ttastats.schema import RUN
 from ttastats.target import UserTarget
 
 #: What a pair is called whose sides were not judged by one target and cannot be.

@@ -188,7 +188,7 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
         place = pl.col(_checkpoint(frame.filter(evaluated))).cast(pl.Float64)
         rank = place.fill_null(float("inf")).rank("dense").over(*schema.RUN, evaluated)
         frame = frame.with_columns(eval_index=pl.when(evaluated).then(rank.cast(pl.Int64) - 1))
-    return frame.sort("source", "run_id", "eval_index", "metric", maintain_order=True)
+    return frame.sort(schema.ORDER, maintain_order=True)
 
 
 def _checkpoint(evaluations: pl.DataFrame) -> str:

@@ -15,8 +15,6 @@ import polars as pl
 from ttastats import counted, quality, schema
 from ttastats.target import UserTarget, with_user_targets
 
-RUN = schema.RUN
-
 #: What training is counted in, best first, with the column of its evaluation interval.
 PROGRESS = (
     ("epochs", "epoch_quantum"),
@@ -76,7 +74,7 @@ def qualities(
 
     `goals` is that of `runs_at`; the metric that is asked about has no `target_value`.
     """
-    keys = list(dict.fromkeys((*by, *RUN)))  # runs may be grouped by what identifies them
+    keys = list(dict.fromkeys((*by, *schema.RUN)))  # runs may be grouped by what identifies them
     varied = pl.col("asked") & pl.col("target_value").is_null()
     others = pl.col("asked") & pl.col("target_value").is_not_null()
     suits = pl.col("meets").filter(others).fill_null(value=False).all() & (
@@ -109,11 +107,11 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
 def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
     """Give a row per run; the targets stand in its evaluations, with how many are `expected`."""
     checkpoints = _checkpoints(_met(evaluations))
-    heads = rows.group_by(RUN, maintain_order=True).agg(
-        pl.col(name).first() for name in schema.RUN_NAMES if name not in RUN
+    heads = rows.group_by(schema.RUN, maintain_order=True).agg(
+        pl.col(name).first() for name in schema.RUN_NAMES if name not in schema.RUN
     )
     table = (
-        heads.join(_curves(checkpoints), on=RUN, how="left", maintain_order="left")
+        heads.join(_curves(checkpoints), on=schema.RUN, how="left", maintain_order="left")
         .with_columns(run_seconds=_length())
         .with_columns(_ends_at_run_stop(official=official))
         .with_columns(time=_time())
@@ -219,7 +217,7 @@ def _strings(row: tuple[str | None, str | None, str | None]) -> tuple[str, str, 
 def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
     """Give one row per evaluated checkpoint; it meets the target if all its metrics do."""
     targeted = pl.col("target_value").is_not_null()
-    return judged.group_by(*RUN, "eval_index").agg(
+    return judged.group_by(*schema.RUN, "eval_index").agg(
         run_seconds=_length().first(),
         met=pl.col("meets").filter(targeted).fill_null(value=False).all()
         & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").max())
@@ -256,8 +254,8 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
     }
     return (
         checkpoints.sort("at", "eval_index", nulls_last=True)
-        .with_columns(crossed=met & (met.cast(pl.Int64).cum_sum().over(RUN) == 1))
-        .group_by(RUN, maintain_order=True)
+        .with_columns(crossed=met & (met.cast(pl.Int64).cum_sum().over(schema.RUN) == 1))
+        .group_by(schema.RUN, maintain_order=True)
         .agg(
             **places,
             **gaps,

@@ -86,6 +86,8 @@ COLUMNS: tuple[Column, ...] = (
 RUN = ("run_id", "source")
 #: What identifies a row.
 ROW = (*RUN, "eval_index", "metric")
+#: The order of the rows of a table.
+ORDER = ("source", "run_id", "eval_index", "metric")
 
 NAMES = tuple(column.name for column in COLUMNS)
 RUN_NAMES = tuple(column.name for column in COLUMNS if column.of_run)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from ttastats import units
-from ttastats.crossing import RUN
 from ttastats.errors import TtastatsError
+from ttastats.schema import RUN
 
 #: What a run is known by wherever its log lies: a log that was sent in again is the same run.
 #: Names alone tell nothing, as tables made by others may number the runs of each side from 0.

@@ -103,13 +103,13 @@ def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
 def heads(rows: pl.LazyFrame) -> pl.DataFrame:
     """Give one row per run, in their order: what it is, how long, and of which it is a copy.
 
-    Columns: `source`, `run_id`, `content_digest`, the number of `evaluations`, and `duplicate_of`,
+    Columns: `run_id`, `source`, `content_digest`, the number of `evaluations`, and `duplicate_of`,
     the source of the first run with the same content where that is another.
     """
     original = pl.col("source").first().over("content_digest")
     is_copy = pl.col("content_digest").is_not_null() & (original != pl.col("source"))
     return (
-        rows.group_by("source", "run_id", maintain_order=True)
+        rows.group_by(schema.RUN, maintain_order=True)
         .agg(pl.col("content_digest").first(), evaluations=pl.col("eval_index").count())
         .collect(engine="streaming")
         .with_columns(duplicate_of=pl.when(is_copy).then(original))
@@ -123,7 +123,7 @@ def marked(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
         return rows
     return (
         rows.drop("duplicate_of")
-        .join(copies.lazy(), on=["source", "run_id"], how="left", maintain_order="left")
+        .join(copies.lazy(), on=schema.RUN, how="left", maintain_order="left")
         .select(schema.NAMES)
     )
 
@@ -139,7 +139,7 @@ def duplicate_problems(runs: pl.DataFrame) -> list[Problem]:
 
 def _copies(runs: pl.DataFrame) -> pl.DataFrame:
     copies = runs.filter(pl.col("duplicate_of").is_not_null())
-    return copies.select("source", "run_id", "duplicate_of")
+    return copies.select(*schema.RUN, "duplicate_of")
 
 
 _FIELDS = tuple("index" if name == "eval_index" else name for name in schema.EVALUATION_NAMES)
@@ -168,12 +168,12 @@ def problems_of(rows: pl.LazyFrame) -> list[Problem]:
     """
     told = (
         rows.filter(pl.col("problems").is_not_null())
-        .select("source", "run_id", "problems")
+        .select(*schema.RUN, "problems")
         .unique(maintain_order=True)
         .collect()
     )
     return [
-        problem for source, _, text in told.iter_rows() for problem in (_problems_in(text, source))
+        problem for _, source, text in told.iter_rows() for problem in (_problems_in(text, source))
     ]
 
 

@@ -51,7 +51,7 @@ def write(
     wanted = chosen.select(schema.RUN).unique()
     rows = (
         every.join(wanted, on=schema.RUN, how="semi")
-        .sort("source", "run_id", "eval_index", "metric", maintain_order=True)
+        .sort(schema.ORDER, maintain_order=True)
         .with_columns(duplicate_of=pl.lit(None, pl.String))
     )
     runs = tables.heads(rows)

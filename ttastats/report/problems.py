@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats import crossing, nearest, quality, units
+from ttastats import crossing, nearest, quality, schema, units
 from ttastats.counted import RESULT, standing
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem
@@ -121,7 +121,7 @@ def _of_runs(runs: pl.DataFrame, problems: Sequence[Problem]) -> Iterator[Findin
     """Give what no log tells: copies, runs never evaluated, outliers, wrong numbers of runs."""
     yield from _copies(runs)
     yield from _never_evaluated(runs, problems)
-    once = runs.unique(crossing.RUN, keep="first", maintain_order=True)
+    once = runs.unique(schema.RUN, keep="first", maintain_order=True)
     for keys, group in groups(once, ENTRY):
         yield from _outliers(group, keys)
     for keys, group in groups(once, RESULT):

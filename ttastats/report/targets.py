@@ -11,7 +11,6 @@ import polars as pl
 from ttastats import comparison, crossing, schema
 from ttastats.comparison import Comparison
 from ttastats.counted import counted
-from ttastats.crossing import RUN
 from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair
 from ttastats.report.answer import Report
@@ -28,6 +27,7 @@ from ttastats.report.grouping import (
 )
 from ttastats.report.summary import expected_seconds
 from ttastats.report.target_grid import Question, goals, questions
+from ttastats.schema import RUN
 from ttastats.stats.sensitivity import stable_range
 
 #: Groups of which the notes tell the details; of more only the rows do.
