@@ -26,10 +26,17 @@ def short(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
     kept = [_without_noise(name) for name in names]
     shared = _shared_folders(kept)
     bare = ["/".join(parts[shared:]) for parts in kept]
-    widths = (longest, longest + 8, longest + 16)
-    found = (shortened(bare, width) for width in widths)
-    cut = next(filter(None, found), None) or {text: middle_cut(text, widths[-1]) for text in bare}
+    cut = _cut(bare, (longest, longest + 8, longest + 16))
     return _distinct({name: cut[text] for name, text in zip(names, bare, strict=True)})
+
+
+def _cut(names: Sequence[str], widths: Sequence[int]) -> dict[str, str]:
+    """Give each name without its middle, rather wider than without another part of it."""
+    for width in widths:
+        found = {name: middle_cut(name, width) for name in names}
+        if len(set(found.values())) == len(found):
+            return found
+    return shortened(names, widths[-1]) or found
 
 
 def _without_noise(name: str) -> list[str]:

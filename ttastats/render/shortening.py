@@ -39,7 +39,7 @@ def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
 
 def middle_cut(name: str, width: int) -> str:
     """Give a name in at most `width` columns, even if another one becomes the same."""
-    return name if cell_len(name) <= width else ELLIPSIS.join(_parts(name, width // 2, width))
+    return name if cell_len(name) <= width else ELLIPSIS.join(_parts(name, (width - 1) // 2, width))
 
 
 def _parts(name: str, head: int, width: int) -> tuple[str, str]:
