@@ -1,0 +1,42 @@
+"""Can a regular expression be used on logs?
+
+Logs are matched by the engine of Rust, by way of polars: it takes time in proportion to a line's
+length, whatever the expression, so that none can run forever. What it does not know (looking ahead
+or behind, back references) is refused when the expression is read, not when a log is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ttastats.errors import TtastatsError
+
+_NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
+
+
+def expect(pattern: str, where: str, *, named: bool = False) -> None:
+    """Refuse an expression that cannot be used, or that names no group where it must.
+
+    Raises
+    ------
+    TtastatsError
+        With what the engine says of it.
+    """
+    import polars as pl  # a command that reads no logs of one's own needs none
+
+    try:
+        pl.Series([""]).str.contains(pattern)
+    except pl.exceptions.PolarsError as error:
+        said = " ".join(str(error).removeprefix("regex error: ").split())
+        raise TtastatsError(
+            f"the regular expression {pattern!r} cannot be used: {said}",
+            where=where,
+            remedy="Expressions are matched in a time that grows with the line alone, so without "
+            "(?=...), (?!...), (?<=...) and \\1; see docs.rs/regex.",
+        ) from error
+    if named and not _NAMED.search(pattern):
+        raise TtastatsError(
+            f"the regular expression {pattern!r} names no group",
+            where=where,
+            remedy="A named group is a column: 'step (?P<step>\\d+) loss (?P<val_loss>\\S+)'.",
+        )
