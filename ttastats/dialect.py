@@ -15,6 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
+from ttastats.own_logs.block import Block
 from ttastats.records import Problem, Run
 
 #: Which measurements become rows: those of quality, or also those of every training step.
@@ -46,6 +47,10 @@ class Log(msgspec.Struct, frozen=True):
         slash. Empty where there is none.
     metrics
         Whether training metrics, such as a loss of every step, are wanted too.
+    block
+        What is said of such logs in `ttastats.toml`, in the options or by a preset.
+    named
+        What the block's pattern names in the path.
     """
 
     folder: PurePosixPath
@@ -55,6 +60,8 @@ class Log(msgspec.Struct, frozen=True):
     edition: str | None = None
     listing: Callable[[PurePosixPath], Sequence[str]] = lambda _folder: ()
     metrics: Metrics = "evaluations"
+    block: Block | None = None
+    named: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def path(self) -> PurePosixPath:
@@ -92,6 +99,8 @@ def log_from_bytes(
     *,
     edition: str | None = None,
     metrics: Metrics = "evaluations",
+    block: Block | None = None,
+    named: Mapping[str, str] | None = None,
 ) -> Log:
     """Give a log that lives in memory; `companions` maps absolute paths to bytes."""
     files = {PurePosixPath(name): content for name, content in (companions or {}).items()}
@@ -104,6 +113,8 @@ def log_from_bytes(
         edition,
         lambda folder: listed(files, folder),
         metrics,
+        block,
+        named or {},
     )
 
 

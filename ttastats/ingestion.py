@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from ttastats import ledger, registry, store, tables
+from ttastats import described, ledger, registry, store, tables
 from ttastats.cluster import Workers
+from ttastats.described import Said
 from ttastats.dialect import Metrics
 from ttastats.errors import TtastatsError
 from ttastats.reading import Reading, Result
@@ -64,6 +66,8 @@ def ingest(
     dialect: str | None = None,
     edition: str | None = None,
     metrics: Metrics = "evaluations",
+    block: Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     on_progress: Progress | None = None,
@@ -85,6 +89,11 @@ def ingest(
         The edition of the suite, where the logs lie in no folder that names it.
     metrics
         `all` keeps training metrics, such as a loss of every step, beside the evaluations.
+    block
+        What is said of logs that no dialect knows, by the keys of a block of `ttastats.toml`:
+        `{"metric": "val_loss <= 3.28", "seconds": "time ms"}`. No such file is looked for then.
+    config
+        A `ttastats.toml` in the place of those beside the logs and in the folders above.
     workers
         Processes; by default one, and every core where there is much to read.
     executor
@@ -95,7 +104,8 @@ def ingest(
     Raises
     ------
     TtastatsError
-        A path is missing, there is no log at all, or the output cannot be written.
+        A path is missing, there is no log at all, the output cannot be written, or what is said of
+        the logs cannot be read.
     """
     for path in paths:
         _expect_no_table(Path(path))
@@ -104,8 +114,9 @@ def ingest(
     store.expect_place(target, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, edition, metrics)
     # In this order: those who read have stopped when what they left behind is removed.
+    said = Said(block, config)
     with store.Held(target) as held, Workers(workers, executor) as readers:
-        return _ingest(paths, target, reading, held, readers, on_progress, in_parts=in_parts)
+        return _ingest(paths, target, reading, said, held, readers, on_progress, in_parts=in_parts)
 
 
 def _expect_no_table(path: Path) -> None:
@@ -123,6 +134,7 @@ def _ingest(
     paths: Sequence[str | Path],
     target: Path,
     reading: Reading,
+    said: Said,
     held: store.Held,
     readers: Workers,
     on_progress: Progress | None,
@@ -131,14 +143,17 @@ def _ingest(
 ) -> Account:
     found = find([str(path) for path in paths])
     sources = _unique(found if target.exists() else _announced(found, readers), target)
+    blocks, sources = described.gathered(said, [str(path) for path in paths], sources)
+    reading = replace(reading, blocks=blocks)
+    words = (reading.dialect, reading.edition, reading.metrics, described.digest(blocks))
     before = ledger.of(target)
-    reader = (reading.dialect, reading.edition, reading.metrics)
-    fresh, kept = ledger.split(before, sources, reader)
+    fresh, kept = ledger.split(before, sources, words)
     others, parts, together = (
         ledger.kept_of(before, kind, kept) for kind in ("others", "parts", "together")
     )
     known = store.problems_of(target) if kept else []
     problems = [problem for problem in known if problem.source in kept]
+    problems += described.unused(blocks, sources)
     if ledger.is_whole(before, fresh, kept):  # nothing to write, then
         runs = tables.heads(store.read([target]))
         account = _account(runs, sources, problems, others, target, kept)
@@ -156,7 +171,7 @@ def _ingest(
     if runs.is_empty():
         raise _nothing(paths, len(sources), problems, parts)
     account = _account(runs, sources, problems, others, target, kept)
-    record = ledger.record(sources, others, parts, together, reader)
+    record = ledger.record(sources, others, parts, together, words)
     store.write(
         tables.marked(rows, runs), target, ledger=record, problems=problems, in_parts=in_parts
     )

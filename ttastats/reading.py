@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,8 +17,10 @@ from msgspec import structs
 from ttastats import registry, store, tables
 from ttastats.blocks import UnreadableError
 from ttastats.containers import Container, printable
+from ttastats.described import block_for
 from ttastats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.errors import TtastatsError
+from ttastats.own_logs.block import Block
 from ttastats.records import Problem, Run, Severity
 from ttastats.sources import Source
 
@@ -28,11 +30,12 @@ Listing = Callable[[PurePosixPath], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How logs are read: the dialect and edition that the user named, and which metrics."""
+    """How logs are read: what the user named, which metrics, and blocks of own logs."""
 
     dialect: str | None = None
     edition: str | None = None
     metrics: Metrics = "evaluations"
+    blocks: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +75,12 @@ def read_unit(unit: Sequence[Source], reading: Reading, place: store.Parts | Non
                 continue
             runs += found[0]
             problems += found[1]
-            if not found[0] and all(problem.code == PART_OF_A_RUN for problem in found[1]):
+            if found[0]:
+                continue
+            if all(problem.code == PART_OF_A_RUN for problem in found[1]):
                 parts.append(source.name)
+            elif all(problem.severity == "info" for problem in found[1]):
+                others.append(source.name)
         rows, unfit = _rows(runs)
         problems += unfit
     kept = rows if place is None else place.write(rows)
@@ -132,8 +139,10 @@ def _read(
         head = bytes_of.head()
         folder, name = source.container.folder(source.file.name), _name(source)
         if head.startswith(_LFS_POINTER):
-            return _lfs_pointer(source, folder / name)
-        dialect = chosen or registry.recognise(head, folder / name)
+            return _lfs_pointer(source, folder / name, reading)
+        dialect, block, named = way(head, folder, name, chosen, reading)
+        if block is not None and head.startswith(_UTF_16):
+            return _rejected(source, "unreadable_file", _CONVERT)
         if dialect is None:
             return _utf_16(source, head) or (_unknown(source, head) if source.named else None)
         companion, listing = surroundings.of(source)
@@ -145,6 +154,8 @@ def _read(
             reading.edition,
             listing,
             reading.metrics,
+            block,
+            named,
         )
         items = list(dialect.parse(log))
         digest = bytes_of.digest()
@@ -156,10 +167,48 @@ def _read(
         if dialect is None:
             raise
         return [], [_failed(dialect.name, error, source.name)]
+    if block is not None and block.quiet and not any(isinstance(item, Run) for item in items):
+        return _no_log_of_the_block(source, items)
     runs, problems = _sourced(items, source, digest, dialect.name)
     if source.has_changed():
         problems.append(Problem("changed_file", _CHANGED, "warning", source=source.name))
     return runs, problems
+
+
+_Way = tuple[Dialect | None, Block | None, Mapping[str, str]]
+
+
+def way(
+    head: bytes, folder: PurePosixPath, name: str, chosen: Dialect | None, reading: Reading
+) -> _Way:
+    """Give the dialect that reads a file, with its block: the user's words go before all signs."""
+    if reading.blocks and (hit := block_for(folder / name, reading.blocks, with_pattern=True)):
+        return registry.named(hit[0].dialect), *hit
+    dialect = chosen or registry.recognise(head, folder / name)
+    if dialect is not None:
+        return dialect, None, {}
+    if reading.blocks and (hit := block_for(folder / name, reading.blocks, with_pattern=False)):
+        return registry.named(hit[0].dialect), *hit
+    found = registry.recognised_preset(head, str(folder / name))
+    return (registry.named(found[0].dialect), *found) if found else (None, None, {})
+
+
+#: What a file is called that may well have been meant, where a block names no files.
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+#: Problems that say of a file that it may be no log of a block at all.
+_NO_LOG = ("no_metric", "no_column", "no_line", "no_table", "no_header", "unreadable_file")
+
+
+def _no_log_of_the_block(source: Source, items: Sequence[Run | Problem]) -> Found | None:
+    """Say why a file gave no run; where it may have been meant for none, only if it looks so."""
+    last = items[-1] if items else None
+    if not isinstance(last, Problem):
+        return None
+    if source.named or last.code not in _NO_LOG:
+        return [], [structs.replace(last, source=source.name)]
+    if last.code in {"no_metric", "no_column"} and source.name.endswith(_TABLES):
+        return [], [structs.replace(last, source=source.name, severity="info")]
+    return None
 
 
 def _name(source: Source) -> str:
@@ -271,21 +320,27 @@ def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialec
 
 def _utf_16(source: Source, head: bytes) -> Found | None:
     """Name a log in UTF-16, as a shell of Windows redirects output, or give None for another."""
-    if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if not head.startswith(_UTF_16):
         return None
     text = head[: len(head) // 2 * 2].decode("utf-16", "replace")
-    if registry.recognise(text.encode("utf-8", "replace")) is None:
+    data = text.encode("utf-8", "replace")
+    if registry.recognise(data) is None and not registry.recognised_preset(data, source.name):
         return None
-    return _rejected(source, "unreadable_file", "a log in UTF-16; convert it to UTF-8")
+    return _rejected(source, "unreadable_file", _CONVERT)
+
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_CONVERT = "a log in UTF-16; convert it to UTF-8"
 
 
 #: How a pointer begins that git-lfs leaves where a file should be.
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 
 
-def _lfs_pointer(source: Source, path: PurePosixPath) -> Found:
+def _lfs_pointer(source: Source, path: PurePosixPath, reading: Reading) -> Found:
     """Name a pointer. Whether a log is missing can be told where the user or its name says so."""
-    is_log = source.named or registry.recognise(b"", path) is not None
+    is_meant = block_for(path, reading.blocks, with_pattern=True) is not None
+    is_log = source.named or is_meant or registry.recognise(b"", path) is not None
     said = "a pointer of git-lfs, not the file it stands for: run `git lfs pull` in its repository"
     severity: Severity = "error" if is_log else "info"
     return [], [Problem("lfs_pointer", said, severity, source=source.name)]

@@ -13,6 +13,8 @@ from typing import cast
 
 from ttastats.dialect import Dialect
 from ttastats.errors import TtastatsError
+from ttastats.own_logs import presets
+from ttastats.own_logs.block import Block
 
 #: Entry-point group under which other distributions offer dialects.
 GROUP = "ttastats.dialects"
@@ -98,3 +100,20 @@ def recognise(head: bytes, path: PurePosixPath = _NOWHERE) -> Dialect | None:
             f"recognised by several dialects: {names}", remedy="Choose one with --dialect."
         )
     return claimants[0] if claimants else None
+
+
+def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
+    """Give the block of the one preset whose signs a file bears, and what it names in the path.
+
+    Raises
+    ------
+    TtastatsError
+        It bears those of more than one.
+    """
+    found = presets.recognised(head, path)
+    if len(found) > 1:
+        raise TtastatsError(
+            f"bears the signs of several presets: {', '.join(found)}",
+            remedy="Choose one with --preset, or in ttastats.toml.",
+        )
+    return next(((presets.block(name), named) for name, named in found.items()), None)

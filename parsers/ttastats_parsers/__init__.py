@@ -12,4 +12,6 @@ BUILTIN = (
     "mlflow",
     "mlflow_db",
     "evaluations_npz",
+    "table",
+    "lines",
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ttastats.cli import own_logs
 from ttastats.cli.output import say
 
 if TYPE_CHECKING:
@@ -58,9 +59,41 @@ def ingest(
             "--dask", metavar="ADDRESS", help="Read on the Dask cluster of this scheduler."
         ),
     ] = None,
+    files: own_logs.Files = None,
+    line: own_logs.Line = None,
+    metric: own_logs.Metric = None,
+    seconds: own_logs.Seconds = None,
+    step: own_logs.Step = None,
+    epoch: own_logs.Epoch = None,
+    samples: own_logs.Samples = None,
+    run: own_logs.Run = None,
+    new_run: own_logs.NewRun = None,
+    resume: own_logs.Resume = None,
+    new_epoch: own_logs.NewEpoch = None,
+    preset: own_logs.Preset = None,
+    config: own_logs.Config = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on any problem.")] = False,
 ) -> None:
-    """Read logs of any known format into one tidy Parquet file."""
+    """Read logs of any known format into one tidy Parquet file.
+
+    Logs of your own are described by a ttastats.toml beside or above them, or by the options from
+    --files to --preset: docs/your-logs.md.
+    """
+    block = own_logs.block(
+        config,
+        files=files,
+        line=line,
+        metric=metric,
+        seconds=seconds,
+        step=step,
+        epoch=epoch,
+        samples=samples,
+        run=run,
+        new_run=new_run,
+        resume=resume,
+        new_epoch=new_epoch,
+        preset=preset,
+    )
     from ttastats import cluster
     from ttastats.ingestion import ingest as read_logs  # polars costs start-up time
 
@@ -72,6 +105,8 @@ def ingest(
                 dialect=dialect,
                 edition=edition,
                 metrics=metrics,
+                block=block,
+                config=config,
                 workers=workers,
                 executor=executor,
                 on_progress=on_progress,

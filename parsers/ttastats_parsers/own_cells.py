@@ -1,0 +1,347 @@
+"""Which rows and columns does a table hold: CSV, TSV, JSON lines, JSON or Parquet?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from ttastats.records import Problem
+from ttastats_parsers.own_choice import UnfitError
+from ttastats_parsers.own_rows import Rows
+
+_DELIMITERS = ",\t;|"
+#: Problems of one kind that are named one by one before the rest is only counted.
+_NAMED = 5
+#: No field has more characters; where a quote is never closed, the rest would be one.
+_LONGEST_FIELD = 1 << 20
+#: A row in quotes may hold line ends, but not so many.
+_MOST_LINES = 100
+
+
+def rows_of(data: bytes) -> Rows:
+    """Give the rows of a table of any of the kinds.
+
+    Raises
+    ------
+    UnfitError
+        It is none.
+    """
+    if data.startswith(b"PAR1"):
+        return _parquet(data)
+    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    start = text.lstrip()[:1]
+    if start in {"{", "["}:
+        return _json(text)
+    return _delimited(text)
+
+
+def _parquet(data: bytes) -> Rows:
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise UnfitError(
+            "unreadable_file", f"no Parquet file: {error}".partition("\n")[0]
+        ) from error
+    return Rows(frame, pl.Series("line", [None] * frame.height, pl.Int64()))
+
+
+# -------------------------------------------------------------------------------------- delimited
+
+
+def _delimited(text: str) -> Rows:
+    lines = text.split("\n")
+    at, header, delimiter = _header(lines)
+    cells_of = _quoted if '"' in text else _plain
+    return _in_columns(header, cells_of(lines, at + 1, delimiter), lines)
+
+
+def _header(lines: Sequence[str]) -> tuple[int, list[str], str]:
+    """Give where the header is, its names and the delimiter; lines before that start with #."""
+    at = next(
+        (at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None
+    )
+    if at is None:
+        raise UnfitError("no_header", "no line of text: no table")
+    line = lines[at]
+    delimiter = max(_DELIMITERS, key=line.count)
+    names = [
+        name.strip() for name in next(csv.reader([line[:_LONGEST_FIELD]], delimiter=delimiter), [])
+    ]
+    if all(_is_number(name) for name in names):
+        raise UnfitError(
+            "no_header",
+            "the first line is of numbers alone: columns have no names. A regular expression names "
+            "them, such as --line '^(?P<step>\\d+) (?P<loss>\\S+)$'",
+            at + 1,
+        )
+    return at, names, delimiter
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
+    """Give the cells of lines without quotes, a list for each line, with the line's number."""
+    texts = pl.Series("text", lines[first:], pl.String())
+    frame = pl.DataFrame({"text": texts}).with_row_index("line", offset=first + 1)
+    kept = frame.filter(pl.col("text").str.strip_chars() != "")
+    return kept.select("line", cells=pl.col("text").str.split(delimiter))
+
+
+def _quoted(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
+    """Give the cells of lines with quotes; one that is torn takes no others with it."""
+    numbers, cells = [], []
+    for number, row in _records(lines, first, delimiter):
+        if any(cell.strip() for cell in row):
+            numbers.append(number)
+            cells.append(row)
+    return pl.DataFrame(
+        {"line": numbers, "cells": cells},
+        schema={"line": pl.Int64(), "cells": pl.List(pl.String())},
+    )
+
+
+def _records(lines: Sequence[str], first: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    at = first
+    while at < len(lines):
+        taken = _lines_of_record(lines, at)
+        text = "\n".join(lines[at : at + taken])
+        try:
+            yield at + 1, next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+        except csv.Error:
+            yield at + 1, text.split(delimiter)
+        at += taken
+
+
+def _lines_of_record(lines: Sequence[str], at: int) -> int:
+    """Give how many lines a row takes; one whose quote is never closed takes only its own."""
+    quotes = 0
+    for taken, line in enumerate(lines[at : at + _MOST_LINES], start=1):
+        quotes += line.count('"')
+        if quotes % 2 == 0:
+            return taken
+    return 1
+
+
+def _in_columns(header: Sequence[str], found: pl.DataFrame, lines: Sequence[str]) -> Rows:
+    """Give columns by their names, without rows that repeat the header or are of another width."""
+    problems: list[Problem] = []
+    names = _unique(header, problems)
+    width = len(names)
+    found = found.with_columns(
+        line=pl.col("line").cast(pl.Int64()), width=pl.col("cells").list.len()
+    )
+    trailing = (pl.col("width") == width + 1) & (
+        pl.col("cells").list.last().str.strip_chars() == ""
+    )
+    fits = (pl.col("width") == width) | trailing
+    problems += _wrong_width(found.filter(~fits), width, len(lines))
+    found = found.filter(fits)
+    frame = found.select(
+        "line",
+        *(
+            pl.col("cells").list.get(number).str.strip_chars().alias(f"c{number}")
+            for number in range(width)
+        ),
+    )
+    repeated = pl.all_horizontal(pl.col(f"c{number}") == name for number, name in enumerate(header))
+    again = frame.filter(repeated)
+    problems += [
+        Problem("repeated_header", "the header stands here again", "info", line)
+        for line in again["line"].head(_NAMED).to_list()
+    ]
+    frame = frame.filter(~repeated)
+    cells = frame.drop("line").rename({f"c{number}": name for number, name in enumerate(names)})
+    return Rows(cells, frame["line"], problems=problems)
+
+
+def _unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
+    """Give names that differ: a second column of a name is called `name (2)`."""
+    found: list[str] = []
+    for number, given in enumerate(header, start=1):
+        name = base = given or f"column {number}"
+        count = 1
+        while name in found:
+            count += 1
+            name = f"{base} ({count})"
+        if count > 1:
+            text = f"two columns are called {base!r}: this one is read as {name!r}"
+            problems.append(Problem("duplicate_column", text, "warning"))
+        found.append(name)
+    return found
+
+
+def _wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
+    problems = []
+    for line, number in rows.select("line", "width").head(_NAMED).iter_rows():
+        where = ", the file ends here" if line == lines else ""
+        text = f"a row of {number} cells where the header has {width}{where}: left out"
+        problems.append(Problem("row_width", text, "error", line))
+    if rows.height > _NAMED:
+        text = f"{rows.height - _NAMED:,} more rows of another width: left out"
+        problems.append(Problem("row_width", text, "error"))
+    return problems
+
+
+# ------------------------------------------------------------------------------------------- JSON
+
+
+def _json(text: str) -> Rows:
+    """Give the rows of JSON lines, or of one JSON value that holds a table."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    first = _value(lines[0])
+    if isinstance(first, dict) and (len(lines) > 1 or not _holds_table(first)):
+        return _json_lines(text)
+    value = first if len(lines) == 1 else _value(text)
+    if value is None:
+        if len(lines) == 1 or not lines[0].lstrip().startswith("{"):
+            raise UnfitError("unreadable_file", "no JSON: neither a value nor a value in each line")
+        return _json_lines(text)
+    records = list(_table_in(value))
+    if not records:
+        raise UnfitError("no_table", "JSON that holds no table: no list of objects, no columns")
+    return _of_records(records, [None] * len(records), [])
+
+
+def _value(text: str) -> Any:
+    """Give a JSON value, also one with NaN and Infinity in it, or None."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _json_lines(text: str) -> Rows:
+    records: list[Mapping[str, Any]] = []
+    numbers: list[int | None] = []
+    bad: list[int] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        value = _value(line)
+        if isinstance(value, dict):
+            records.append(value)
+            numbers.append(number)
+        else:
+            bad.append(number)
+    problems = [
+        Problem("bad_line", "no JSON object: left out", "error", number) for number in bad[:_NAMED]
+    ]
+    if len(bad) > _NAMED:
+        text = f"{len(bad) - _NAMED:,} more lines are no JSON objects: left out"
+        problems.append(Problem("bad_line", text, "error"))
+    if not records:
+        raise UnfitError("no_table", "no line is a JSON object")
+    return _of_records(records, numbers, problems)
+
+
+def _holds_table(value: Mapping[str, Any]) -> bool:
+    return any(isinstance(one, list | dict) for one in value.values())
+
+
+def _table_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Give the rows of a list of objects, of an object of columns, or of one that holds a list."""
+    if isinstance(value, list):
+        yield from (row for row in value if isinstance(row, dict))
+        return
+    if not isinstance(value, dict):
+        return
+    columns = _columns_in(value)
+    if columns:
+        yield from columns
+        return
+    lists = [one for one in value.values() if isinstance(one, list) and _are_objects(one)]
+    yield from max(lists, key=len, default=[value] if not _holds_table(value) else [])
+
+
+def _are_objects(values: Sequence[Any]) -> bool:
+    return bool(values) and all(isinstance(one, dict) for one in values)
+
+
+def _columns_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give the rows of an object whose members are columns: lists, or objects by index.
+
+    The index, as pandas writes it, becomes the column `index`. The values of a column may stand
+    one level deeper, under `values`.
+    """
+    found = {name: _column(one) for name, one in value.items()}
+    columns = {name: cells for name, cells in found.items() if cells is not None}
+    if not columns:
+        return []
+    indices: dict[str, None] = {}
+    for cells in columns.values():
+        indices.update(dict.fromkeys(cells))
+    return [
+        {"index": index, **{name: cells.get(index) for name, cells in columns.items()}}
+        for index in indices
+    ]
+
+
+def _column(value: Any) -> dict[str, Any] | None:
+    if isinstance(value, dict) and isinstance(value.get("values"), dict | list):
+        value = value["values"]
+    if isinstance(value, list) and value and not any(isinstance(one, dict | list) for one in value):
+        return {str(number): one for number, one in enumerate(value)}
+    if isinstance(value, dict) and value and all(_is_number(name) for name in value):
+        return dict(value)
+    return None
+
+
+def _of_records(
+    records: Sequence[Mapping[str, Any]], lines: Sequence[int | None], problems: list[Problem]
+) -> Rows:
+    """Give columns of objects; those inside objects are called `outer.inner`."""
+    flat = [_flattened(record) for record in records]
+    names: dict[str, None] = {}
+    for record in flat:
+        names.update(dict.fromkeys(record))
+    columns = {name: _series(name, [record.get(name) for record in flat]) for name in names}
+    return Rows(pl.DataFrame(columns), pl.Series("line", lines, pl.Int64()), problems=problems)
+
+
+def _flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, dict) and len(prefix) < 200:
+            found.update(_flattened(value, f"{prefix}{name}."))
+        elif not isinstance(value, list | dict):
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def _series(name: str, values: Iterable[Any]) -> pl.Series:
+    """Give a column of floats where all are numbers, else of texts."""
+    cells = list(values)
+    if all(
+        one is None or (isinstance(one, float | int) and not isinstance(one, bool)) for one in cells
+    ):
+        return pl.Series(name, [_float(one) for one in cells], pl.Float64())
+    return pl.Series(name, [None if one is None else _text(one) for one in cells], pl.String())
+
+
+def _float(value: float | None) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)

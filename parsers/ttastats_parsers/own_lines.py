@@ -1,0 +1,87 @@
+"""Which lines of a log match the expressions of its block, and what do they tell?"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ttastats.dialect import Log
+from ttastats.own_logs.block import Block
+from ttastats_parsers.own_choice import UnfitError
+from ttastats_parsers.own_rows import Rows
+
+#: Colours and other commands to a terminal.
+_COMMANDS = r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07"
+#: Which process wrote the line: `[default0]:`, `[rank0]:`, `[1,0]<stdout>:`.
+_RANK = r"^\[(?:(?:default|rank)\d+|\d+,\d+)\](?:<std\w+>)?:\s?"
+_BEGINS = "\0begins"
+_LINE = "\0line"
+#: A line may hold several that `\r` parts.
+_AT = "\0at"
+
+
+def rows_of(log: Log, block: Block) -> Rows:
+    """Give the lines that match, as rows: a column for each name of a group.
+
+    Raises
+    ------
+    UnfitError
+        None does.
+    """
+    found = []
+    line = 1
+    for data in log.blocks():
+        found.append(_matched(_lines(data, line), block))
+        line += data.count(b"\n")
+    frame = pl.concat(found, how="diagonal") if found else pl.DataFrame()
+    if frame.is_empty():
+        patterns = " or ".join(repr(pattern) for pattern in block.line)
+        raise UnfitError("no_line", f"no line matches {patterns}")
+    lines = frame[_LINE].rename("line")
+    begins = frame[_BEGINS].rename("begins")
+    named = frame.drop(_AT, _LINE, _BEGINS)
+    known = [name for name in named.columns if not named[name].is_null().all()]
+    return Rows(named.select(known), lines, begins, carried=True)
+
+
+def _lines(data: bytes, first: int) -> pl.DataFrame:
+    r"""Give the lines of some bytes with their numbers; what a lone `\r` parts is matched apart."""
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
+    lines = pl.DataFrame({"text": pl.Series(text.split("\n"), dtype=pl.String())}).with_row_index(
+        _LINE, offset=first
+    )
+    lines = lines.with_columns(pl.col(_LINE).cast(pl.Int64()))
+    if "\r" in text:
+        lines = lines.with_columns(pl.col("text").str.split("\r")).explode("text")
+    lines = lines.with_row_index(_AT)
+    column = pl.col("text")
+    if "\x1b" in text:
+        column = column.str.replace_all(_COMMANDS, "")
+    return lines.with_columns(column.str.replace(_RANK, ""))
+
+
+def _matched(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
+    """Give a row for each line in which an expression matches, or a run begins."""
+    parts = []
+    for pattern in block.line:
+        hits = lines.filter(pl.col("text").str.contains(pattern))
+        groups = hits["text"].str.extract_groups(pattern).struct.unnest()
+        named = groups.select(name for name in groups.columns if not name.isdigit())
+        parts.append(named.with_columns(hits[_AT], hits[_LINE], pl.lit(value=False).alias(_BEGINS)))
+    if block.new_run not in {None, "row", "step back", "time back"}:
+        begins = lines.filter(pl.col("text").str.contains(str(block.new_run)))
+        parts.append(begins.select(_AT, _LINE, pl.lit(value=True).alias(_BEGINS)))
+    # A run begins before what else its first line tells.
+    frame = pl.concat([parts[-1], *parts[:-1]], how="diagonal")
+    return _merged(frame.sort(_AT, maintain_order=True))
+
+
+def _merged(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give one row for each line: what several expressions found in it stands together."""
+    if frame[_AT].is_unique().all():
+        return frame
+    others = [name for name in frame.columns if name not in {_AT, _LINE, _BEGINS}]
+    return frame.group_by(_AT, maintain_order=True).agg(
+        pl.col(_LINE).first(),
+        pl.col(_BEGINS).any(),
+        *(pl.col(name).drop_nulls().last() for name in others),
+    )

@@ -1,0 +1,98 @@
+"""Which numbers and times stand in the cells of a column?"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ttastats.own_logs.block import Clock
+from ttastats.records import Problem
+
+#: Cells that say: nothing here.
+_EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA>")
+#: Cells of one kind that are named before the rest is only counted.
+_NAMED = 3
+
+
+def texts(cells: pl.Series) -> pl.Series:
+    """Give cells as texts without blanks around them, null where they say nothing."""
+    if cells.dtype.is_nested():
+        return pl.Series(cells.name, [None] * len(cells), pl.String())
+    found = cells.cast(pl.String(), strict=False).str.strip_chars()
+    return found.set(found.is_in(_EMPTY), None)
+
+
+def numbers(cells: pl.Series) -> pl.Series:
+    """Give cells as floats, null where they are no number; NaN and infinite ones stay."""
+    if cells.dtype.is_numeric():
+        return cells.cast(pl.Float64())
+    if cells.dtype == pl.Boolean():
+        return pl.Series(cells.name, [None] * len(cells), pl.Float64())
+    return texts(cells).str.strip_suffix("%").str.strip_chars().cast(pl.Float64(), strict=False)
+
+
+def not_numbers(cells: pl.Series, found: pl.Series, lines: pl.Series) -> list[Problem]:
+    """Say which cells of a column are texts where a number belongs, NaN or infinite."""
+    problems = []
+    if not cells.dtype.is_numeric():
+        said = texts(cells)
+        problems += _named(
+            "not_a_number", "error", cells.name, said, said.is_not_null() & found.is_null(), lines
+        )
+    odd = ~found.is_finite() & found.is_not_null()
+    problems += _named("not_finite", "warning", cells.name, found.cast(pl.String()), odd, lines)
+    return problems
+
+
+def _named(
+    code: str, severity: str, column: str, said: pl.Series, odd: pl.Series, lines: pl.Series
+) -> list[Problem]:
+    where = odd.arg_true().to_list()
+    problems = [
+        Problem(code, f"{column}: {str(said[at])[:80]!r} is no number", severity, lines[at])  # type: ignore[arg-type]
+        for at in where[:_NAMED]
+    ]
+    if len(where) > _NAMED:
+        text = f"{column}: {len(where) - _NAMED:,} more cells are no numbers"
+        problems.append(Problem(code, text, severity))  # type: ignore[arg-type]
+    return problems
+
+
+# ---------------------------------------------------------------------------------------- stamps
+
+
+def times(cells: pl.Series, clock: Clock) -> pl.Series:
+    """Give the seconds that a column of a clock tells; those of stamps count from 1970."""
+    if clock.format is None or clock.format == "unix":
+        return numbers(cells) * clock.seconds
+    return _stamps(texts(cells), clock.format)
+
+
+def is_dated(clock: Clock | None) -> bool:
+    """Tell whether a clock tells the date, so that the start of a run is known."""
+    if clock is None or clock.format is None:
+        return False
+    return clock.format == "unix" or any(one in clock.format for one in ("%Y", "%y", "%F", "%s"))
+
+
+def _stamps(said: pl.Series, form: str) -> pl.Series:
+    """Read stamps of a form as Python writes it; `%f` are the digits behind the seconds."""
+    fraction = pl.Series("fraction", [0.0] * len(said))
+    if "%f" in form:
+        before, _, after = form.partition("%f")
+        mark = before[-1:] if before[-1:] in ".,:" else ""
+        start = f"[{mark}]" if mark else ""
+        digits = rf"{start}(\d+)(.*)$" if after else rf"{start}(\d+)()$"
+        fraction = ("0." + said.str.extract(digits)).cast(pl.Float64(), strict=False)
+        said = said.str.replace(digits, "$2")
+        form = before.removesuffix(mark) + after
+    if not any(one in form for one in ("%Y", "%y", "%F", "%s", "%c")):
+        said, form = "2000 " + said, f"%Y {form}"
+    if not any(one in form for one in ("%d", "%e", "%j", "%F", "%s", "%c")):
+        said, form = "01-01 " + said, f"%m-%d {form}"
+    zoned = "%z" in form or "%Z" in form
+    kind = pl.Datetime("us", "UTC") if zoned else pl.Datetime("us")
+    try:
+        read = said.str.strptime(kind, form, strict=False)
+    except pl.exceptions.PolarsError:
+        return pl.Series(said.name, [None] * len(said), pl.Float64())
+    return read.cast(pl.Int64()) / 1e6 + fraction.fill_null(0.0)

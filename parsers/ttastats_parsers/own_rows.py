@@ -1,0 +1,315 @@
+"""From the rows of a table, or of lines, to runs: which row is of which run, when, and how far?
+
+The columns of a file become a frame of numbers: `row`, `line`, `run`, `step`, `epoch`, `samples`,
+`seconds`, and `m0`, `m1` ... of the metrics. What follows works on that frame alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from ttastats.own_logs.block import Block, Clock, Progress
+from ttastats.records import Problem
+from ttastats_parsers.own_choice import Chosen, UnfitError
+from ttastats_parsers.own_numbers import not_numbers, numbers, texts, times
+
+#: Stamps of several processes may be written a little out of order.
+_STAMPS_APART = 1.0
+_COUNTS = ("step", "epoch", "samples")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The columns of a file, as logged.
+
+    `lines` are the lines of the file from 1, null where it has none. `begins` tells of each row
+    whether a new run begins there. With `carried`, a cell that is empty holds what stood there
+    before.
+    """
+
+    frame: pl.DataFrame
+    lines: pl.Series
+    begins: pl.Series | None = None
+    carried: bool = False
+    problems: list[Problem] = field(default_factory=list)
+
+
+def told(rows: Rows, block: Block, chosen: Chosen) -> pl.DataFrame:
+    """Give the frame of numbers, in the order of the file; problems go to those of `chosen`.
+
+    Raises
+    ------
+    UnfitError
+        A step or a time goes back, and nothing says what that means.
+    """
+    frame = _numbered(rows, chosen)
+    frame = frame.with_columns(run=_runs(rows, frame, block))
+    frame = _timed(frame, chosen.clock, carried=rows.carried)
+    frame = _counted(frame, chosen, carried=rows.carried)
+    frame = _failed(rows, frame, block)
+    if block.resume:
+        frame = _resumed(frame, block.resume, chosen.problems)
+    _expect_forward(frame, block, chosen)
+    return frame
+
+
+def _numbered(rows: Rows, chosen: Chosen) -> pl.DataFrame:
+    """Give the columns that are meant as numbers; `of_one` counts iterations of a clock's time."""
+    own = rows.frame
+    found = {"line": rows.lines}
+    for name in _COUNTS:
+        progress: Progress | None = getattr(chosen, name)
+        if progress is not None:
+            found[name] = _read(own[progress.column], rows.lines, chosen.problems)
+    for number, metric in enumerate(chosen.metrics):
+        found[f"m{number}"] = _read(own[metric.name], rows.lines, chosen.problems)
+    if chosen.clock is not None:
+        found["seconds"] = times(own[chosen.clock.column], chosen.clock)
+        _say_unread(own[chosen.clock.column], found["seconds"], chosen)
+        if chosen.clock.per is not None:
+            if chosen.clock.per not in own.columns:
+                raise UnfitError("no_column", f"seconds: no column {chosen.clock.per!r}")
+            found["of_one"] = numbers(own[chosen.clock.per])
+    frame = pl.DataFrame({name: column.rename(name) for name, column in found.items()})
+    return frame.with_row_index("row")
+
+
+def _read(cells: pl.Series, lines: pl.Series, problems: list[Problem]) -> pl.Series:
+    found = numbers(cells)
+    problems += not_numbers(cells, found, lines)
+    return found
+
+
+def _say_unread(cells: pl.Series, found: pl.Series, chosen: Chosen) -> None:
+    """Say that a clock's cells hold what its unit or its form cannot be."""
+    said = texts(cells)
+    if said.is_not_null().any() and found.is_null().all():
+        clock = chosen.clock
+        assert clock is not None  # noqa: S101 - for the type checker
+        what = f"stamps of the form {clock.format!r}" if clock.format else "numbers"
+        example = said.drop_nulls()[0]
+        text = f"{clock.column} holds no {what}, but {example!r}: no seconds are known"
+        chosen.problems.append(Problem("no_clock", text, "error"))
+
+
+# ------------------------------------------------------------------------------------------- runs
+
+
+def _runs(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
+    """Number the runs from 0 in the order in which they begin."""
+    told_apart = pl.Series("run", [0] * frame.height, pl.Int64())
+    if block.run:
+        keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
+        keys = keys.select(pl.all().forward_fill()) if rows.carried else keys
+        told_apart = _numbers_of(keys)
+    if block.new_run == "row":
+        return frame["row"].cast(pl.Int64()).alias("run")
+    if block.new_run is None:
+        return told_apart
+    own = frame.with_columns(run=told_apart)
+    both = own.with_columns(begins=_begins(rows, own, block.new_run)).select(
+        "run", begun=pl.col("begins").cast(pl.Int64()).cum_sum().over("run")
+    )
+    return _numbers_of(both)
+
+
+def _begins(rows: Rows, frame: pl.DataFrame, new_run: str) -> pl.Expr | pl.Series:
+    if new_run in {"step back", "time back"}:
+        return _back(_column_of(new_run, frame))
+    return rows.begins if rows.begins is not None else pl.lit(False)
+
+
+def _column_of(back: str, frame: pl.DataFrame) -> str:
+    """Give the column that goes back: time, or the first count of progress there is."""
+    name = "seconds" if back == "time back" else _progress_of(frame)
+    if name is None or name not in frame.columns:
+        wanted = "seconds" if back == "time back" else "step, epoch or samples"
+        raise UnfitError("no_column", f"{back!r}: no column of {wanted} is known")
+    return name
+
+
+def _progress_of(frame: pl.DataFrame) -> str | None:
+    return next((name for name in _COUNTS if name in frame.columns), None)
+
+
+def _back(name: str) -> pl.Expr:
+    """Tell of each row of a run whether a number is less than the last one before."""
+    before = pl.col(name).forward_fill().shift(1).over("run")
+    return (pl.col(name) < before).fill_null(value=False)
+
+
+def _numbers_of(keys: pl.DataFrame) -> pl.Series:
+    """Number the different rows of some keys in the order in which they come first."""
+    known = keys.unique(maintain_order=True).with_row_index("number")
+    joined = keys.join(known, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")
+    return joined["number"].cast(pl.Int64()).alias("run")
+
+
+# ------------------------------------------------------------------------------ time and progress
+
+
+def _timed(frame: pl.DataFrame, clock: Clock | None, *, carried: bool) -> pl.DataFrame:
+    """Let seconds count from the start of each run; `first_stamp` is the date of that, if known."""
+    if clock is None:
+        return frame.with_columns(
+            seconds=pl.lit(None, pl.Float64()), first_stamp=pl.lit(None, pl.Float64())
+        )
+    seconds = pl.col("seconds")
+    first: pl.Expr = pl.lit(None, pl.Float64())
+    if clock.per is not None:
+        frame = frame.with_columns(seconds=_sum_of_iterations())
+    elif clock.format is not None:
+        first = seconds.drop_nulls().first().over("run")
+        if not any(one in clock.format for one in ("%d", "%j", "%s", "%F", "unix", "%e", "%c")):
+            midnights = _back("seconds").cast(pl.Int64()).cum_sum().over("run")
+            seconds = seconds + midnights * 86_400.0
+        frame = frame.with_columns(first_stamp=first).with_columns(
+            seconds=seconds - pl.col("first_stamp")
+        )
+    if carried or clock.per is not None:
+        frame = frame.with_columns(pl.col("seconds").forward_fill().over("run"))
+    return frame if "first_stamp" in frame.columns else frame.with_columns(first_stamp=first)
+
+
+def _sum_of_iterations() -> pl.Expr:
+    """Sum the time of one iteration times how many there were since the row before."""
+    both = pl.col("seconds").is_not_null() & pl.col("of_one").is_not_null()
+    count = pl.when(both).then(pl.col("of_one"))
+    before = count.forward_fill().shift(1).over("run").fill_null(0.0)
+    passed = pl.when(count > before).then(count - before).otherwise(count)
+    return pl.when(both).then((pl.col("seconds") * passed).cum_sum().over("run"))
+
+
+def _counted(frame: pl.DataFrame, chosen: Chosen, *, carried: bool) -> pl.DataFrame:
+    """Let counts be sums where each row tells its own part, add what is to be, and carry them."""
+    made = []
+    for name in _COUNTS:
+        progress: Progress | None = getattr(chosen, name)
+        if progress is None:
+            made.append(pl.lit(None, pl.Float64()).alias(name))
+            continue
+        column = pl.col(name)
+        if progress.summed:
+            column = column.cum_sum().over("run")
+        if carried:
+            column = column.forward_fill().over("run")
+        made.append((column + progress.plus).alias(name))
+    return frame.with_columns(made)
+
+
+def _failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
+    """Mark the rows of runs that failed, whose metrics say nothing."""
+    condition = block.failed
+    if condition is None or condition.column not in rows.frame.columns:
+        return frame.with_columns(failed=pl.lit(False))
+    those = texts(rows.frame[condition.column]).is_in(condition.values).fill_null(value=False)
+    metrics = [name for name in frame.columns if name[0] == "m" and name[1:].isdigit()]
+    return frame.with_columns(those.alias("failed")).with_columns(
+        pl.when(~pl.col("failed")).then(pl.col(name)).alias(name) for name in metrics
+    )
+
+
+# ---------------------------------------------------------------------------------------- resumed
+
+
+def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.DataFrame:
+    """Add up the time of the sessions of a run, and leave out what was trained again.
+
+    Where a run is resumed from a checkpoint, what had been trained and evaluated since is not part
+    of the model any more: the later rows count, with the time of all.
+    """
+    unknown = [name for name in ("seconds", *_COUNTS) if frame[name].is_null().all()]
+    if resume == "time back" and "seconds" in unknown:  # a preset for logs with and without a time
+        return frame
+    back = _column_of(resume, frame.drop(unknown))
+    marked = frame.with_columns(resumes=_back(back), time_back=_back("seconds"))
+    before = pl.col("seconds").forward_fill().shift(1).over("run")
+    lost = pl.when(pl.col("resumes") & pl.col("time_back")).then(before).otherwise(0.0)
+    marked = marked.with_columns(
+        session=pl.col("resumes").cast(pl.Int64()).cum_sum().over("run"),
+        seconds=pl.col("seconds") + lost.cum_sum().over("run"),
+    )
+    number = int(marked["resumes"].sum())
+    if not number:
+        return frame
+    kept = _without_repeated(marked)
+    left_out = marked.height - kept.height
+    text = f"resumed {number} time{'s' if number > 1 else ''}: the seconds add up"
+    text += f"; {left_out:,} rows that were trained again are left out" if left_out else ""
+    problems.append(Problem("resumed", text, "info"))
+    return kept.select(frame.columns)
+
+
+def _without_repeated(frame: pl.DataFrame) -> pl.DataFrame:
+    """Leave out rows of a session that a later one of the run has trained again."""
+    name = next((one for one in _COUNTS if not frame[one].is_null().all()), None)
+    if name is None:
+        return frame
+    starts = (
+        frame.group_by("run", "session")
+        .agg(start=pl.col(name).min())
+        .sort("run", "session", descending=[False, True])
+        .with_columns(next_start=pl.col("start").cum_min().shift(1).over("run"))
+    )
+    joined = frame.join(starts, on=["run", "session"], how="left", maintain_order="left")
+    return joined.filter((pl.col(name) < pl.col("next_start")).fill_null(value=True))
+
+
+# ----------------------------------------------------------------------------------- going back
+
+
+def _expect_forward(frame: pl.DataFrame, block: Block, chosen: Chosen) -> None:
+    """Refuse evaluations whose step or time goes back: there are three things it may mean.
+
+    Raises
+    ------
+    UnfitError
+        Nothing says which.
+    """
+    metrics = [f"m{number}" for number in range(len(chosen.metrics))]
+    evaluated = frame.filter(pl.any_horizontal(pl.col(metrics).is_not_null()))
+    name = next((one for one in _COUNTS if not evaluated[one].is_null().all()), None)
+    if name is not None:
+        back = evaluated.select("line", name, back=_back(name), run="run").filter("back")
+        if block.new_epoch:
+            _say_new_epochs(back.height, name, chosen)
+        elif back.height:
+            column = getattr(chosen, name).column
+            raise _went_back("step", column, back.row(0)[0], back.height)
+    slack = _STAMPS_APART if chosen.clock and chosen.clock.format else 0.0
+    before = pl.col("seconds").forward_fill().shift(1).over("run")
+    late = evaluated.filter(pl.col("seconds") < before - slack)
+    if late.height and chosen.clock:
+        raise _went_back("time", chosen.clock.column, late["line"][0], late.height)
+
+
+def _say_new_epochs(number: int, name: str, chosen: Chosen) -> None:
+    if number:
+        text = f"{name} starts again {number} times in a run: it counts within an epoch"
+        chosen.problems.append(Problem("new_epoch", text, "info"))
+
+
+def _went_back(what: str, column: str, line: int | None, number: int) -> UnfitError:
+    times_ = f"{number:,} times, first here" if number > 1 else "here"
+    choices = [
+        f'a new run: new_run = "{what} back" (--new-run "{what} back"), or run = "COLUMN" where '
+        "one tells runs apart",
+        f'a run resumed: resume = "{what} back" (--resume "{what} back")',
+    ]
+    if what == "step":
+        choices.insert(
+            1, 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")'
+        )
+    else:
+        choices.insert(
+            1,
+            "a clock that starts again in each epoch: seconds = 'COLUMN UNIT' of "
+            "another column (--seconds), or seconds = '' for none",
+        )
+    return UnfitError(
+        f"{what}_back",
+        f"{column} goes back ({times_}). It may mean {'; '.join(choices)}",
+        line,
+    )

@@ -1,0 +1,278 @@
+"""From the frame of numbers to runs: evaluations, targets, and what the runs are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+
+from ttastats.dialect import Log
+from ttastats.own_logs.block import FIELDS, Block, Metric
+from ttastats.own_logs.patterns import COUNTS
+from ttastats.records import Evaluation, Problem, Run
+from ttastats_parsers.own_choice import Chosen, UnfitError, choose
+from ttastats_parsers.own_numbers import is_dated, texts
+from ttastats_parsers.own_rows import Rows, told
+
+_PLACE = re.compile(r"\{([^{}]+)\}")
+
+
+def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
+    """Give the runs that some rows tell by the log's block, and what is wrong or was guessed."""
+    block = log.block or Block("")
+    if block.carry:
+        rows = replace(rows, carried=True)
+    try:
+        chosen = choose(block, rows.frame.columns)
+        frame = told(rows, block, chosen)
+    except UnfitError as error:
+        yield from rows.problems
+        yield _of_a_preset(error.problem, block) if block.recognised else error.problem
+        return
+    yield from rows.problems
+    yield from chosen.problems
+    for part in frame.partition_by("run", maintain_order=True):
+        if _is_preamble(part, rows, block):
+            yield from _left_out(part, chosen)
+            continue
+        yield from _run(part, rows, log, block, chosen)
+
+
+def _of_a_preset(problem: Problem, block: Block) -> Problem:
+    """Say of a file that nobody has described which preset it looks like."""
+    severity = "warning" if problem.code == "no_metric" else problem.severity
+    text = f"looks like {block.preset}, but: {problem.message}"
+    return Problem(problem.code, text, severity, problem.line)
+
+
+def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
+    """Tell whether these rows stand before the first line that begins a run, or names one."""
+    if not rows.carried or part["run"][0] != 0:
+        return False
+    if rows.begins is not None and block.new_run not in {None, "row", "step back", "time back"}:
+        return bool(rows.begins.any()) and not bool(rows.begins.gather(part["row"]).any())
+    return any(rows.frame[name].gather(part["row"]).is_null().all() for name in block.run)
+
+
+def _left_out(part: pl.DataFrame, chosen: Chosen) -> Iterator[Problem]:
+    names = [f"m{number}" for number in range(len(chosen.metrics))]
+    number = part.filter(pl.any_horizontal(pl.col(names).is_not_null())).height
+    if number:
+        text = f"{number:,} evaluations stand before the first run: left out"
+        yield Problem("before_the_runs", text, "info", part["line"][0])
+
+
+def _run(
+    part: pl.DataFrame, rows: Rows, log: Log, block: Block, chosen: Chosen
+) -> Iterator[Run | Problem]:
+    named = _names(part, rows, log, block)
+    benchmark = named.get("benchmark")
+    numbered = [
+        (number, metric)
+        for number, metric in enumerate(chosen.metrics)
+        if metric.benchmark in {None, benchmark}
+    ]
+    if not numbered:
+        known = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
+        yield Problem(
+            "no_metric", f"no metric is said of benchmark {benchmark!r} ({known})", "error"
+        )
+        return
+    metrics, problems = _in_one_unit(part, numbered)
+    yield from problems
+    seconds = part["seconds"].max()
+    started = part["first_stamp"][0] if is_dated(chosen.clock) else None
+    yield Run(
+        **_fields(named),
+        clock=block.clock or _clock_of(chosen),
+        clock_zero=_zero_of(chosen),
+        run_status="aborted" if bool(part["failed"].any()) else "unknown",
+        run_seconds=seconds if isinstance(seconds, float) else None,
+        started_at=_moment(started),
+        evaluations=tuple(_evaluations(part, metrics, block)),
+        extra=_extra(named, part, rows, block, chosen),
+    )
+
+
+def _clock_of(chosen: Chosen) -> str | None:
+    return "wall" if chosen.clock and chosen.clock.format else None
+
+
+def _zero_of(chosen: Chosen) -> str | None:
+    return "first stamp" if chosen.clock and chosen.clock.format else None
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    """Give a date; stamps without a zone are taken for UTC."""
+    if seconds is None or not 0 < seconds < 4e9:
+        return None
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+
+
+# ------------------------------------------------------------------------------------ evaluations
+
+
+def _evaluations(
+    part: pl.DataFrame, metrics: Sequence[tuple[int, Metric]], block: Block
+) -> Iterator[Evaluation]:
+    """Give the evaluations of a run; rows of equal progress share their checkpoint."""
+    names = [f"m{number}" for number, _ in metrics]
+    evaluated = part.filter(pl.any_horizontal(pl.col(names).is_not_null()))
+    told_of = evaluated.select("line", "seconds", "epoch", "step", "samples", *names)
+    index, before, seen = -1, None, set[int]()
+    for line, seconds, epoch, step, samples, *values in told_of.iter_rows():
+        progress = (step, epoch, samples)
+        present = {number for number, value in enumerate(values) if value is not None}
+        if index < 0 or progress != before or progress == _UNKNOWN or seen & present:
+            index, before, seen = index + 1, progress, set()
+        seen |= present
+        for number in sorted(present):
+            yield Evaluation(
+                index=index,
+                seconds=seconds,
+                epoch=epoch,
+                step=_count(step),
+                samples=_count(samples),
+                line=line,
+                **_value(metrics[number][1], values[number], block),
+            )
+
+
+_UNKNOWN = (None, None, None)
+
+
+def _value(metric: Metric, logged: float, block: Block) -> dict[str, Any]:
+    """Give a value in base units, unknown where it is not finite, and what it must reach."""
+    is_finite = abs(logged) < float("inf")  # NaN is not
+    value = logged if is_finite else None
+    return {
+        "metric": metric.name,
+        "value": value / 100 if metric.percent and value is not None else value,
+        "logged_value": value,
+        "logged_unit": "%" if metric.percent else None,
+        "higher_is_better": metric.higher_is_better,
+        "target_value": metric.target,
+        "target_source": None if metric.target is None else block.target_source,
+    }
+
+
+def _count(number: float | None) -> int | None:
+    if number is None or not abs(number) < 2**62:
+        return None
+    return int(number)
+
+
+def _in_one_unit(
+    part: pl.DataFrame, metrics: Sequence[tuple[int, Metric]]
+) -> tuple[list[tuple[int, Metric]], list[Problem]]:
+    """Give the metrics, without a target that is a fraction where percentages are logged.
+
+    Values above 1 would all meet a target such as 0.97, and values below 1 never one of 97.
+    """
+    found, problems = [], []
+    for number, metric in metrics:
+        values = part[f"m{number}"].filter(part[f"m{number}"].is_finite())
+        reason = _unit_slip(metric, values)
+        if reason:
+            problems.append(Problem("percent_or_fraction", reason, "error"))
+            metric = Metric(metric.name, metric.higher_is_better)
+        found.append((number, metric))
+    return found, problems
+
+
+def _unit_slip(metric: Metric, values: pl.Series) -> str | None:
+    if metric.target is None or not metric.higher_is_better or values.is_empty():
+        return None
+    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
+    if metric.percent and high <= 1.0 and metric.target * 100 > 1.0 and len(values) > 1:
+        return (
+            f"{metric.name} is at most {high:g}: are these fractions? Then write "
+            f"'{metric.name} >= {metric.target:g}'"
+        )
+    if not metric.percent and 0 < metric.target < 1.0 and high > 1.0 and low >= 0.0:
+        return (
+            f"{metric.name} is as high as {high:g} and its target {metric.target:g}: are these "
+            f"percentages? Then write '{metric.name} >= {metric.target * 100:g} %'"
+        )
+    if (
+        not metric.percent
+        and 1.0 < metric.target <= 100.0
+        and low >= 0.0
+        and high <= 1.0 < len(values)
+    ):
+        return (
+            f"{metric.name} lies between {low:g} and {high:g} and its target is {metric.target:g}: "
+            f"are these fractions? Then write '{metric.name} >= {metric.target / 100:g}'"
+        )
+    return None
+
+
+# ------------------------------------------------------------------------------------------ names
+
+
+def _names(part: pl.DataFrame, rows: Rows, log: Log, block: Block) -> dict[str, str]:
+    """Give what a run is called: by its path, by the columns that tell runs apart, by its block."""
+    meant = {*block.run, *block.fields.values()}
+    meant.update(name for said in block.fields.values() for name in _PLACE.findall(said))
+    cells = {name: _cell(rows, part, name) for name in rows.frame.columns if name in meant}
+    named = dict(log.named)
+    named |= {name: value for name in block.run if (value := cells.get(name)) is not None}
+    known = {**named, **{name: value for name, value in cells.items() if value is not None}}
+    for name, said in block.fields.items():
+        value = _filled(said, known)
+        if value is not None:
+            named[name] = value
+    return named
+
+
+def _cell(rows: Rows, part: pl.DataFrame, column: str) -> str | None:
+    """Give the last text of a column in a run."""
+    known = texts(rows.frame[column].gather(part["row"])).drop_nulls()
+    return str(known[-1]) if len(known) else None
+
+
+def _filled(said: str, known: Mapping[str, str]) -> str | None:
+    """Give a text with the columns in its braces; one that is a column's name alone means it."""
+    if said in known:
+        return known[said]
+    wanted = _PLACE.findall(said)
+    if any(name not in known for name in wanted):
+        return None
+    return _PLACE.sub(lambda match: known[match[1]], said)
+
+
+def _fields(named: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in FIELDS:
+        if name in named:
+            value: Any = _whole(named[name]) if name in COUNTS else named[name]
+            found[name] = value
+    return found
+
+
+def _whole(text: str) -> int | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number == int(number) and abs(number) < 2**62 else None
+
+
+def _extra(
+    named: Mapping[str, str], part: pl.DataFrame, rows: Rows, block: Block, chosen: Chosen
+) -> dict[str, Any]:
+    """Give what has no column: names from the path, and all cells of a run that is one row."""
+    found: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
+    if part.height == 1 and not rows.carried:
+        own = {metric.name for metric in chosen.metrics}
+        for column in rows.frame.columns:
+            value = _cell(rows, part, column)
+            if column not in own and column not in named and value is not None:
+                found[column] = value
+    if block.preset:
+        found["preset"] = block.preset
+    return found

@@ -1,0 +1,174 @@
+"""Which block holds for which file: of a `ttastats.toml` beside or above it, or of the options?"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+import xxhash
+
+from ttastats.blocks import UnreadableError
+from ttastats.containers import Archive, Disk, printable
+from ttastats.errors import TtastatsError
+from ttastats.own_logs import FILE, patterns
+from ttastats.own_logs.block import Block
+from ttastats.records import Problem
+from ttastats.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the user said of the logs: options that make one block, or a file of blocks."""
+
+    options: Mapping[str, Any] | None = None
+    config: str | Path | None = None
+
+
+def gathered(
+    said: Said, paths: Sequence[str], sources: Sequence[Source]
+) -> tuple[tuple[Block, ...], list[Source]]:
+    """Give the blocks that hold for some sources, the nearest first, and the sources to read.
+
+    The files that hold the blocks are no logs.
+
+    Raises
+    ------
+    TtastatsError
+        A block cannot be read.
+    """
+    configs = [source for source in sources if source.file.name.endswith(FILE)]
+    configs = [source for source in configs if posixpath.basename(source.file.name) == FILE]
+    logs = [source for source in sources if source not in configs] if configs else list(sources)
+    above = [] if said.options or said.config else _above(logs)
+    if not (said.options or said.config or configs or above):
+        return (), logs
+    from ttastats.own_logs import config  # those who describe nothing need none of it
+
+    if said.options:
+        found = [
+            config.described(said.options, _option, root, quiet="files" not in said.options)
+            for root in _roots(paths)
+        ]
+    elif said.config is not None:
+        path = Path(said.config)
+        text = _text_of(path)
+        roots = dict.fromkeys([str(path.resolve().parent), *_roots(paths)])
+        found = [block for root in roots for block in config.blocks(text, str(path), root)]
+    else:
+        texts = [*_of_sources(configs), *above]
+        found = [block for text in texts for block in config.blocks(*text)]
+    found.sort(key=lambda block: -len(block.root))
+    return tuple(found), logs
+
+
+def _option(key: str) -> str:
+    return f"--{key.replace('_', '-')}" if key else "the options"
+
+
+def _roots(paths: Sequence[str]) -> list[str]:
+    """Give the folders that patterns start from: those given, and those of files given."""
+    found = []
+    for path in paths:
+        folder = path if Path(path).is_dir() else str(Path(path).parent)
+        if "://" in path:
+            folder = "/"
+        elif path.endswith((".zip", ".tar", ".tgz")) or ".tar." in path:
+            folder = str(Archive(os.path.realpath(path)).place("x").parent)
+        found.append(printable(os.path.realpath(folder)))
+    return list(dict.fromkeys(found))
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise TtastatsError(f"cannot be read: {reason}", where=str(path)) from error
+
+
+#: What a file says, how it is shown, and the folder that its patterns start from.
+_Text = tuple[str, str, str]
+
+
+def _of_sources(configs: Iterable[Source]) -> list[_Text]:
+    found = []
+    for source in configs:
+        try:
+            text = b"".join(source.blocks()).decode("utf-8-sig")
+        except (UnreadableError, UnicodeDecodeError) as error:
+            raise TtastatsError(f"cannot be read: {error}", where=source.name) from error
+        found.append((text, source.name, str(source.container.folder(source.file.name))))
+    return found
+
+
+def _above(sources: Iterable[Source]) -> list[_Text]:
+    """Give the files beside what was given, and in the folders above."""
+    starts = {
+        source.container.root if isinstance(source.container, Disk) else source.container.path
+        for source in sources
+        if isinstance(source.container, Disk | Archive)
+    }
+    named = {
+        source.container.root
+        for source in sources
+        if source.named and isinstance(source.container, Disk)
+    }
+    folders: dict[Path, None] = {}
+    for start in sorted(starts):
+        parents = Path(start).parents
+        folders.update(dict.fromkeys([Path(start), *parents] if start in named else parents))
+    found = []
+    for folder in folders:
+        path = folder / FILE
+        if path.is_file():
+            found.append((_text_of(path), str(path), printable(str(folder))))
+    return found
+
+
+def digest(blocks: Sequence[Block]) -> str:
+    """Give a digest of what blocks say, so that a table knows whether that has changed."""
+    return xxhash.xxh3_64_hexdigest(msgspec.json.encode(blocks)) if blocks else ""
+
+
+def block_for(
+    place: PurePosixPath, blocks: Sequence[Block], *, with_pattern: bool
+) -> tuple[Block, Mapping[str, str]] | None:
+    """Give the first block that holds for the file at an absolute place, and what it names there.
+
+    Those with a pattern hold for what it matches, whatever it looks like; those without for
+    everything in their folder that nothing else recognises.
+    """
+    for block in blocks:
+        if (block.files is not None) is not with_pattern:
+            continue
+        below = str(place).removeprefix(f"{block.root.rstrip('/')}/")
+        if below == str(place):
+            continue
+        if block.files is None:
+            return block, {}
+        named = patterns.matched(block.files, below)
+        if named is not None:
+            return block, named
+    return None
+
+
+def unused(blocks: Sequence[Block], sources: Sequence[Source]) -> list[Problem]:
+    """Name the patterns that match none of the files that were given."""
+    waiting = {block.where: block for block in blocks if block.files is not None}
+    for source in sources:
+        if not waiting:
+            break
+        name = posixpath.basename(source.file.name)
+        place = source.container.folder(source.file.name) / printable(name)
+        hit = block_for(place, blocks, with_pattern=True)
+        if hit is not None:
+            waiting.pop(hit[0].where, None)
+    return [
+        Problem("unused_block", f"no file matches files = {block.files!r}", "info", None, where)
+        for where, block in waiting.items()
+    ]
