@@ -1,0 +1,154 @@
+"""What people log outside MLPerf is read as an independent reader reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ttastats as tta
+
+pytestmark = pytest.mark.real
+
+#: Kinds that blocks read; the others need code.
+KINDS = (
+    "algoperf",
+    "autoresearch",
+    "deepspeed",
+    "deit-jsonl",
+    "detectron2",
+    "keras-csv",
+    "lightning-csv",
+    "llmc",
+    "megatron",
+    "mmdet-json",
+    "modded-nanogpt",
+    "nanochat",
+    "nanogpt-stdout",
+    "parameter-golf",
+    "rl-seeds",
+    "torchtitan",
+    "wandb-export",
+    "yolo-csv",
+)
+BLOCKS = Path(__file__).parent / "wild.toml"
+
+
+@pytest.fixture(scope="module")
+def wild(real_logs: Path) -> Path:
+    folder = real_logs / "wild"
+    if not folder.is_dir():
+        pytest.skip(f"no logs of other kinds in {real_logs}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def setups(wild: Path) -> list[dict[str, Any]]:
+    found = json.loads((wild / "truth.json").read_text("utf-8"))
+    return [setup for setup in found if setup["kind"] in KINDS]
+
+
+@pytest.fixture(scope="module")
+def rows(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    table = tmp_path_factory.mktemp("wild") / "wild.parquet"
+    tta.ingest([wild], table, config=BLOCKS)
+    return pl.read_parquet(table)
+
+
+def read_runs(rows: pl.DataFrame, wild: Path) -> dict[tuple[str, str], list[pl.DataFrame]]:
+    """Give the evaluations of each run by file and metric, in the order of the file."""
+    found: dict[tuple[str, str], list[pl.DataFrame]] = {}
+    for run in rows.partition_by("source", "run_id", "metric", maintain_order=True):
+        place = str(Path(run["source"][0]).relative_to(wild))
+        found.setdefault((place, run["metric"][0]), []).append(run)
+    for runs in found.values():
+        runs.sort(key=lambda run: int(run["run_id"][0].rpartition("-")[2]))
+    return found
+
+
+def told(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what was read of a run, as the truth says it."""
+    last = run.row(-1, named=True)
+    known = run.filter(pl.col("value").is_not_null())
+    better = pl.col("value") >= truth.get("target", 0.0)
+    if not truth["higher_is_better"]:
+        better = pl.col("value") <= truth.get("target", 0.0)
+    met = known.filter(better)
+    first = met.row(0, named=True) if met.height else dict.fromkeys(run.columns)
+    values = known["value"]
+    return {
+        "evaluations": run.height,
+        "higher_is_better": last["higher_is_better"],
+        "final": last["value"],
+        "best": values.max() if truth["higher_is_better"] else values.min(),
+        "last_eval_seconds": last["seconds"],
+        "last_step": last["step"],
+        "last_epoch": last["epoch"],
+        "target": last["target_value"],
+        "reached": met.height > 0,
+        "tta_seconds": first["seconds"],
+        "step_to_target": first["step"],
+        "epoch_to_target": first["epoch"],
+    }
+
+
+def differences(read: Mapping[str, Any], truth: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{name}: {read[name]} instead of {truth[name]}"
+        for name in read
+        if name in truth and not same(read[name], truth[name])
+    ]
+
+
+def same(read: Any, true: Any) -> bool:
+    """Compare with a truth of ten significant digits, of seconds to the millisecond."""
+    if read is None or true is None:
+        return read is true
+    return bool(read == pytest.approx(true, rel=1e-9, abs=6e-4 if true > 100 else 1e-9))
+
+
+def test_every_run_is_read_as_an_independent_reader_reads_it(
+    setups: list[dict[str, Any]], rows: pl.DataFrame, wild: Path
+) -> None:
+    runs = read_runs(rows, wild)
+    wrong: list[str] = []
+    taken: dict[tuple[str, str], int] = {}
+    number = 0
+    for setup in setups:
+        for truth in setup["runs"]:
+            number += 1
+            key = (truth["file"], truth["metric"])
+            position = order_of(truth, key, runs, taken)
+            if position is None:
+                wrong.append(f"{setup['kind']} {truth['run']}: not read")
+                continue
+            found = differences(told(runs[key][position], truth), truth)
+            wrong += [f"{setup['kind']} {truth['run']}: {one}" for one in found]
+    assert wrong == []
+    assert number == 383
+
+
+def order_of(
+    truth: Mapping[str, Any],
+    key: tuple[str, str],
+    runs: Mapping[tuple[str, str], list[pl.DataFrame]],
+    taken: dict[tuple[str, str], int],
+) -> int | None:
+    """Give which run of a file is meant: by seed and name where it is named, else the next."""
+    found = runs.get(key, [])
+    seed = truth["run"].rpartition("seed ")[2]
+    if "seed " in truth["run"]:
+        entry = truth["run"].rpartition(" seed ")[0]
+        those = [
+            position
+            for position, run in enumerate(found)
+            if str(run["seed"][0]) == seed and (not entry or run["entry"][0] == entry)
+        ]
+        return those[0] if len(those) == 1 else None
+    position = taken.get(key, 0)
+    taken[key] = position + 1
+    return position if position < len(found) else None
