@@ -46,9 +46,11 @@ def ask(options: argparse.Namespace, logs: list[bytes]) -> int:
     """Ask every command about tables; give the exit code: 1 where something was found."""
     half = range((options.tables + 1) // 2)
     numbers = half if options.only is None else [options.only]
-    asked = asking.Asked()
+    asked, said = asking.Asked(), set[str]()
     for asked in asking.ask_all(numbers, options.seed, logs, workers=options.workers):
-        sys.stderr.write(f"{asked.tables:,} tables, {asked.kinds.total()} findings\n")
+        new = [text for kind, text in asked.found.items() if kind not in said]
+        said |= asked.found.keys()
+        sys.stderr.write("\n".join([f"{asked.tables:,} tables", *new, ""]))
     print(asked.text(options.seed))
     return 1 if asked.found else 0
 
