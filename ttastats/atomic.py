@@ -140,17 +140,42 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         The folder above is missing or cannot be written to, or the disk is full.
     """
     place = path.resolve()
+    with naming(path), _temporary_folder(place) as temporary:
+        yield temporary
+        for part in temporary.rglob("*"):
+            if part.is_file():
+                _to_disk(part)
+        _put(temporary, place)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `path` that becomes it, where nothing stands.
+
+    Its files may be many: none is waited for until it is on the disk.
+
+    Raises
+    ------
+    TtastatsError
+        Something stands there, the folder above is missing or cannot be written to, or the disk is
+        full.
+    """
+    if path.exists() and not is_empty(path):
+        raise kept(path, "exists and is not an empty folder")
+    place = path.resolve()
+    with naming(path), _temporary_folder(place) as temporary:
+        yield temporary
+        temporary.replace(place)  # refused if somebody has put something there
+
+
+@contextmanager
+def _temporary_folder(place: Path) -> Iterator[Path]:
     temporary = _new_name(place)
-    with naming(path):
-        temporary.mkdir()
-        try:
-            yield temporary
-            for part in temporary.rglob("*"):
-                if part.is_file():
-                    _to_disk(part)
-            _put(temporary, place)
-        finally:  # by now it may be what was there before
-            shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+    finally:  # by now it may be what was there before
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _new_name(path: Path) -> Path:

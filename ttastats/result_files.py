@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TextIO
 
 from ttastats.errors import TtastatsError
@@ -75,8 +75,8 @@ def create(place: Place) -> tuple[Path, TextIO]:
     """
     with explained(place.results):
         place.results.mkdir(parents=True, exist_ok=True)
-        for number in itertools.count():
-            path = place.results / f"result_{number}.txt"
+        for name in names():
+            path = place.results / name
             try:
                 return path, path.open("x", encoding="utf-8", buffering=1)
             except FileExistsError:
@@ -88,12 +88,17 @@ def existing(place: Place) -> list[Path]:
     """Give the logs that are there, by number."""
     if not place.results.is_dir():
         return []
-    found = (path for path in place.results.iterdir() if _RESULT.fullmatch(path.name))
-    return sorted(found, key=number_of)
+    found = {path: number_of(path) for path in place.results.iterdir()}
+    numbered = [(number, path) for path, number in found.items() if number is not None]
+    return [path for _, path in sorted(numbered)]
 
 
-def number_of(path: Path) -> int:
-    """Give N of `result_N.txt`."""
+def names() -> Iterator[str]:
+    """Give the names of results one after the other, from `result_0.txt`."""
+    return (f"result_{number}.txt" for number in itertools.count())
+
+
+def number_of(path: PurePath) -> int | None:
+    """Give N of `result_N.txt`; None for any other name."""
     match = _RESULT.fullmatch(path.name)
-    assert match is not None, path  # noqa: S101 - only names that `create` gave come here
-    return int(match.group(1))
+    return int(match.group(1)) if match else None

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -16,12 +12,11 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import schema
+from ttastats import atomic, result_files, schema
 from ttastats.errors import TtastatsError
 from ttastats.exporting import dawnbench, mlperf
 
 _MLPERF = frozenset({"mlperf", "mlperf_hpc"})
-_RESULT = re.compile(r"result_\d+\.txt")
 
 Row = Mapping[str, Any]
 
@@ -43,7 +38,7 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
     TtastatsError
         The folder is there and not empty, or cannot be written, or no run has a log format.
     """
-    with _new_folder(output) as folder:
+    with atomic.new_folder(output) as folder:
         written, left_out = 0, Counter[str]()
         taken: set[PurePosixPath] = set()
         for rows in _runs(table):
@@ -60,7 +55,7 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
 
 def _runs(table: pl.LazyFrame) -> Iterator[list[Row]]:
     """Give the rows of each run."""
-    rows = table.collect().sort("source", "run_id", "eval_index", "metric", maintain_order=True)
+    rows = table.collect().sort(schema.ORDER, maintain_order=True)
     for _, group in groupby(rows.iter_rows(named=True), key=itemgetter(*schema.RUN)):
         yield list(group)
 
@@ -82,12 +77,11 @@ def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath
 
 def _free(folder: PurePosixPath, name: str, taken: set[PurePosixPath]) -> PurePosixPath:
     """Give a log its own name if it is that of a result, or the first number that is free."""
-    if _RESULT.fullmatch(name) and folder / name not in taken:
-        return folder / name
-    number = 0
-    while folder / f"result_{number}.txt" in taken:
-        number += 1
-    return folder / f"result_{number}.txt"
+    own = folder / name
+    if result_files.number_of(own) is not None and own not in taken:
+        return own
+    numbered = (folder / each for each in result_files.names())
+    return next(place for place in numbered if place not in taken)
 
 
 def _write(path: Path, text: str) -> None:
@@ -102,33 +96,3 @@ def _nothing_to_write(left_out: Mapping[str, int]) -> TtastatsError:
         where="export",
         remedy="Name a file NAME.csv or NAME.jsonl: every run has rows.",
     )
-
-
-@contextmanager
-def _new_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside `path` that takes its place if the block ends well."""
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise TtastatsError(
-            "exists and is not an empty folder; it is left as it is",
-            where=str(path),
-            remedy="Name another with -o.",
-        )
-    temporary: Path | None = None
-    try:
-        place = path.resolve()
-        temporary = Path(
-            tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)
-        )
-        inside = temporary / "all"
-        inside.mkdir()  # with the permissions of any new folder
-        yield inside
-        inside.replace(place)
-    except OSError as error:
-        raise TtastatsError(
-            f"cannot write: {error.strerror or error}",
-            where=str(path),
-            remedy="Nothing was changed. Name a place that can be written to with -o.",
-        ) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
