@@ -73,7 +73,8 @@ class TestRoundTrip:
         assert_same(*round_trip(real_logs / edition, tmp_path))
 
     def test_runs_of_every_end_keep_it(self, tmp_path: Path) -> None:
-        first = api.run_table(ingested(FIXTURES, tmp_path))
+        every = api.run_table(ingested(FIXTURES, tmp_path))
+        first = every.filter(pl.col("suite").is_not_null())  # other runs have no log format
         api.export(tmp_path / "runs.parquet", tmp_path / "exported")
         again = api.run_table(ingested(tmp_path / "exported", tmp_path, "again.parquet"))
         ends = ["run_status", "reached", "evaluations"]
