@@ -23,6 +23,7 @@ from ttastats.quality import Target
 from ttastats.result_files import Place
 from ttastats.run_log import EventLog, RunLog, SilentLog
 from ttastats.version import __version__
+from ttastats_parsers import metric_names
 
 Status = Literal["success", "aborted"]
 
@@ -38,10 +39,6 @@ TAKEN = frozenset(
     }
 )  # fmt: skip
 _TARGET = re.compile(r"\s*(>=|<=)?\s*(.*?)\s*", re.DOTALL)
-#: Words in the names of metrics of which less is better.
-_LESS = re.compile(
-    r"loss|err|perplexity|(?:^|[^a-z])(?:ppl|wer|cer|bpb|bpc|bpd|mae|mse|rmse|nll|fid|kl)(?![a-z])"
-)
 
 
 def record(
@@ -130,7 +127,7 @@ def _goal(metric: str, target: float | str, higher_is_better: bool | None) -> Ta
             remedy="Leave one of them out.",
         )
     if told is None:
-        told = not _LESS.search(metric.lower())
+        told = metric_names.higher_is_better(metric) is not False
     return Target(metric, told, value, 1, "user")
 
 

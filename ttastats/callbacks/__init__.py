@@ -1,0 +1,1 @@
+"""Recording for loops that belong to a framework: one module each, which alone imports it."""

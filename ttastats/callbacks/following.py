@@ -1,0 +1,65 @@
+"""How is a loop recorded that calls back? It begins, names its metrics, and ends."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any
+
+from ttastats.recording import Recording, record
+
+
+class Following:
+    """A recording whose evaluations are chosen by name from what a framework tells.
+
+    Parameters
+    ----------
+    logs, asked
+        What `record` takes; what the framework knows of itself comes behind what is asked.
+    also
+        Other metrics of the same evaluations, recorded as far as they are told.
+    """
+
+    def __init__(
+        self, logs: str | PathLike[str], asked: Mapping[str, Any], also: Iterable[str]
+    ) -> None:
+        self._logs = logs
+        self._asked = dict(asked)
+        self._also = tuple(also)
+        self._run: Recording | None = None
+        self._told: set[str] = set()
+        self._found = False
+        record(logs, **self._asked)  # says before the training what is wrong; writes nothing
+
+    def begin(self, *, enabled: bool = True, **known: Any) -> None:
+        """Let the time count from now on."""
+        self._told, self._found = set(), False
+        self._run = record(self._logs, **{**known, "enabled": enabled, **self._asked}).start()
+
+    def evaluated(self, metrics: Mapping[str, Any], **progress: Any) -> bool:
+        """Record an evaluation, and tell whether it meets the target.
+
+        One that does not tell the metric, of another data set for example, is passed over, and so
+        is what comes before or after the training.
+        """
+        if self._run is None:
+            return False
+        self._told |= metrics.keys()
+        metric = self._asked["metric"]
+        if metric not in metrics:
+            return False
+        self._found = True
+        more = {name: metrics[name] for name in self._also if name in metrics}
+        return self._run.evaluation(metrics[metric], **progress, **more)
+
+    def end(self, reason: str | None = None) -> None:
+        """Say how the run ended."""
+        if self._run is None:
+            return
+        self._run.finish(reason)
+        self._run = None
+        if not self._found and reason is None:
+            there = ", ".join(sorted(self._told)) or "no metric"
+            text = f"no evaluation told {self._asked['metric']!r}; there was {there}"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)

@@ -1,0 +1,65 @@
+"""How does Lightning's `Trainer` record its run? `Trainer(..., callbacks=[Record(...)])`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+try:
+    from lightning.pytorch import Callback, LightningModule, Trainer
+except ModuleNotFoundError:  # its name as a package of its own
+    from pytorch_lightning import Callback, LightningModule, Trainer
+
+from ttastats.callbacks.following import Following
+
+
+class Record(Callback):  # type: ignore[misc]  # the package may be absent
+    """Records every validation of a training; takes what `ttastats.record` takes.
+
+    Metrics are called as the module logs them. With `stop_at_target` the training ends when the
+    target is met.
+    """
+
+    def __init__(
+        self,
+        logs: str | PathLike[str],
+        *,
+        stop_at_target: bool = False,
+        also: Iterable[str] = (),
+        **asked: Any,
+    ) -> None:
+        self._following = Following(logs, asked, also)
+        self._stop = stop_at_target
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begin; the check of sanity comes before."""
+        self._following.begin(enabled=trainer.is_global_zero)
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Take an evaluation."""
+        met = self._following.evaluated(
+            trainer.callback_metrics, epoch=_epochs(trainer), step=trainer.global_step
+        )
+        if met and self._stop:
+            trainer.should_stop = True
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """End."""
+        self._following.end()
+
+    def on_exception(
+        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
+    ) -> None:
+        """End before the time."""
+        self._following.end(type(exception).__name__)
+
+
+def _epochs(trainer: Trainer) -> float | None:
+    """Give the epochs trained, parts of one included, where an epoch has a length."""
+    batches = trainer.num_training_batches
+    if not batches or math.isinf(batches):
+        return None
+    done = trainer.fit_loop.epoch_loop.batch_progress.current.ready
+    return float(trainer.current_epoch + done / batches)
