@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -68,16 +69,34 @@ def test_the_loop_that_records_itself_can_be_summed_up(
     assert " 3/3 " in program("summary", "runs.parquet", cwd=tmp_path)
 
 
+def test_the_way_from_csv_files_to_a_verdict_is_as_shown(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "your-logs.md"
+    text = page.read_text("utf-8")
+    shutil.copytree(ROOT / "examples" / "own_logs" / "logs", tmp_path / "logs")
+    ingest = re.findall(r"^    ttastats (ingest .*)$", text, re.MULTILINE)[0]
+    program(*shlex.split(ingest), cwd=tmp_path)
+    renewed = _SHOWN.sub(lambda found: _with_output(found, tmp_path), text, count=1)
+    assert matches_accepted(page, renewed)
+    (tmp_path / "logs.parquet").unlink()
+    (block,) = re.findall(r"```toml\n(\[\[logs\]\]\nfiles     .*?)```", text, re.DOTALL)
+    (tmp_path / "logs" / "ttastats.toml").write_text(block)
+    program("ingest", "logs", cwd=tmp_path)
+    assert program("summary", "logs.parquet", cwd=tmp_path).count("small_lm") == 2
+
+
 @pytest.mark.real
 def test_the_guide_shows_what_its_commands_print(real_logs: Path, tmp_path: Path) -> None:
     page = ROOT / "docs" / "comparing.md"
     text = page.read_text("utf-8")
-    shown = re.compile(r"((?:^    [^\n]*\n)+)\n```text\n(.*?)```", re.MULTILINE | re.DOTALL)
     for name in ("v0.5", "v0.6", "v5.0"):
         program("ingest", str(real_logs / name), cwd=tmp_path)
-    renewed, count = shown.subn(lambda found: _with_output(found, tmp_path), text)
+    renewed, count = _SHOWN.subn(lambda found: _with_output(found, tmp_path), text)
     assert count == 3
     assert matches_accepted(page, renewed)
+
+
+#: Commands, and what the last of them prints.
+_SHOWN = re.compile(r"((?:^    [^\n]*\n)+)\n```text\n(.*?)```", re.MULTILINE | re.DOTALL)
 
 
 def _with_output(found: re.Match[str], folder: Path) -> str:
