@@ -15,6 +15,7 @@ LAYERS = (
         "ttastats.version",
         "ttastats.errors",
         "ttastats.units",
+        "ttastats.metric_names",
         "ttastats.nearest",
         "ttastats.packed",
         "ttastats.extra",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ttastats.errors import TtastatsError
+from ttastats.metric_names import higher_is_better
 from ttastats.own_logs import config, names, patterns
 from ttastats.own_logs.block import Block, Clock, Condition, Metric, Progress, metric_of
 
@@ -187,7 +188,7 @@ class TestPattern:
     ],
 )
 def test_a_direction_is_guessed_from_the_words_of_a_name(metric: str, higher: Any) -> None:
-    assert names.higher_is_better(metric) is higher
+    assert higher_is_better(metric) is higher
 
 
 def test_metrics_are_those_of_a_validation_before_all_others() -> None:

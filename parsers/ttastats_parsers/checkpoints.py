@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ttastats.dialect import Metrics
+from ttastats.metric_names import evaluated, higher_is_better
 from ttastats.records import Evaluation, Problem
-from ttastats_parsers.metric_names import evaluated, higher_is_better
 
 
 class Measured(NamedTuple):

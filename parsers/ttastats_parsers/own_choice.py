@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from ttastats.metric_names import higher_is_better
 from ttastats.nearest import among
 from ttastats.own_logs import names
 from ttastats.own_logs.block import Block, Clock, Metric, Progress
@@ -76,8 +77,7 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
             raise UnfitError("no_metric", f"no column {name!r}. {_there_are(name, columns)}")
     else:
         found = tuple(
-            Metric(name, names.higher_is_better(name), guessed=True)
-            for name in names.metrics(columns)
+            Metric(name, higher_is_better(name), guessed=True) for name in names.metrics(columns)
         )
         if not found:
             raise UnfitError(

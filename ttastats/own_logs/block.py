@@ -14,9 +14,9 @@ import msgspec
 
 from ttastats import percentages
 from ttastats.errors import TtastatsError
+from ttastats.metric_names import higher_is_better
 from ttastats.nearest import among
 from ttastats.own_logs import patterns
-from ttastats.own_logs.names import higher_is_better
 
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (
