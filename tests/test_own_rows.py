@@ -290,6 +290,32 @@ class TestTable:
         ]
 
 
+class TestTrainingMetrics:
+    TEXT = "step,time,lr,train_loss,val_acc,note\n1,10,0.1,2.5,,a\n2,20,0.2,2.4,0.5,b\n"
+
+    def test_come_on_request_with_numbers_below_those_of_evaluations(self) -> None:
+        own = block(metric="val_acc", seconds="time s")
+        log = log_from_bytes(self.TEXT.encode(), block=own, metrics="all")
+        (run,) = [item for item in registry.named("table").parse(log) if isinstance(item, Run)]
+        assert [(one.index, one.metric, one.value, one.seconds) for one in run.evaluations] == [
+            (-2, "lr", 0.1, 10.0),
+            (-2, "train_loss", 2.5, 10.0),
+            (-1, "lr", 0.2, 20.0),
+            (-1, "train_loss", 2.4, 20.0),
+            (0, "val_acc", 0.5, 20.0),
+        ]
+
+    def test_may_be_none(self) -> None:
+        own = block(metric="val_acc", step="step")
+        log = log_from_bytes(b"step,val_acc\n1,0.5\n", block=own, metrics="all")
+        (run,) = [item for item in registry.named("table").parse(log) if isinstance(item, Run)]
+        assert [one.index for one in run.evaluations] == [0]
+
+    def test_are_left_out_otherwise(self) -> None:
+        (run,), _ = read(self.TEXT, metric="val_acc", seconds="time s")
+        assert [one.metric for one in run.evaluations] == ["val_acc"]
+
+
 class TestLines:
     def test_values_stay_until_they_are_overwritten(self) -> None:
         text = "epoch 1\ntime 10\nacc 0.5\ntime 20\nacc 0.6\nepoch 2\nacc 0.7\n"

@@ -17,6 +17,7 @@ from ttastats.records import Evaluation, Problem, Run
 from ttastats_parsers.own_choice import Chosen, UnfitError, choose
 from ttastats_parsers.own_numbers import is_dated, texts
 from ttastats_parsers.own_rows import Rows, told
+from ttastats_parsers.own_training import training_of
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 
@@ -93,7 +94,10 @@ def _run(
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
         run_seconds=seconds if isinstance(seconds, float) else None,
         started_at=_moment(started),
-        evaluations=tuple(_evaluations(part, metrics, block)),
+        evaluations=(
+            *(training_of(part, rows, chosen, block) if log.metrics == "all" else ()),
+            *_evaluations(part, metrics, block),
+        ),
         extra=_extra(named, part, rows, block, chosen),
     )
 
