@@ -177,10 +177,16 @@ class TestColumns:
         assert conform(odd, "x").collect().schema == schema.POLARS
         assert conform(SMALL.clear(), "x").collect().schema == schema.POLARS
 
-    @pytest.mark.parametrize("name", ["metric", "value", "seconds"])
+    @pytest.mark.parametrize("name", ["metric", "value"])
     def test_what_cannot_be_done_without_is_named(self, name: str) -> None:
         with pytest.raises(TtastatsError, match=f"has no column {name}; its columns are: run_id"):
             conform(SMALL.drop(name), "x")
+
+    def test_a_table_may_have_no_time_but_none_under_another_name(self) -> None:
+        untimed = conform(SMALL.drop("seconds"), "x").collect()
+        assert untimed.get_column("seconds").null_count() == untimed.height
+        with pytest.raises(TtastatsError, match="seconds may be its time_seconds"):
+            conform(SMALL.rename({"seconds": "time_seconds"}), "x")
 
     def test_every_missing_column_is_named_and_the_way_out(self) -> None:
         odd = pl.DataFrame({"time_seconds": [1.0], "accuracy": [0.5]})

@@ -48,6 +48,7 @@ LAYERS = (
     ("ttastats.counted", "ttastats.varying", "ttastats.stats"),
     ("ttastats.crossing",),
     ("ttastats.columns",),
+    ("ttastats.axis",),
     ("ttastats.given",),
     ("ttastats.select",),
     ("ttastats.unmet",),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ttastats import atomic, choice, columns, crossing, given, schema, store
+from ttastats import atomic, axis, choice, columns, crossing, given, schema, store
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame, is_frame
@@ -121,6 +121,29 @@ def _sides(
     return found
 
 
+def _on_axis(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chosen]:
+    """Put the runs of all sides on one axis, the prices of hours replaced where that is asked."""
+    axis.expect(unit)
+    if price != "":
+        if unit != "cost":
+            raise TtastatsError(
+                "a price is for --in cost",
+                where="--price",
+                remedy="Add --in cost, or leave it out.",
+            )
+        per_hour = [axis.priced(one.runs, price) for one in found]
+        found = [
+            replace(one, runs=one.runs.with_columns(hour), rows=one.rows.with_columns(hour))
+            for one, hour in zip(found, per_hour, strict=True)
+        ]
+    tables, said = axis.settled([one.runs for one in found], unit)
+    notes = (Note("axis", said),) if said else ()
+    return [
+        replace(one, runs=runs, notes=(*one.notes, *notes))
+        for one, runs in zip(found, tables, strict=True)
+    ]
+
+
 def _part_name(source: Source, number: int) -> str:
     """Name a part of a table by its conditions, a frame by its letter."""
     if isinstance(source, Part):
@@ -169,15 +192,27 @@ def summary(
     ddof: int = 1,
     confidence: float = 0.95,
     dots: bool = False,
+    unit: str = "",
+    price: str | float = "",
 ) -> Report:
     """Report each group: how many reached, mean time-to-accuracy, coefficient of variation.
 
     `confidence` is that of the intervals. With `dots` the table for people shows every run as one.
+
+    Parameters
+    ----------
+    unit
+        What is counted to the target: seconds, epochs, steps, samples, evaluations, cost,
+        cpu-seconds or energy. By default seconds, or, where a side has none, the first of epochs,
+        steps, samples and evaluations that all sides have.
+    price
+        What an hour costs, or the column that tells it, for `unit="cost"`.
     """
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     found = chosen(source, where, target, of_answer=True)
+    (found,) = _on_axis([found], unit, price)
     keys = _by(by, ENTRY, found.runs)
     report = summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
     return _answered(report, found)
@@ -190,12 +225,18 @@ def variance(
     where: Sequence[str] = (),
     target: Sequence[str] = (),
     ddof: int = 1,
+    unit: str = "",
+    price: str | float = "",
 ) -> Report:
-    """Report why runs of one group differ: epochs to the target, or time per epoch."""
+    """Report why runs of one group differ: epochs to the target, or time per epoch.
+
+    `unit` and `price` as in `summary`.
+    """
     from ttastats.report import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     found = chosen(source, where, target, of_answer=True)
+    (found,) = _on_axis([found], unit, price)
     keys = _by(by, ENTRY, found.runs)
     return _answered(variance_report.report(found.runs, keys, ddof=ddof), found)
 
@@ -212,6 +253,8 @@ def compare(
     view: View | None = None,
     fail_on: str = "",
     require: str = "",
+    unit: str = "",
+    price: str | float = "",
 ) -> Report:
     """Report whether B is faster than A to the target, by how much, why, and how sure.
 
@@ -230,6 +273,8 @@ def compare(
         Compare all runs of a benchmark together, whatever they ran on.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`; `Report.gate` says what came of them.
+    unit, price
+        As in `summary`.
 
     Raises
     ------
@@ -244,7 +289,7 @@ def compare(
     conditions = gate.conditions(fail_on, require)
     options = options or Options()
     sources = (a, *others)
-    found = _sides(sources, where, target, of_answer=True)
+    found = _on_axis(_sides(sources, where, target, of_answer=True), unit, price)
     baseline, *rest = _labelled(found, by, target, labels or _labels(sources))
     report = compare_report.report(baseline, rest, by, options, view, pool=pool)
     report = gate.judged(report, conditions, options.confidence)
@@ -261,8 +306,12 @@ def power(
     by: Sequence[str] = (),
     where: Sequence[str] = (),
     target: Sequence[str] = (),
+    unit: str = "",
+    price: str | float = "",
 ) -> Report:
     """Report how many runs show a difference, from runs at hand or from a CV (a fraction).
+
+    `unit` and `price` as in `summary`.
 
     Raises
     ------
@@ -280,6 +329,7 @@ def power(
             "neither runs nor a CV to plan from", remedy="Give a file, or --cv 14%."
         )
     found = chosen(source, where, target, of_answer=True)
+    (found,) = _on_axis([found], unit, price)
     keys = _by(by, ENTRY, found.runs)
     report = power_report.from_runs(found.runs, keys, effects=asked, n=n, power=power)
     return _answered(report, found)
@@ -291,11 +341,17 @@ def scaling(
     by: Sequence[str] = (),
     where: Sequence[str] = (),
     target: Sequence[str] = (),
+    unit: str = "",
+    price: str | float = "",
 ) -> Report:
-    """Report speedup and efficiency over the number of accelerators."""
+    """Report speedup and efficiency over the number of accelerators.
+
+    `unit` and `price` as in `summary`; efficiency is of time alone.
+    """
     from ttastats.report import scaling as scaling_report  # scipy costs start-up time
 
     found = chosen(source, where, target, of_answer=True)
+    (found,) = _on_axis([found], unit, price)
     keys = _by(by, scaling_report.CURVE, found.runs)
     return _answered(scaling_report.report(found.runs, keys), found)
 
@@ -319,9 +375,12 @@ def targets(
     points: int = 9,
     metric: str | None = None,
     labels: Sequence[str] = (),
+    unit: str = "",
+    price: str | float = "",
 ) -> Report:
     """Report how fraction reached, expected time and speedup depend on the quality target.
 
+    `unit` and `price` as in `summary`; what is known of whole runs alone has no answer here.
     One table is answered by entry, unless asked otherwise; of two the benchmarks they share are.
     """
     from ttastats.report import targets as targets_report  # scipy costs start-up time
@@ -329,7 +388,7 @@ def targets(
 
     sources = [a] if b is None else [a, b]
     names = labels or _labels(sources)
-    found = _sides(sources, where, ())
+    found = _on_axis(_sides(sources, where, ()), unit, price)
     for one in found if metric else ():
         expect_metric(one.rows, metric or "", "--metric")
     sides = [
@@ -353,6 +412,8 @@ def pictures(
     labels: Sequence[str] = (),
     pool: bool = False,
     options: Options | None = None,
+    unit: str = "",
+    price: str | float = "",
 ) -> tuple[Picture, ...]:
     """Give every picture that suits some runs: those of each benchmark first, then of several.
 
@@ -364,12 +425,22 @@ def pictures(
         Names for the sources.
     pool
         As in `compare`.
+    unit, price
+        As in `summary`.
     """
     from ttastats.pictures import kinds  # scipy costs start-up time
 
     return kinds.all_pictures(
         material(
-            *sources, by=by, where=where, target=target, labels=labels, pool=pool, options=options
+            *sources,
+            by=by,
+            where=where,
+            target=target,
+            labels=labels,
+            pool=pool,
+            options=options,
+            unit=unit,
+            price=price,
         )
     )
 
@@ -383,6 +454,8 @@ def plot(
     labels: Sequence[str] = (),
     pool: bool = False,
     options: Options | None = None,
+    unit: str = "",
+    price: str | float = "",
 ) -> tuple[Picture, ...]:
     """Give the pictures of one kind, one per benchmark or one of all; see `pictures`.
 
@@ -396,7 +469,15 @@ def plot(
     draw = kinds.of(kind)
     return draw(
         material(
-            *sources, by=by, where=where, target=target, labels=labels, pool=pool, options=options
+            *sources,
+            by=by,
+            where=where,
+            target=target,
+            labels=labels,
+            pool=pool,
+            options=options,
+            unit=unit,
+            price=price,
         )
     )
 
@@ -413,6 +494,8 @@ def html_report(
     options: Options | None = None,
     fail_on: str = "",
     require: str = "",
+    unit: str = "",
+    price: str | float = "",
 ) -> Page:
     """Give one HTML page that needs no network: verdict, numbers and pictures.
 
@@ -428,6 +511,8 @@ def html_report(
         As in `compare`.
     fail_on, require
         Conditions as `compare` takes them; `Page.gate` says what came of them.
+    unit, price
+        As in `summary`.
 
     Raises
     ------
@@ -451,7 +536,7 @@ def html_report(
         place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     options = options or Defaults()
     names = labels or _names(sources)
-    found = _sides(sources, where, target)
+    found = _on_axis(_sides(sources, where, target), unit, price)
     made = _material(found, by, target, names, pool, options)
     runs = [one.runs for one in found]
     answer = (
@@ -491,9 +576,11 @@ def material(
     labels: Sequence[str] = (),
     pool: bool = False,
     options: Options | None = None,
+    unit: str = "",
+    price: str | float = "",
 ) -> Material:
     """Give what pictures are made of."""
-    found = _sides(sources, where, target)
+    found = _on_axis(_sides(sources, where, target), unit, price)
     return _material(found, by, target, labels or _labels(sources), pool, options)
 
 

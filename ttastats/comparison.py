@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ttastats.crossing import common_progress
+from ttastats import axis as axes
+from ttastats.axis import SECONDS, Axis
 from ttastats.pairing import Pair
 from ttastats.sides import Side, in_separate_sessions, side
 from ttastats.stats.fraction import fisher, newcombe
@@ -87,6 +88,7 @@ class Plan:
 class Comparison:
     """One benchmark on two sides. `speedup` is A over B: above 1 means that B is faster.
 
+    Both count on the `axis`; on one of progress `parts` is None, since throughput has none.
     `wins` is None where nothing is judged.
     """
 
@@ -108,6 +110,7 @@ class Comparison:
     p_adjusted: float | None = None
     verdict: Verdict | None = None
     flags: tuple[Flag, ...] = ()
+    axis: Axis = SECONDS
 
 
 def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comparison, ...]:
@@ -136,12 +139,13 @@ def judged(measured: Sequence[Comparison], options: Options) -> tuple[Comparison
 
 
 def _measured(pair: Pair, options: Options) -> Comparison:
-    unit, quantum = common_progress(pair.a, pair.b)
+    axis = axes.of(pair.a)
+    unit, quantum = axes.progress_of(pair.a, pair.b)
     a, b = (
         side(runs, unit, quantum, ddof=options.ddof, confidence=options.confidence)
         for runs in (pair.a, pair.b)
     )
-    base = Comparison(pair.keys, a, b, progress_unit=unit)
+    base = Comparison(pair.keys, a, b, progress_unit=unit, axis=axis)
     if pair.unavailable is None:
         return measured(base, options)
     return replace(base, verdict=Verdict("unavailable", pair.unavailable, options.margin))
@@ -153,10 +157,10 @@ def measured(base: Comparison, options: Options) -> Comparison:
     test = fisher(a.n_reached, a.n, b.n_reached, b.n)
     described = replace(
         base,
-        parts=_parts(a, b, options),
+        parts=None if base.axis.progress else _parts(a, b, options),
         fraction=newcombe(b.n_reached, b.n, a.n_reached, a.n, confidence=level),
         fraction_p=test.p_value,
-        flags=_flags(a, b),
+        flags=_flags(a, b, base.axis),
     )
     if a.n_untimed or b.n_untimed or not a.n_reached or not b.n_reached:
         p_value = test.p_value if _fractions_can_decide(a, b, 1 - level) else None
@@ -190,6 +194,9 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     """Compare times per epoch, unless runs failed or the epochs rule out that they are alike."""
     a, b = base.a, base.b
     rng = np.random.default_rng(options.seed)
+    if base.axis.progress:
+        message = f"--same-convergence not used: {base.axis.noun} are what is compared"
+        return _flagged(base, "convergence_not_used", message)
     if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
         reason = "some runs failed" if base.progress_unit else "epochs are not logged"
         return _flagged(base, "convergence_not_used", f"--same-convergence not used: {reason}")
@@ -256,12 +263,13 @@ def _wins(a: Side, b: Side) -> PairWins | None:
     return pair_wins(one.times, other.times, reached_a=one.reached, reached_b=other.reached)
 
 
-def _flags(a: Side, b: Side) -> tuple[Flag, ...]:
+def _flags(a: Side, b: Side, axis: Axis) -> tuple[Flag, ...]:
     """Flag what the runs themselves say about how far a comparison of them can be trusted."""
     found = []
     for name, one in (("A", a), ("B", b)):
         if one.n_untimed:
-            message = f"{one.n_untimed} runs of {name} failed after an unknown time: no speedup"
+            unknown = f"unknown {'number of ' if axis.progress else ''}{axis.noun}"
+            message = f"{one.n_untimed} runs of {name} failed after an {unknown}: no speedup"
             found.append(Flag("untimed_failures", message))
         if one.pooled:
             message = (

@@ -16,10 +16,11 @@ from ttastats import nearest, schema, units
 from ttastats.errors import TtastatsError
 
 #: What a table must say of an evaluation. What must be said of a run is `run_id` or `source`.
-REQUIRED = ("metric", "value", "seconds")
+REQUIRED = ("metric", "value")
 _REMEDY = (
-    "A table needs run_id or source, metric, value and seconds, one row per run, evaluation and "
-    "metric (docs/columns.md); `ttastats.from_frame` makes one from columns of other names."
+    "A table needs run_id or source, metric and value, one row per run, evaluation and metric, and "
+    "seconds unless its runs have no time (docs/columns.md); `ttastats.from_frame` makes one from "
+    "columns of other names."
 )
 
 
@@ -72,6 +73,8 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
     missing = [name for name in REQUIRED if name not in types]
     if not {"run_id", "source"} & types.keys():
         missing.insert(0, "run_id (or source)")
+    if "seconds" not in types and nearest.nearest("seconds", types):
+        missing.append("seconds")  # a time under another name is no table without a time
     if not missing:
         return
     close = nearest.nearest(missing[-1], types)
@@ -185,22 +188,29 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
     """Number the evaluations of each run, unless all are, and put the rows in order."""
     evaluated = pl.col("metric").is_not_null()
     if "eval_index" not in frame.columns or frame.filter(evaluated)["eval_index"].null_count():
-        place = pl.col(_checkpoint(frame.filter(evaluated))).cast(pl.Float64)
+        known = _checkpoint(frame.filter(evaluated))
+        # Without any the rows are in order, and each metric counts its own.
+        order = pl.int_range(pl.len()).over(*schema.RUN, "metric")
+        place = (pl.col(known) if known else order).cast(pl.Float64)
         rank = place.fill_null(float("inf")).rank("dense").over(*schema.RUN, evaluated)
         frame = frame.with_columns(eval_index=pl.when(evaluated).then(rank.cast(pl.Int64) - 1))
     return frame.sort(schema.ORDER, maintain_order=True)
 
 
-def _checkpoint(evaluations: pl.DataFrame) -> str:
+def _checkpoint(evaluations: pl.DataFrame) -> str | None:
     """Give the column by which the metrics of one checkpoint know each other.
 
-    They may be logged one after the other; a single metric needs none but the time.
+    They may be logged one after the other; a single metric needs none but the time. Without a time
+    it is what had been trained. None where that is not told either.
     """
-    if evaluations["metric"].n_unique() > 1:
-        for name in ("step", "samples"):
-            if name in evaluations.columns and not evaluations[name].null_count():
-                return name
-    return "seconds"
+    timed = "seconds" in evaluations.columns and bool(evaluations["seconds"].count())
+    if timed and evaluations["metric"].n_unique() == 1:
+        return "seconds"
+    trained = ("step", "samples") if timed else ("step", "samples", "epoch")
+    for name in trained:
+        if name in evaluations.columns and not evaluations[name].null_count():
+            return name
+    return "seconds" if timed else None
 
 
 def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
@@ -213,7 +223,7 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
     if not double.is_empty():
         first = double.row(0, named=True)
         raise TtastatsError(
-            f"run {first['source']} has {first['metric']} twice at {first['seconds']} s",
+            f"run {first['source']} has {first['metric']} twice at {_place(first)}",
             where=where,
             remedy=remedy,
         )
@@ -229,6 +239,14 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
                 where=where,
                 remedy=remedy,
             )
+
+
+def _place(row: dict[str, object]) -> str:
+    """Say when an evaluation was made, as far as its row tells."""
+    if row.get("seconds") is not None:
+        return f"{row['seconds']} s"
+    known = [name for name in ("step", "samples", "epoch") if row.get(name) is not None]
+    return f"{known[0]} {row[known[0]]}" if known else f"evaluation {row['eval_index']}"
 
 
 def _identified(frame: pl.DataFrame) -> pl.DataFrame:
@@ -253,8 +271,9 @@ def _filled(frame: pl.DataFrame) -> pl.DataFrame:
     derived = {
         "logged_value": pl.col("value"),
         "run_status": pl.lit("unknown"),
-        "run_seconds": pl.col("seconds").max().over(schema.RUN),
     }
+    if "seconds" in frame.columns:
+        derived["run_seconds"] = pl.col("seconds").max().over(schema.RUN)
     missing = [name for name in schema.NAMES if name not in frame.columns]
     return frame.with_columns(
         derived.get(name, pl.lit(None)).cast(schema.POLARS[name]).alias(name) for name in missing

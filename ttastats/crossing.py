@@ -3,7 +3,8 @@
 Definitions. *Time to accuracy* is the length of the run where the suite's rules say so (MLPerf:
 `run_stop - run_start`, for a run that says success and meets its target); with a target of the
 user's, and in suites without such a rule, it is the time of the first evaluation that meets the
-target. A run that did not reach it is right-censored at `run_seconds`.
+target. A run that did not reach it is right-censored at `run_seconds`. A log without any time is
+judged in the order of its evaluations: such a run reaches its target at no known second.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
     Returns
     -------
     DataFrame
-        The run columns of the schema and: `reached`; `tta_seconds`, null unless reached;
+        The run columns of the schema and: `reached`; `tta_seconds`, null unless reached, and
+        where no evaluation has a time;
         `observed_seconds`, which is `tta_seconds`, or `run_seconds` of a run that did not reach;
         `epochs`, `samples` and `steps` trained by then, null where unknown or not above zero;
         `epoch_seconds` = observed seconds per epoch; `epoch_quantum`, `sample_quantum` and
@@ -83,9 +85,15 @@ def qualities(
     return (
         _met(_with_goals(frame.lazy(), goals, by))
         .group_by(*keys, "eval_index")
-        .agg(value=pl.col("value").filter(varied).first(), at=pl.col("at").max(), suits=suits)
-        .filter("suits", pl.col("value").is_finite(), pl.col("at") > 0)
-        .sort(*keys, "at", "eval_index")
+        .agg(
+            value=pl.col("value").filter(varied).first(),
+            at=pl.col("at").max(),
+            suits=suits,
+            **_amounts_trained(),
+        )
+        .with_columns(timed=_timed(keys))
+        .filter("suits", pl.col("value").is_finite(), _trained(pl.col("timed")))
+        .sort(*keys, "at", "eval_index", nulls_last=True)
         .group_by(keys, maintain_order=True)
         .agg(values="value")
         .collect()
@@ -115,9 +123,15 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
         .with_columns(run_seconds=_length())
         .with_columns(_ends_at_run_stop(official=official))
         .with_columns(time=_time())
-        .with_columns(reached=(_reached() & (pl.col("time") > 0.0)).fill_null(value=False))
+        .with_columns(
+            reached=(_reached() & (pl.col("time") > 0.0).fill_null(~pl.col("timed"))).fill_null(
+                value=False
+            )
+        )
         .with_columns(tta_seconds=pl.when("reached").then("time"))
-        .with_columns(pl.coalesce("tta_seconds", "run_seconds").alias("observed_seconds"))
+        .with_columns(
+            observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds")
+        )
     )
     return (
         table.with_columns(**_progress(), value_final=_final("value_final"))
@@ -223,9 +237,7 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
         & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").max())
         & targeted.any(),
         at=pl.col("at").max(),
-        epoch=_finite("epoch").max(),
-        samples_then=pl.col("samples").max(),
-        step=pl.col("step").max(),
+        **_amounts_trained(),
         # The first target metric speaks for the checkpoint; without a target, the first metric.
         value=pl.coalesce(pl.col("value").filter(targeted).first(), pl.col("value").first()),
         target_metric=pl.col("metric").filter(targeted).first(),
@@ -239,7 +251,7 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
     The crossing is the first checkpoint that meets the target; weights that took no time met
     none. The end is the furthest checkpoint whose weights existed when the run ended.
     """
-    met = pl.col("met") & (pl.col("at") > 0).fill_null(value=False)
+    met = pl.col("met") & _trained(pl.col("timed"))
     trained = (pl.col("at") <= pl.col("run_seconds")).fill_null(value=True)
     places = {}
     for unit, logged in _LOGGED.items():
@@ -254,12 +266,15 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
     }
     return (
         checkpoints.sort("at", "eval_index", nulls_last=True)
+        .with_columns(timed=_timed(schema.RUN))
         .with_columns(crossed=met & (met.cast(pl.Int64).cum_sum().over(schema.RUN) == 1))
         .group_by(schema.RUN, maintain_order=True)
         .agg(
             **places,
             **gaps,
             crossing_seconds=pl.col("at").filter("crossed").first(),
+            crossing_index=pl.col("eval_index").filter("crossed").first(),
+            timed=pl.col("timed").first(),
             crossing_value_final=pl.col("value").filter("crossed").first(),
             crossing_evaluations=(
                 pl.col("eval_index") <= pl.col("eval_index").filter("crossed").first()
@@ -271,6 +286,28 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
         )
         .with_columns(end_evaluations=pl.col("evaluations"))
     )
+
+
+def _amounts_trained() -> dict[str, pl.Expr]:
+    """Give what had been trained by a checkpoint, and whether it has any stamp."""
+    return {
+        "epoch": _finite("epoch").max(),
+        "samples_then": pl.col("samples").max(),
+        "step": pl.col("step").max(),
+        "stamped": pl.col("seconds").is_not_null().any(),
+    }
+
+
+def _timed(run: Sequence[str]) -> pl.Expr:
+    """Tell whether some evaluation of a run has a stamp; else their order stands for it."""
+    return pl.col("stamped").any().over(run)
+
+
+def _trained(timed: pl.Expr) -> pl.Expr:
+    """Tell whether an evaluated checkpoint took any training; what is not known to, did."""
+    amount = pl.max_horizontal(*_LOGGED.values())
+    untimed = (amount > 0).fill_null(value=True)
+    return pl.when(timed).then((pl.col("at") > 0).fill_null(value=False)).otherwise(untimed)
 
 
 def _gap(progress: pl.Expr, place: pl.Expr) -> pl.Expr:
@@ -295,7 +332,7 @@ def _reached() -> pl.Expr:
     Where no target is known, success decides; a run in which no quality was ever measured has
     reached nothing.
     """
-    crossed = pl.col("crossing_seconds").is_not_null()
+    crossed = pl.col("crossing_index").is_not_null()
     no_target = pl.col("target_value").is_null() & pl.col("evaluations").is_not_null()
     status = pl.col("run_status")
     by_run_stop = ((status == "success") & (crossed | no_target)) | (
@@ -327,7 +364,7 @@ def _progress() -> dict[str, pl.Expr]:
 
 def _final(name: str) -> pl.Expr:
     """Give what holds for the checkpoint that met the target, or for the last one."""
-    met = pl.col("reached") & pl.col("crossing_seconds").is_not_null()
+    met = pl.col("reached") & pl.col("crossing_index").is_not_null()
     return pl.when(met).then(f"crossing_{name}").otherwise(pl.col(f"end_{name}"))
 
 

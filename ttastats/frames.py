@@ -57,7 +57,7 @@ def from_frame(
     *,
     run: str | Sequence[str],
     metric: str | Sequence[str],
-    seconds: str,
+    seconds: str | None = None,
     value: str | None = None,
     epoch: str | None = None,
     step: str | None = None,
@@ -85,7 +85,8 @@ def from_frame(
         value. One column per metric: the names of these columns, and no `value`. Rows without a
         value are no evaluations; the run lasts until its last row all the same.
     seconds
-        The column of the seconds (or durations) from the start of the run.
+        The column of the seconds (or durations) from the start of the run; without it, answers
+        are in epochs, steps or samples.
     epoch, step, samples
         Columns of what had been trained by then.
     benchmark, entry
@@ -203,7 +204,7 @@ def _evaluations(table: pl.DataFrame) -> pl.DataFrame:
     measured = pl.col("value").is_not_null()
     if table.schema["value"].is_float():
         measured &= pl.col("value").is_not_nan()
-    if "run_seconds" not in table.columns:
+    if "run_seconds" not in table.columns and "seconds" in table.columns:
         table = table.with_columns(run_seconds=pl.col("seconds").max().over("source"))
     only = ~measured.any().over("source") & pl.int_range(pl.len()).over("source").eq(0)
     of_evaluation = [name for name in table.columns if name in schema.EVALUATION_NAMES]

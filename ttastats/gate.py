@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ttastats import percentages
+from ttastats.axis import Axis, of_row
 from ttastats.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Gate, Outcome
@@ -133,7 +134,10 @@ def _passed(row: Row, asked: Condition) -> Found | None:
     if robust or asked.option != "--require":
         return None
     limit = percentages.text(asked.limit)
-    text = f"{row['b']} is not slower by more than {limit} {_NO_STRAGGLERS}"
+    claim = f"not slower by more than {limit}"
+    axis = of_row(row)
+    said = f" is {claim}" if axis.is_time else f": {axis.claim(claim)}"
+    text = f"{row['b']}{said} {_NO_STRAGGLERS}"
     return "passed", "no_stragglers", text
 
 
@@ -165,18 +169,29 @@ def _at_least(row: Row, asked: Condition) -> str:
     slowdown = 1 / row["inferiority_high"] - 1 if row["inferiority_high"] else None
     much = "infinitely" if slowdown is None else f"at least {slowdown:.1%}"
     condition = f" {_NO_STRAGGLERS}" if "no_stragglers" in row["conditions"] else ""
-    return f"{row['b']} is {much} slower{condition}; {_allowed(asked)}"
+    return f"{row['b']} {of_row(row).worse.format(much)}{condition}; {_allowed(asked)}"
 
 
 def _at_most(row: Row, asked: Condition) -> str:
     low = row["non_inferiority_low"]
-    much = "slower by any factor" if low <= 0 else f"up to {1 / low - 1:.1%} slower"
-    text = f"{row['b']} may be {much}; {_allowed(asked)}"
+    axis, much = of_row(row), "any factor" if low <= 0 else f"up to {1 / low - 1:.1%}"
+    if not axis.is_time:
+        text = f"it may be that {row['b']} {axis.worse.format(much)}; {_allowed(asked)}"
+    else:
+        words = f"slower by {much}" if low <= 0 else f"{much} slower"
+        text = f"{row['b']} may be {words}; {_allowed(asked)}"
     if row["verdict"] == "slower" and row["dagger"]:
-        text += "; it is slower if epochs to target really are constant (--epochs-fixed says so)"
+        text += (
+            f"; it {_slower(axis)} if epochs to target really are constant (--epochs-fixed says so)"
+        )
     elif row["inferiority_high"] < asked.lowest:
-        text += "; by itself it is shown to be slower, not once p is adjusted for all comparisons"
+        shown = "is shown to be slower" if axis.is_time else _slower(axis)
+        text += f"; by itself it {shown}, not once p is adjusted for all comparisons"
     return text
+
+
+def _slower(axis: Axis) -> str:
+    return axis.does(axis.worse)
 
 
 def _allowed(asked: Condition) -> str:

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """The runs of one side. Times in seconds; `progress` of those that reached.
+    """The runs of one side. Times on the axis of the runs; `progress` of those that reached.
 
     `outcomes` holds the runs that have a time; `n` counts all of them, `n_untimed` those that
     failed after an unknown time. `progress` is in the unit both sides share, `setups` counts what

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
+
+#: What an amount of an axis is written in.
+Amount = Literal["seconds", "dollars", "epochs", "steps", "samples", "evaluations", "joules"]
 
 _TIME_UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 _UP_TO = {"d": math.inf, "h": 48 * 3_600.0, "min": 120 * 60.0, "s": 120.0}
@@ -31,6 +35,44 @@ def seconds(value: float, digits: int = 3) -> str:
         if size < _UP_TO[unit]:
             return f"{significant(value / scale, digits)} {unit}"
     return f"{significant(value / 86_400.0, digits)} d"
+
+
+def joules(value: float, digits: int = 3) -> str:
+    """Give an energy: J, kJ, MJ, GJ or TJ."""
+    scale, unit = next((s, u) for s, u in _ENERGY_UNITS if abs(value) >= s or s == 1.0)
+    return f"{significant(value / scale, digits)} {unit}"
+
+
+_ENERGY_UNITS = ((1e12, "TJ"), (1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J"))
+
+
+def counted(number: float, what: str) -> str:
+    """Give a mean number of epochs, steps or samples with its name: `4,200 steps`."""
+    if not math.isfinite(number):
+        return f"{significant(number)} {what}"
+    if number >= 1e7:
+        return f"{significant(number / 1e6, 4)}M {what}"
+    if number == 1:
+        return f"1 {what.removesuffix('s')}"
+    return f"{f'{number:,.0f}' if number >= 1000 else count(number)} {what}"
+
+
+def amount(number: float, unit: Amount, digits: int = 3) -> str:
+    """Give an amount of an axis in its unit: `74.0 min`, `4,200 steps`, `$12.50`, `13.1 MJ`."""
+    if unit == "seconds":
+        return seconds(number, digits)
+    if unit == "joules":
+        return joules(number, digits)
+    if unit == "dollars":
+        return dollars(number)
+    return counted(number, unit)
+
+
+def dollars(number: float) -> str:
+    """Give an amount of money in cents, below a cent in as many digits as it takes."""
+    if 0 < abs(number) < 0.1:
+        return f"${significant(number, 2)}"
+    return f"${number:,.2f}"
 
 
 def percent(fraction: float, digits: int = 2) -> str:

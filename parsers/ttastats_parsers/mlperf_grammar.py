@@ -19,7 +19,7 @@ from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.mllog import RECORDER
 from ttastats.records import Problem, Run, RunStatus
-from ttastats_parsers import mlperf_layout, recorded
+from ttastats_parsers import mlperf_layout, mlperf_power, recorded
 from ttastats_parsers.mlperf_events import Event, Trace
 from ttastats_parsers.mlperf_scores import evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, shown, storable
@@ -148,6 +148,10 @@ def _run(
             trained=_trained_samples(by_key),
         )
     problems += score_problems
+    joules = None
+    if place.metered and start.time is not None and stop is not None and stop.time is not None:
+        joules, power_problems = mlperf_power.energy(log, start.time, stop.time)
+        problems += power_problems
     if not evaluations:
         problems.append(Problem("no_evaluation", "the run has no evaluation", "warning"))
     run = Run(
@@ -173,7 +177,7 @@ def _run(
         scaling_factor=place.scaling_factor,
         evaluations=evaluations,
         problems=tuple(problems),
-        extra=_extra(by_key),
+        extra=_extra(by_key, joules),
     )
     return _with_counted_nodes(run, by_key) if style.counts_cache_clears else run
 
@@ -305,7 +309,7 @@ def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
     return msgspec.structs.replace(run, nodes=nodes, accelerators=total)
 
 
-def _extra(by_key: dict[str, list[Event]]) -> dict[str, Any]:
+def _extra(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, Any]:
     extra = {
         key: storable(events[0].value)
         for key, events in by_key.items()
@@ -317,6 +321,8 @@ def _extra(by_key: dict[str, list[Event]]) -> dict[str, Any]:
     begun, ready = by_key.get("init_start"), by_key.get("init_stop")
     if begun and ready and begun[0].time is not None and ready[-1].time is not None:
         extra["init_seconds"] = round(ready[-1].time - begun[0].time, 6)
+    if joules is not None:
+        extra["energy_joules"] = joules
     return extra
 
 

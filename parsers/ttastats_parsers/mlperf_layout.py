@@ -41,7 +41,8 @@ class System:
 class Place:
     """Where a log lies and what lies beside it, None where that does not tell.
 
-    `scaling_factor` is that of a `scaling.json`, which multiplies official scores only.
+    `scaling_factor` is that of a `scaling.json`, which multiplies official scores only; `metered`
+    says that power logs lie below.
     """
 
     suite: str = "mlperf"
@@ -52,6 +53,7 @@ class Place:
     entry: str | None = None
     described: System = System()
     scaling_factor: float | None = None
+    metered: bool = False
     problems: tuple[Problem, ...] = ()
 
 
@@ -76,7 +78,14 @@ def _place(
     problems = _edition_problems(named, edition)
     suite = "mlperf_hpc" if _is_hpc(folders, edition_at) else "mlperf"
     factor = _scaling_factor(folder, companion)
-    found = Place(suite, user_edition or edition or named, scaling_factor=factor, problems=problems)
+    metered = _is_metered(folder, companion)
+    found = Place(
+        suite,
+        user_edition or edition or named,
+        scaling_factor=factor,
+        metered=metered,
+        problems=problems,
+    )
     if results is None or results + 1 >= len(folders):
         return found
     system = folders[results + 1]
@@ -96,6 +105,7 @@ def _place(
         "/".join((*owner, system)),
         described,
         factor,
+        metered,
         (*system_problems, *problems),
     )
 
@@ -138,6 +148,13 @@ def _scaling_factor(folder: PurePosixPath, companion: Companion) -> float | None
     content = companion(folder / "scaling.json")
     factor = (_mapping_of(content) or {}).get("scaling_factor") if content else None
     return as_float(factor)
+
+
+def _is_metered(folder: PurePosixPath, companion: Companion) -> bool:
+    """Tell whether power logs lie below; one look at a folder that has none."""
+    power = folder / "power"
+    first = (power / f"result_{number}" / "node_0.txt" for number in (0, 1))
+    return any(companion(path) is not None for path in first)
 
 
 def _last_index(folders: Sequence[str], name: str) -> int | None:

@@ -47,6 +47,27 @@ TargetOption = Annotated[
 ]
 
 
+Unit = Annotated[
+    str,
+    typer.Option(
+        "--in",
+        metavar="UNIT",
+        help="Count this to the target: seconds, epochs, steps, samples, evaluations, cost, "
+        "cpu-seconds or energy.",
+        show_default="seconds, where there are",
+    ),
+]
+Price = Annotated[
+    str,
+    typer.Option(
+        "--price",
+        metavar="PRICE",
+        help="For --in cost: US dollars per hour, or the column that holds them.",
+        show_default="cost_per_hour",
+    ),
+]
+
+
 def _sort(such_as: str) -> Any:
     """Give the option that sorts, with columns that the rows of the command have."""
     return typer.Option(

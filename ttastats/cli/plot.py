@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import By, Confidence, TargetOption, Where, columns, confidence_level
+from ttastats.cli.options import (
+    By,
+    Confidence,
+    Price,
+    TargetOption,
+    Unit,
+    Where,
+    columns,
+    confidence_level,
+)
 from ttastats.cli.output import say
 from ttastats.cli.sides import Labels, Pool, SideA, SideB, labels, one_or_more
 from ttastats.errors import TtastatsError
@@ -51,6 +60,8 @@ def plot(
     target: TargetOption = None,
     pool: Pool = False,
     confidence: Confidence = "",
+    unit: Unit = "",
+    price: Price = "",
     width: Annotated[
         str,
         typer.Option("--width", help="paper-column (3.3in), paper-page (6.9in), page, or 4.5in."),
@@ -92,6 +103,8 @@ def plot(
         "target": target or (),
         "labels": labels(label or (), names or [str(file) for file in files], len(sources)),
         "pool": pool,
+        "unit": unit,
+        "price": price,
     }
     if output is None:
         _print(kind, api.material(*sources, **chosen))  # type: ignore[arg-type]

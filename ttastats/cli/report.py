@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import By, Confidence, Ddof, TargetOption, Where, columns
+from ttastats.cli.options import By, Confidence, Ddof, Price, TargetOption, Unit, Where, columns
 from ttastats.cli.output import say
 from ttastats.cli.sides import (
     EpochsFixed,
@@ -57,6 +57,8 @@ def report(
     epochs_fixed: EpochsFixed = False,
     fdr: Fdr = False,
     pool: Pool = False,
+    unit: Unit = "",
+    price: Price = "",
     ddof: Ddof = 1,
     confidence: Confidence = "",
     fail_on: FailOn = "",
@@ -81,6 +83,8 @@ def report(
         by=columns(by),
         where=where or (),
         target=target or (),
+        unit=unit,
+        price=price,
         labels=labels(label or (), names, len(sources)),
         pool=pool,
         options=options(

@@ -16,12 +16,14 @@ from ttastats.cli.options import (
     Format,
     FormatOption,
     NoPager,
+    Price,
     SortRuns,
     SortScore,
     SortSummary,
     SortVariance,
     TargetOption,
     Top,
+    Unit,
     Verbose,
     Where,
     columns,
@@ -56,6 +58,8 @@ def summary(
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
+    unit: Unit = "",
+    price: Price = "",
     ddof: Ddof = 1,
     confidence: Confidence = "",
     sort: SortSummary = "",
@@ -73,6 +77,8 @@ def summary(
         by=columns(by),
         where=where or (),
         target=target or (),
+        unit=unit,
+        price=price,
         ddof=ddof,
         confidence=confidence_level(confidence),
         dots=verbose,
@@ -85,6 +91,8 @@ def variance(
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
+    unit: Unit = "",
+    price: Price = "",
     ddof: Ddof = 1,
     sort: SortVariance = "",
     top: Top = 0,
@@ -95,7 +103,15 @@ def variance(
     from ttastats import api
     from ttastats.report.ordering import arranged
 
-    report = api.variance(files, by=columns(by), where=where or (), target=target or (), ddof=ddof)
+    report = api.variance(
+        files,
+        by=columns(by),
+        where=where or (),
+        target=target or (),
+        unit=unit,
+        price=price,
+        ddof=ddof,
+    )
     show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
 
 
@@ -116,6 +132,8 @@ def power(
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
+    unit: Unit = "",
+    price: Price = "",
     output_format: FormatOption = Format.table,
 ) -> None:
     """How many runs are needed to see a difference of x %."""
@@ -130,6 +148,8 @@ def power(
         by=columns(by),
         where=where or (),
         target=target or (),
+        unit=unit,
+        price=price,
     )
     show(report, output_format)
 
@@ -139,12 +159,16 @@ def scaling(
     by: By = "",
     where: Where = None,
     target: TargetOption = None,
+    unit: Unit = "",
+    price: Price = "",
     output_format: FormatOption = Format.table,
 ) -> None:
     """Speedup and efficiency over the number of accelerators."""
     from ttastats import api
 
-    report = api.scaling(files, by=columns(by), where=where or (), target=target or ())
+    report = api.scaling(
+        files, by=columns(by), where=where or (), target=target or (), unit=unit, price=price
+    )
     show(report, output_format)
 
 

@@ -15,7 +15,7 @@ from ttastats.file_names import file_name
 Row = Mapping[str, Any]
 
 #: What `extra` holds and no line said: it was derived.
-_DERIVED = frozenset({"init_seconds", "seeds"})
+_DERIVED = frozenset({"init_seconds", "seeds", "energy_joules"})
 _LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "epoch"))
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from ttastats import axis as axes
+from ttastats.axis import Axis
 from ttastats.counted import standing
 from ttastats.page.facts import Fact, choices, facts
 from ttastats.pictures.picture import Picture
@@ -48,7 +50,7 @@ def content(
     """
     sides = [(label, standing(runs)) for label, runs in sides]
     return Content(
-        title=title or _title([label for label, _ in sides]),
+        title=title or _title([label for label, _ in sides], axes.of(sides[0][1])),
         facts=facts(sides, conditions),
         verdicts=verdicts(report, confidence=confidence),
         report=capped(report),
@@ -57,12 +59,14 @@ def content(
     )
 
 
-def _title(labels: Sequence[str]) -> str:
+def _title(labels: Sequence[str], axis: Axis) -> str:
     first, *others = labels
     if not others:
-        return f"Time to accuracy of {first}"
+        return f"{axis.to_target[:1].upper()}{axis.to_target[1:]} of {first}"
     listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
-    return f"Is {listed} faster than {first}?"
+    if axis.is_time:
+        return f"Is {listed} faster than {first}?"
+    return f"{axis.to_target[:1].upper()}{axis.to_target[1:]}: {first} against {listed}"
 
 
 def capped(report: Report, most: int = MOST_ROWS) -> Report:

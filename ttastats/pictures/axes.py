@@ -1,4 +1,4 @@
-"""Axes and tooltips in the units a person would say: seconds, minutes, hours, days."""
+"""Axes and tooltips in the units a person would say: seconds, minutes, steps, dollars."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from ttastats.axis import Axis
 
 #: Beyond this ratio of the largest to the smallest time, an axis is logarithmic.
 LOG_FROM = 12.0
@@ -52,6 +54,48 @@ def time_axis(
         scale = {"domain": [max(0.0, low - margin) / divisor, (high + margin) / divisor]}
         scale |= {"nice": False, "zero": False}
     return TimeAxis(f"{what} ({unit})", divisor, scale, {"tickCount": 6})
+
+
+def amount_axis(
+    amounts: Iterable[float],
+    of: Axis,
+    what: str,
+    *,
+    log_from: float = LOG_FROM,
+    from_zero: bool = False,
+) -> TimeAxis:
+    """Give the axis that suits amounts of whatever is counted to the target; `time_axis` of time.
+
+    `what` is that of `time_axis`, and names what is counted.
+    """
+    amounts = list(amounts)
+    if of.unit == "seconds":
+        return time_axis(amounts, what, log_from=log_from, from_zero=from_zero)
+    known = sorted(one for one in amounts if one > 0 and math.isfinite(one))
+    low, high = (known[0], known[-1]) if known else (1.0, 1.0)
+    ticks: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
+    if high / low > log_from:
+        return TimeAxis(what, 1.0, _log_scale(low, high), ticks)
+    if from_zero:
+        return TimeAxis(what, 1.0, {"zero": True, "nice": True}, ticks)
+    margin = 0.04 * (high - low) or 0.05 * high
+    scale = {"domain": [max(0.0, low - margin), high + margin], "nice": False, "zero": False}
+    return TimeAxis(what, 1.0, scale, ticks)
+
+
+def said(value: str, of: Axis, *, named: bool = True) -> str:
+    """Give the Vega expression of an amount in words, as `units.amount` writes it.
+
+    A count is not `named` where the title of an axis says what is counted.
+    """
+    if of.unit == "seconds":
+        return duration(value)
+    if of.unit == "dollars":
+        return f"'$' + format({value}, {value} < 0.1 ? '.2~g' : ',.2f')"
+    if of.unit == "joules":
+        return f"format({value}, '.3~s') + 'J'"
+    count = f"format({value}, {value} < 1000 ? '.4~g' : ',.0f')"
+    return f"{count} + ' {of.noun}'" if named else count
 
 
 def _log_scale(low: float, high: float) -> dict[str, Any]:

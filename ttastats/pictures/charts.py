@@ -86,11 +86,16 @@ def run_tooltip() -> list[alt.Tooltip]:
     ]
 
 
-#: What became of a run, for people.
-OUTCOME = (
-    f"(datum.reached ? 'reached after ' : 'not reached in ') + "
-    f"({axes.duration('datum.observed_seconds')})"
-)
+def outcome(panel: Panel) -> str:
+    """Give the expression that says to people what became of a run."""
+    amount = axes.said("datum.observed_seconds", panel.axis)
+    return f"(datum.reached ? 'reached after ' : 'not reached in ') + ({amount})"
+
+
+def opening(text: str) -> str:
+    """Give a text as the start of a title; words such as `mAP` stay as they are written."""
+    first = text.split(" ")[0]
+    return text if first != first.lower() else text[:1].upper() + text[1:]
 
 
 def finished(

@@ -28,15 +28,22 @@ def evaluations(panel: Panel) -> pl.LazyFrame:
     """Give the evaluations of a panel's runs.
 
     Columns: `run`, `series`, `order`, `colour`, `metric`, `value`, `higher_is_better`,
-    `target_value`, `epoch`, and `seconds`: when the weights existed if the evaluation was logged
-    after the run, as the time to accuracy counts.
+    `target_value`, `epoch`, `step`, `samples`, `evaluation` (from 1), and `seconds`: when the
+    weights existed if the evaluation was logged after the run, as the time to accuracy counts.
     """
     chosen = panel.runs.lazy().select(*RUN, "side", "run", "series", "order", "colour")
-    measured = ("metric", "value", "higher_is_better", "target_value", "epoch", "eval_index")
+    measured = (
+        "metric", "value", "higher_is_better", "target_value", "epoch", "step", "samples",
+        "eval_index",
+    )  # fmt: skip
     parts = [
         side.evaluations.filter(pl.col("metric").is_not_null(), pl.col("value").is_finite())
-        .with_columns(seconds=evaluated_at(), side=pl.lit(number, pl.Int32))
-        .select(*RUN, "side", *measured, "seconds")
+        .with_columns(
+            seconds=evaluated_at(),
+            side=pl.lit(number, pl.Int32),
+            evaluation=pl.col("eval_index") + 1,
+        )
+        .select(*RUN, "side", *measured, "seconds", "evaluation")
         for number, side in enumerate(panel.sides)
     ]
     return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
@@ -79,7 +86,7 @@ def _targets(panel: Panel) -> dict[str, float]:
     return {name: value for name, value in (known | given).items() if name is not None}
 
 
-def table(rows: pl.LazyFrame, metric: Metric) -> tuple[pl.DataFrame, str]:
+def table(rows: pl.LazyFrame, metric: Metric, over: str = "seconds") -> tuple[pl.DataFrame, str]:
     """Give one metric's evaluations in order, thinned if they are many, and what was left out.
 
     Of each run the first, the last, the best and evenly spaced evaluations between are kept.
@@ -87,7 +94,12 @@ def table(rows: pl.LazyFrame, metric: Metric) -> tuple[pl.DataFrame, str]:
     found = (
         rows.filter(pl.col("metric") == metric.name)
         .sort("run", "seconds", "eval_index")
-        .select("run", pl.col("seconds", "epoch", "value").round_sig_figs(6))
+        .select(
+            "run",
+            pl.col(*dict.fromkeys(("seconds", "epoch", over, "value")))
+            .cast(pl.Float64)
+            .round_sig_figs(6),
+        )
         .collect()
     )
     if found.height <= MOST_POINTS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from ttastats import units
-from ttastats.pictures import solved, tta
+from ttastats.pictures import charts, solved, tta
 from ttastats.pictures.material import Material, Panel
 from ttastats.report import strips
 
@@ -29,7 +29,8 @@ def _panel(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]:
     low, high = float(times.min() or 0.0), float(times.max() or 1.0)  # type: ignore[arg-type]
     margin = min(34, max(len(one.label) for one in panel.series))
     room = max(20, width - margin - 24)
-    yield f"Time to accuracy: {panel.title}"
+    unit = panel.axis.unit
+    yield f"{charts.opening(panel.axis.to_target)}: {panel.title}"
     by_label = dict(timed.partition_by("series", as_dict=True, maintain_order=True).items())
     for one in panel.series:
         runs = by_label.get((one.label,))
@@ -37,9 +38,9 @@ def _panel(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]:
             continue
         done = runs.filter("reached").get_column("observed_seconds").to_list()
         failed = runs.filter(~pl.col("reached")).get_column("observed_seconds").to_list()
-        mean = "–" if one.tta_mean_seconds is None else units.seconds(one.tta_mean_seconds)
+        mean = "–" if one.tta_mean_seconds is None else units.amount(one.tta_mean_seconds, unit)
         dots = strips.strip(done, failed, low, high, room)
         yield f"{one.label[:margin]:<{margin}}  {dots}  {one.reached}/{one.n}  mean {mean}"
-    left, right = units.seconds(low), units.seconds(high)
+    left, right = units.amount(low, unit), units.amount(high, unit)
     yield f"{'':<{margin}}  {left}{right.rjust(room - len(left))}"
     yield panel.counted

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import units
+from ttastats.axis import Axis
 from ttastats.pictures import axes, charts, names, theme
 from ttastats.pictures.material import Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
@@ -31,8 +32,8 @@ def boards(material: Material) -> tuple[Picture, ...]:
     found = [
         _board(panel, measure)
         for panel in _suited(material)
-        for measure in ("tta_seconds", "cost")
-        if panel.runs.get_column(measure).count() > 2
+        for measure in ("tta_seconds", "cost" if material.axis.is_time else "")
+        if measure and panel.runs.get_column(measure).count() > 2
     ]
     if not found:
         raise NothingToDrawError(
@@ -50,6 +51,8 @@ def records(material: Material) -> tuple[Picture, ...]:
     NothingToDrawError
         The entries have no dates, or are all of one round.
     """
+    if not material.axis.is_time:
+        raise NothingToDrawError("a record is of time", remedy="Leave out --in.")
     found = [
         _record(panel, _dated(panel)) for panel in _suited(material) if _spans_time(_dated(panel))
     ]
@@ -93,7 +96,7 @@ def board(panel: Panel, measure: str) -> pl.DataFrame:
 def _board(panel: Panel, measure: str) -> Picture:
     ranked = board(panel, measure)
     shown = ranked.head(_MOST)
-    by = "time" if measure == "tta_seconds" else "cost"
+    by = panel.axis.noun if measure == "tta_seconds" else "cost"
     name = f"leaderboard by {by}: {panel.name}"
     title = f"Leaderboard by {by}: {panel.title}"
     unpriced = panel.runs.height - ranked.height
@@ -101,11 +104,11 @@ def _board(panel: Panel, measure: str) -> Picture:
         panel.counted,
         f"The {_MOST} best of {ranked.height} are shown." if ranked.height > _MOST else "",
         f"{unpriced} have no known cost." if measure == "cost" and unpriced else "",
-        "Cost is time to accuracy times the price of the hardware." if measure == "cost" else "",
+        "Cost is time to accuracy times the price of the hardware." if by == "cost" else "",
         "Each entry is one run: a rank says what happened once, not what would happen again.",
     )
     chart = charts.finished(
-        _board_chart(name, shown, measure),
+        _board_chart(name, shown, measure, panel.axis),
         height=shown.height * _STEP,
         description=f"{title}. First: {shown.get_column('entry')[0]}.",
     )
@@ -118,17 +121,19 @@ def _with_room(times: pl.Series) -> list[float]:
     return [*known, known[-1] * (known[-1] / known[0]) ** 0.2]
 
 
-def _board_chart(name: str, shown: pl.DataFrame, measure: str) -> Any:
+def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
     import altair as alt  # costs start-up time
 
     if measure == "tta_seconds":
-        axis = axes.time_axis(_with_room(shown.get_column(measure)), "time to accuracy", log_from=5)
+        room = _with_room(shown.get_column(measure))
+        axis = axes.amount_axis(room, of, of.to_target, log_from=5)
         start = axis.scale["domain"][0]
-        words = axes.duration(f"datum.{measure}")
+        words = axes.said(f"datum.{measure}", of)
     else:
         axis = axes.money_axis(shown.get_column(measure), "cost in US dollars")
         start = axis.scale["domain"][0]
         words = "format(datum.cost, datum.cost < 1 ? '$.2f' : '$,.2f')"
+    what = "cost" if measure == "cost" else of.mean.removeprefix("mean ")
     y = alt.Y(
         "row:N", title=None, sort=None,
         axis=alt.Axis(ticks=False, domain=False, labelLimit=330),
@@ -144,7 +149,7 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str) -> Any:
         alt.Tooltip("entry:N"),
         alt.Tooltip("submitter:N"),
         alt.Tooltip("hardware:N"),
-        alt.Tooltip("words:N", title="TTA" if measure == "tta_seconds" else "cost"),
+        alt.Tooltip("words:N", title=what),
         alt.Tooltip("epochs:Q", format=".4~g"),
         alt.Tooltip("source:N", title="log"),
     ]

@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import axis as axes
 from ttastats import units
+from ttastats.axis import Axis
 from ttastats.comparison import Options
 from ttastats.counted import counted, standing
 from ttastats.pairing import SAME_RUNS, Side, pairings
@@ -64,6 +66,11 @@ class Panel:
     sides: tuple[Side, ...]
     what: str
     targets: tuple[UserTarget, ...] = ()
+
+    @property
+    def axis(self) -> Axis:
+        """Give what the runs count to their target."""
+        return axes.of(self.runs)
 
     @property
     def benchmark(self) -> str | None:
@@ -135,6 +142,11 @@ class Material:
     options: Options = field(default_factory=Options)
     panels: tuple[Panel, ...] = ()
     pool: bool = False
+
+    @property
+    def axis(self) -> Axis:
+        """Give what the runs count to their target."""
+        return axes.of(self.sides[0].runs)
 
     @property
     def compares(self) -> bool:

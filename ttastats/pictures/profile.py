@@ -43,14 +43,16 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     left = len(labels) - len(shown)
     caption = (
         f"{runs:,} runs. A line says on what share of the {benchmarks} benchmarks a {what}'s "
-        "expected time to a success is within a factor of the best of those shown and not shown; a "
-        f"benchmark that it was not run on or never solved counts as missed. Score, the area up to "
-        f"{TAU_MAX:g}: {best}."
+        f"{material.axis.expected} to a success is within a factor of the best of those shown and "
+        f"not shown; a benchmark that it was not run on or never solved counts as missed. Score, "
+        f"the area up to {TAU_MAX:g}: {best}."
         + (f" {left} more, with lower scores, are not shown." if left else "")
     )
     # A side has the same colour in every picture.
     drawn = side_labels(material.sides)[: theme.HIGHLIGHTS] if material.compares else shown
-    chart = charts.finished(_chart(drawn), height=_HEIGHT, description=f"{title}. {best}.")
+    chart = charts.finished(
+        _chart(drawn, material.axis.expected), height=_HEIGHT, description=f"{title}. {best}."
+    )
     kept = table.filter(pl.col("series").is_in(shown))
     return (Picture(KIND, title, caption, chart, {"profile": kept}),)
 
@@ -100,7 +102,7 @@ def _factors(matrix: Any) -> Any:
     return ratios[np.isfinite(ratios) & (ratios <= TAU_MAX)]
 
 
-def _chart(labels: list[str]) -> Any:
+def _chart(labels: list[str], expected: str) -> Any:
     import altair as alt  # costs start-up time
 
     colours, _ = charts.colour_scale(labels)
@@ -112,7 +114,7 @@ def _chart(labels: list[str]) -> Any:
         .encode(
             x=alt.X(
                 "tau:Q",
-                title="factor of the best expected time (log scale)",
+                title=f"factor of the best {expected} (log scale)",
                 scale=alt.Scale(type="log", domain=[1, TAU_MAX], nice=False),
                 axis=alt.Axis(values=[1, 1.25, 1.5, 2, 2.5, 3, 4], grid=False, format="~g"),
             ),

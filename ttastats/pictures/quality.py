@@ -16,20 +16,31 @@ from ttastats.pictures.picture import NothingToDrawError, Picture
 TIME, EPOCHS = "quality-time", "quality-epochs"
 _HEIGHT = 250.0
 #: What the columns of the horizontal axis are called in titles.
-_OVER = {"seconds": "time", "epoch": "epochs"}
+_OVER = {
+    "seconds": "time", "epoch": "epochs", "step": "steps", "samples": "samples",
+    "evaluation": "evaluations",
+}  # fmt: skip
+#: What the first picture is drawn over, by the axis; of what is known of whole runs there is none.
+_COLUMN = {"seconds": "seconds", "steps": "step", "samples": "samples", "evaluations": "evaluation"}
 #: Shares of the best quality below this are where training starts, not where runs differ.
 _START = 0.05
 
 
 def over_time(material: Material) -> tuple[Picture, ...]:
-    """Give one picture per benchmark and metric, over time.
+    """Give one picture per benchmark and metric, over time, or over the steps or samples asked for.
 
     Raises
     ------
     NothingToDrawError
         No run was evaluated.
     """
-    return _pictures(material, TIME, "seconds")
+    axis = material.axis
+    if axis.name not in _COLUMN:
+        raise NothingToDrawError(
+            f"quality over {axis.noun} is no picture of this kind",
+            remedy=f"There is one over epochs, {EPOCHS}; and with --in seconds or steps.",
+        )
+    return _pictures(material, TIME, _COLUMN[axis.name])
 
 
 def over_epochs(material: Material) -> tuple[Picture, ...]:
@@ -53,7 +64,7 @@ def _pictures(material: Material, kind: str, over: str) -> tuple[Picture, ...]:
             if picture is not None:
                 found.append(picture)
     if not found:
-        what = "no run was evaluated" if over == "seconds" else "no log tells its epochs"
+        what = "no run was evaluated" if over == "seconds" else f"no log tells its {_OVER[over]}"
         raise NothingToDrawError(what, remedy="`ttastats runs FILE` shows what there is.")
     return tuple(found)
 
@@ -61,14 +72,14 @@ def _pictures(material: Material, kind: str, over: str) -> tuple[Picture, ...]:
 def _one_by_one(
     kind: str, panel: Panel, rows: pl.LazyFrame, metric: Metric, over: str
 ) -> Picture | None:
-    lines, said = curves.table(rows, metric)
-    drawn = lines.filter(pl.col(over) > 0) if over == "seconds" else lines.drop_nulls(over)
+    lines, said = curves.table(rows, metric, over)
+    drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
     if drawn.is_empty() or drawn.get_column(over).n_unique() < 2:
         return None
     lines = _with_filters(lines, panel)
     names = (f"quality: {panel.name} {metric.name}", charts.runs_name(panel))
     axis = _axis(drawn, over)
-    title = f"{_opening(words(metric))} over {_OVER[over]}: {panel.title}"
+    title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
     evaluated = drawn.get_column("run").n_unique()
     unseen = panel.runs.height - evaluated
     caption = (
@@ -77,7 +88,7 @@ def _one_by_one(
         panel.highlighted,
         f"{unseen} runs without evaluations are not shown." if unseen else "",
         "A line is a run; the mark is where it reached the target."
-        if over == "epoch"
+        if over != "seconds"
         else "A line is a run; the mark is its time to accuracy, which may end at `run_stop`.",
         "Dashed, ending in a cross: a run that failed." if _failed(panel) else "",
         target_words(metric),
@@ -117,12 +128,6 @@ def words(metric: Metric) -> str:
     return " ".join(_WRITTEN.get(word, word) for word in metric.name.split("_"))
 
 
-def _opening(text: str) -> str:
-    """Give a text as the start of a title; words such as `mAP` stay as they are written."""
-    first = text.split(" ")[0]
-    return text if first != first.lower() else text[:1].upper() + text[1:]
-
-
 def target_words(metric: Metric) -> str:
     """Say what the dotted line is."""
     if metric.target is None:
@@ -139,7 +144,7 @@ def _axis(drawn: pl.DataFrame, over: str) -> axes.TimeAxis:
             return axes.time_axis([high], "time", from_zero=True)
         # The first evaluations of the fastest runs would stretch the axis for little.
         return axes.time_axis([low / 6, high], "time")
-    return axes.TimeAxis("epochs", 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
+    return axes.TimeAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
 
 
 def value_scale(metric: Metric, drawn: pl.DataFrame) -> dict[str, Any]:
@@ -189,7 +194,7 @@ def _line_chart(
         alt.Chart(alt.NamedData(name=names[0]))
         .transform_filter(f"datum['{over}'] != null && datum['{over}'] > 0")
         .transform_lookup(lookup="run", from_=lookup)
-        .transform_calculate(at=axis.shown(over), outcome=charts.OUTCOME)
+        .transform_calculate(at=axis.shown(over), outcome=charts.outcome(panel))
         .transform_filter(_in_sight("value", axis, limits))
         .mark_line(strokeWidth=0.8 if many else 1.2, strokeOpacity=0.45 if many else 0.7)
         .encode(
@@ -206,11 +211,11 @@ def _line_chart(
             tooltip=charts.run_tooltip(),
         )
     )
-    field = "observed_seconds" if over == "seconds" else "epochs"
+    field = "epochs" if over == "epoch" else "observed_seconds"
     ends = (
         alt.Chart(alt.NamedData(name=names[1]))
         .transform_filter(f"datum['{field}'] != null && datum.value_final != null")
-        .transform_calculate(at=axis.shown(field), outcome=charts.OUTCOME)
+        .transform_calculate(at=axis.shown(field), outcome=charts.outcome(panel))
         .transform_filter(_in_sight("value_final", axis, limits))
         .encode(x=x, y=y.copy(), color=color, tooltip=charts.run_tooltip())
     )
@@ -275,7 +280,7 @@ def _together(
     name = f"{kind}: {panel.name} {metric.name}"
     shown = panel.colours[: theme.HIGHLIGHTS]
     rest = len(panel.series) - len(shown)
-    title = f"{_opening(words(metric))} over {_OVER[over]}: {panel.title}"
+    title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
     caption = (
         panel.counted,
         f"Too many to draw one by one: of the {len(shown)} fastest, a line is the median of the "

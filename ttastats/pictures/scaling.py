@@ -31,6 +31,8 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     """
     if material.compares:
         raise NothingToDrawError("scaling is of one file", remedy="Give one file.")
+    if not material.axis.is_time:
+        raise NothingToDrawError("scaling is drawn of time", remedy="Leave out --in.")
     try:
         report = scaling_report.report(material.sides[0].runs)
     except TtastatsError as error:

@@ -80,7 +80,8 @@ def _steps(runs: pl.DataFrame) -> pl.DataFrame:
 def _picture(panel: Panel) -> Picture:
     steps = table(panel)
     name = f"solved: {panel.name}"
-    title = f"Runs done within a time: {panel.title}"
+    of = panel.axis
+    title = f"Runs done within {'a time' if of.is_time else of.noun}: {panel.title}"
     thin = panel.runs.height / len(panel.series) > _STEPS
     few = sum(one.n < FEWEST for one in panel.series)
     caption = (
@@ -91,7 +92,7 @@ def _picture(panel: Panel) -> Picture:
         f"{few} with fewer than {FEWEST} runs are not drawn." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )
-    axis = axes.time_axis(steps.get_column("seconds"), "time")
+    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun)
     chart = charts.finished(
         _chart(panel, axis, name), height=_HEIGHT, description=f"{title}. {panel.counted}"
     )
@@ -111,7 +112,7 @@ def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
         alt.Chart(alt.NamedData(name=name))
         .transform_calculate(
             at=axis.shown("seconds"),
-            time=axes.duration("datum.seconds"),
+            time=axes.said("datum.seconds", panel.axis),
             runs="datum.done + ' of ' + datum.n",
         )
         .mark_line(interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)

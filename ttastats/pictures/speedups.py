@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import percentages, units
+from ttastats.axis import Axis, of_row
 from ttastats.pictures import axes, charts, names, theme
 from ttastats.pictures.material import Material, side_labels
 from ttastats.pictures.picture import NothingToDrawError, Picture
@@ -19,7 +20,6 @@ from ttastats.stats.verdict import MARKS
 
 KIND = "speedups"
 _STEP = 50.0
-_X_TITLE = "ratio A/B, log scale: >1 means B is faster"
 #: Rows that can be read; of more, those whose speedup is farthest from 1.
 _MOST = 40
 #: The parts, with the keys of their numbers in the rows of `compare`.
@@ -57,24 +57,44 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     single = kept.get_column("benchmark").n_unique() == 1
     sides = side_labels(material.sides)
     level = percentages.text(material.options.confidence)
-    title = "Speedup" + (
+    of = material.axis
+    title = charts.opening(of.ratio if of.is_time else f"{of.noun} ratio") + (
         f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     )
     sentences = (
         said,
-        f"Right of 1: faster than the baseline. The TTA speedup with its {level} interval is split "
-        "into throughput (time per epoch) and epochs to the target.",
-        _estimands(report.rows),
+        _right_of_one(of, level),
+        _estimands(report.rows, of),
         f"n: {_counts(report.rows)}.",
     )
     caption = " ".join(sentence for sentence in sentences if sentence)
     chart = charts.finished(
-        _chart(kept, level),
+        _chart(kept, level, of),
         height=max(1.4, kept.get_column("order").n_unique()) * _STEP,
         description=f"{title}. {' '.join(_described(kept))}",
     )
     benchmark = kept.get_column("benchmark")[0] if single else None
     return (Picture(KIND, title, caption, chart, {"speedups": kept}, benchmark),)
+
+
+def _parts(of: Axis) -> tuple[tuple[str, str, str], ...]:
+    """Give the parts under the names they have on an axis."""
+    if of.is_time:
+        return PARTS
+    (_, *whole), (_, *per_epoch), epochs = PARTS
+    return ((of.to_target, whole[0], whole[1]), (of.per_epoch, *per_epoch), epochs)  # type: ignore[return-value]
+
+
+def _right_of_one(of: Axis, level: str) -> str:
+    if of.is_time:
+        return (
+            f"Right of 1: faster than the baseline. The TTA speedup with its {level} interval is "
+            "split into throughput (time per epoch) and epochs to the target."
+        )
+    text = f"Right of 1: {of.less} than the baseline, with {level} intervals."
+    if of.progress is None:
+        text += f" They are split into {of.per_epoch} and epochs to the target."
+    return text
 
 
 def _table(report: Report, material: Material) -> pl.DataFrame:
@@ -89,7 +109,7 @@ def _table(report: Report, material: Material) -> pl.DataFrame:
         name = names.label([row[key] for key in keys]) + (
             f" · {labels[row['b']]}" if several else ""
         )
-        for place, (part, value, stem) in enumerate(PARTS):
+        for place, (part, value, stem) in enumerate(_parts(material.axis)):
             if row[value] is None:
                 continue
             found.append(
@@ -122,7 +142,7 @@ _COLUMNS = pl.Schema(
 def _verdict(row: Mapping[str, Any]) -> str:
     word = row["verdict"]
     if word in {"faster", "slower"}:
-        return f"B {word} {row['marks']}".strip()
+        return f"B {of_row(row).claim(word)} {row['marks']}".strip()
     return {"same": str(row["claim"]), "unavailable": "n/a"}.get(word, "~ undecided")
 
 
@@ -135,13 +155,14 @@ def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
     return units.listed(said, 8)
 
 
-def _estimands(rows: Sequence[Mapping[str, Any]]) -> str:
+def _estimands(rows: Sequence[Mapping[str, Any]], of: Axis) -> str:
     failed = [str(row["benchmark"]) for row in rows if row["estimand"] == "ert"]
     text = ""
     if failed:
         text = (
-            f"Where runs failed ({units.listed(failed)}) the speedup is the ratio of expected "
-            "times to a success, the parts are of the runs that reached."
+            f"Where runs failed ({units.listed(failed)}) the {of.ratio} is that of expected "
+            f"{'times' if of.is_time else of.noun} to a success, the parts are of the runs that "
+            "reached."
         )
     for condition, meaning in CONDITIONS.items():
         if any(condition in row["conditions"] for row in rows):
@@ -167,17 +188,18 @@ def _described(table: pl.DataFrame) -> list[str]:
     ]
 
 
-def _chart(table: pl.DataFrame, level: str) -> Any:
+def _chart(table: pl.DataFrame, level: str, of: Axis) -> Any:
     import altair as alt  # costs start-up time
 
-    parts = [part for part, _, _ in PARTS]
+    x_title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
+    parts = [part for part, _, _ in _parts(of)]
     limits = axes.ratio_axis(
         table.get_column("ratio"),
         [*table.get_column("low").drop_nulls(), *table.get_column("high").drop_nulls()],
     )
     x = alt.X(
         "ratio:Q",
-        title=_X_TITLE,
+        title=x_title,
         scale=alt.Scale(**limits["scale"]),
         axis=alt.Axis(**limits["axis"]),
     )
@@ -216,12 +238,12 @@ def _chart(table: pl.DataFrame, level: str) -> Any:
         alt.Chart(alt.NamedData(name="speedups"))
         .transform_calculate(unity="1")
         .mark_rule(style="one", strokeWidth=1.2)
-        .encode(x=alt.X("unity:Q", title=_X_TITLE))
+        .encode(x=alt.X("unity:Q", title=x_title))
     )
     whisker = (
         base.transform_filter("datum.low != null && datum.high != null")
         .mark_rule(clip=True, strokeWidth=1.6, strokeOpacity=1)
-        .encode(x=alt.X("low:Q", title=_X_TITLE), x2="high:Q", color=color)
+        .encode(x=alt.X("low:Q", title=x_title), x2="high:Q", color=color)
     )
     point = base.mark_point(filled=True, opacity=1, size=55).encode(x=x, color=color, shape=shape)
     text = (

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from ttastats.axis import Axis
 from ttastats.errors import TtastatsError
 from ttastats.pictures import axes, charts, theme
 from ttastats.pictures.material import MOST_RUNS, Material, Panel, side_labels
@@ -15,7 +16,6 @@ from ttastats.report import targets as targets_report
 
 KIND = "targets"
 _HEIGHT = 190.0
-_WORDS = {"faster": "B faster", "slower": "B slower", "same": "as fast"}
 
 
 def pictures(material: Material) -> tuple[Picture, ...]:
@@ -67,18 +67,21 @@ def _suits(panel: Panel, material: Material) -> bool:
 def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Picture:
     name = f"targets: {panel.name}"
     metric = rows.get_column("metric")[0]
-    words = pl.col("verdict").replace(_WORDS)
+    words = pl.col("verdict").replace(_words(panel.axis))
     reached = pl.format("A {}/{}, B {}/{}", "reached_a", "n_a", "reached_b", "n_b")
     shown = rows.select(
         "benchmark", "target", "official", "speedup", "speedup_low", "speedup_high", "p_value",
         reached=reached, verdict=words,
     )  # fmt: skip
-    title = f"Speedup at other quality targets: {panel.title}"
+    of = panel.axis
+    ratio = "speedup A/B" if of.is_time else of.ratio
+    what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
+    title = f"{charts.opening(of.ratio)} at other quality targets: {panel.title}"
     caption = (
         panel.counted,
-        f"{labels[0]}, {labels[1]}. Speedup A/B in expected time to each target, with its 95% "
-        "interval, taken alone; above 1 means that B is faster. TTA here is the first evaluation "
-        "that meets the target.",
+        f"{labels[0]}, {labels[1]}. {charts.opening(ratio)} in {of.expected} to each target, with "
+        f"its 95% interval, taken alone; above 1 means that B {of.does(of.better)}. {what} here "
+        f"{ends} the first evaluation that meets the target.",
         _official_words(rows),
     )
     limits = axes.ratio_axis(
@@ -89,11 +92,17 @@ def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Pictur
         ],
     )
     chart = charts.finished(
-        _speedup_chart(name, metric, limits, shown),
+        _speedup_chart(name, metric, limits, shown, of),
         height=_HEIGHT,
         description=f"{title}. {panel.counted}",
     )
     return charts.picture(KIND, panel, title, caption, chart, {name: shown})
+
+
+def _words(of: Axis) -> dict[str, str]:
+    """Give the verdicts as a legend says them."""
+    same = "as fast" if of.is_time else "as much"
+    return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same}
 
 
 def _official_words(rows: pl.DataFrame) -> str:
@@ -101,23 +110,26 @@ def _official_words(rows: pl.DataFrame) -> str:
     return f"The dotted line is the official target, {official[0]:g}." if official else ""
 
 
-def _speedup_chart(name: str, metric: str, limits: dict[str, Any], shown: pl.DataFrame) -> Any:
+def _speedup_chart(
+    name: str, metric: str, limits: dict[str, Any], shown: pl.DataFrame, of: Axis
+) -> Any:
     import altair as alt  # costs start-up time
 
+    ratio = "speedup A/B" if of.is_time else of.ratio
     x = alt.X(
         "target:Q", title=f"quality target ({metric.replace('_', ' ')})",
         scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(grid=False, tickCount=8),
     )  # fmt: skip
     scale, axis = alt.Scale(**limits["scale"]), alt.Axis(**limits["axis"])
-    y = alt.Y("speedup:Q", title="speedup A/B", scale=scale, axis=axis)
-    verdicts = ["B faster", "B slower", "as fast", "undecided"]
-    present = [word for word in verdicts if word in set(shown.get_column("verdict"))]
+    y = alt.Y("speedup:Q", title=ratio, scale=scale, axis=axis)
+    words = _words(of)
     style = {
-        "B faster": (theme.COLOURS[2], "triangle-up"),
-        "B slower": (theme.COLOURS[1], "triangle-down"),
-        "as fast": (theme.COLOURS[0], "square"),
+        words["faster"]: (theme.COLOURS[2], "triangle-up"),
+        words["slower"]: (theme.COLOURS[1], "triangle-down"),
+        words["same"]: (theme.COLOURS[0], "square"),
         "undecided": (theme.GREY, "circle"),
     }
+    present = [word for word in style if word in set(shown.get_column("verdict"))]
     color = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=present, range=[style[word][0] for word in present]),
@@ -141,7 +153,7 @@ def _speedup_chart(name: str, metric: str, limits: dict[str, Any], shown: pl.Dat
     one = (
         data.transform_calculate(unity="1")
         .mark_rule(style="one")
-        .encode(y=alt.Y("unity:Q", title="speedup A/B"))
+        .encode(y=alt.Y("unity:Q", title=ratio))
     )
     official = data.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
     base = data.encode(x=x, tooltip=tooltip)
@@ -151,7 +163,7 @@ def _speedup_chart(name: str, metric: str, limits: dict[str, Any], shown: pl.Dat
     whisker = (
         base.transform_filter("datum.speedup_low != null && datum.speedup_high != null")
         .mark_rule(clip=True, strokeWidth=1.5)
-        .encode(y=alt.Y("speedup_low:Q", title="speedup A/B"), y2="speedup_high:Q", color=color)
+        .encode(y=alt.Y("speedup_low:Q", title=ratio), y2="speedup_high:Q", color=color)
     )
     point = base.mark_point(filled=True, size=55, opacity=1).encode(y=y, color=color, shape=shape)
     return alt.layer(one, official, line, whisker, point)
@@ -169,30 +181,32 @@ def _times(rows: pl.DataFrame, panel: Panel) -> Picture:
         reached="reached_a",
         fraction=pl.format("{}/{}", "reached_a", "n_a"),
     )
-    title = f"Expected time to other quality targets: {panel.title}"
+    of = panel.axis
+    what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
+    title = f"{charts.opening(of.expected)} to other quality targets: {panel.title}"
     caption = (
         panel.counted,
-        "Expected time to a success (ERT): a run that misses the target counts with all its time. "
-        "Numbers are runs that reached it, where not all did. TTA here is the first evaluation "
-        "that meets the target.",
+        f"{charts.opening(of.expected)} to a success (ERT): a run that misses the target counts "
+        f"with all its {of.noun}. Numbers are runs that reached it, where not all did. {what} here "
+        f"{ends} the first evaluation that meets the target.",
         _official_words(rows),
     )
     times = shown.get_column("ert_seconds").drop_nulls()
     finite = times.filter(times.is_finite())
-    axis = axes.time_axis(finite, "expected time")
+    axis = axes.amount_axis(finite, of, of.expected)
     chart = charts.finished(
-        _time_chart(name, metric, axis), height=_HEIGHT, description=f"{title}. {panel.counted}"
+        _time_chart(name, metric, axis, of), height=_HEIGHT, description=f"{title}. {panel.counted}"
     )
     return charts.picture(KIND, panel, title, caption, chart, {name: shown})
 
 
-def _time_chart(name: str, metric: str, axis: axes.TimeAxis) -> Any:
+def _time_chart(name: str, metric: str, axis: axes.TimeAxis, of: Axis) -> Any:
     import altair as alt  # costs start-up time
 
     base = (
         alt.Chart(alt.NamedData(name=name))
         .transform_filter("datum.ert_seconds != null")
-        .transform_calculate(at=axis.shown("ert_seconds"), said=axes.duration("datum.ert_seconds"))
+        .transform_calculate(at=axis.shown("ert_seconds"), said=axes.said("datum.ert_seconds", of))
     )
     x = alt.X(
         "target:Q", title=f"quality target ({metric.replace('_', ' ')})",
@@ -201,7 +215,7 @@ def _time_chart(name: str, metric: str, axis: axes.TimeAxis) -> Any:
     y = alt.Y("at:Q", title=axis.title, scale=alt.Scale(**axis.scale), axis=alt.Axis(**axis.axis))
     tooltip = [
         alt.Tooltip("target:Q", format=".5~g"),
-        alt.Tooltip("said:N", title="expected time"),
+        alt.Tooltip("said:N", title=of.expected),
         alt.Tooltip("fraction:N", title="reached"),
     ]
     blue = alt.value(theme.COLOURS[0])

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from ttastats import percentages
+from ttastats.axis import Axis
 from ttastats.pictures import axes, charts, theme
 from ttastats.pictures.material import MOST_RUNS, Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
@@ -31,7 +32,7 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     level = percentages.text(material.options.confidence)
     found = tuple(_picture(panel, level) for panel in material.panels if _timed(panel).height)
     if not found:
-        raise NothingToDrawError("no run tells how long it took")
+        raise NothingToDrawError(f"no run tells its {material.axis.to_target}")
     return found
 
 
@@ -45,16 +46,21 @@ def _picture(panel: Panel, level: str) -> Picture:
     dots = dots.with_columns(offset=_offsets(dots))
     means = mean_table(panel)
     times = [*timed.get_column("observed_seconds"), *means.get_column("high").drop_nulls()]
-    axis = axes.time_axis(times, "time to accuracy")
-    names = (charts.runs_name(panel), f"mean TTA: {panel.name}")
-    title = f"Time to accuracy: {panel.title}"
+    of = panel.axis
+    axis = axes.amount_axis(times, of, of.to_target)
+    names = (charts.runs_name(panel), f"{of.mean}: {panel.name}")
+    title = f"{charts.opening(of.to_target)}: {panel.title}"
     untimed = panel.runs.height - timed.height
     caption = (
         panel.counted,
-        f"{untimed} runs without a time are not shown." if untimed else "",
+        f"{untimed} runs without {of.noun} are not shown."
+        if untimed and of.progress
+        else f"{untimed} runs without a {of.noun} are not shown."
+        if untimed
+        else "",
         said,
         "Each dot is a run; vertical place only keeps dots apart.",
-        _failures(timed),
+        _failures(timed, of),
         f"The bar is the mean of the runs that reached the target, the line its {level} t interval."
         if any(one.reached > 1 for one in panel.series)
         else "",
@@ -67,14 +73,15 @@ def _picture(panel: Panel, level: str) -> Picture:
     return charts.picture(KIND, panel, title, caption, chart, {names[0]: dots, names[1]: means})
 
 
-def _failures(timed: pl.DataFrame) -> str:
+def _failures(timed: pl.DataFrame, of: Axis) -> str:
     if timed.get_column("reached").all():
         return ""
-    return "A triangle is a run that failed: it was stopped there, its time is longer."
+    needs = "its time is longer" if of.is_time else "the target is further"
+    return f"A triangle is a run that failed: it was stopped there, {needs}."
 
 
 def mean_table(panel: Panel) -> pl.DataFrame:
-    """Give mean and interval of each series in which a run reached; exact, in seconds."""
+    """Give mean and interval of each series in which a run reached; exact, in base units."""
     owners = panel.owners.rows_by_key("order", named=True, unique=True)
     rows = [
         {
@@ -164,7 +171,7 @@ def _chart(
         else None
     )
     base = alt.Chart(alt.NamedData(name=names[0])).transform_calculate(
-        at=axis.shown("observed_seconds"), outcome=charts.OUTCOME
+        at=axis.shown("observed_seconds"), outcome=charts.outcome(panel)
     )
     runs = base.mark_point(filled=True, size=26, opacity=1, fillOpacity=0.65).encode(
         x=x,
@@ -182,13 +189,13 @@ def _chart(
         at=axis.shown("mean"),
         from_=axis.shown("low"),
         to=axis.shown("high"),
-        said=axes.duration("datum.mean"),
-        interval=f"datum.low == null ? 'needs 2 runs' : ({axes.duration('datum.low')}) + ' to ' + "
-        f"({axes.duration('datum.high')})",
+        said=axes.said("datum.mean", panel.axis),
+        interval=f"datum.low == null ? 'needs 2 runs' : ({axes.said('datum.low', panel.axis)}) + "
+        f"' to ' + ({axes.said('datum.high', panel.axis)})",
     )
     tooltip = [
         alt.Tooltip("series:N", title="runs of"),
-        alt.Tooltip("said:N", title="mean TTA"),
+        alt.Tooltip("said:N", title=panel.axis.mean),
         alt.Tooltip("interval:N", title=f"{level} interval"),
         alt.Tooltip("reached_runs:Q", title="reached"),
         alt.Tooltip("n:Q", title="of"),

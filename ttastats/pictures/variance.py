@@ -30,6 +30,8 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     NothingToDrawError
         No entry has runs whose epochs vary.
     """
+    if not material.axis.is_time:
+        raise NothingToDrawError("shares are drawn of time", remedy="Leave out --in.")
     tables = _tables(material)
     if not tables:
         raise NothingToDrawError(

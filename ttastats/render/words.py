@@ -59,16 +59,14 @@ def quantity(value: Quantity) -> str:
 
 def _number(value: Quantity, number: float) -> str:
     match value.unit:
-        case "seconds":
-            return units.seconds(number)
+        case "seconds" | "epochs" | "steps" | "samples" | "evaluations" | "joules" | "dollars":
+            return units.amount(number, value.unit)
         case "fraction":
             return units.percent(number)
         case "count":
             return units.count(number)
         case "ratio":
             return ratio(number)
-        case "dollars":
-            return f"${number:,.2f}"
         case "number":
             return units.significant(number)
 
@@ -77,7 +75,9 @@ def _spread(value: Quantity) -> str:
     spread = value.spread or 0.0
     if not value.spread_is_std:
         return units.percent(spread)
-    return units.seconds(spread, 2) if value.unit == "seconds" else units.significant(spread, 2)
+    if value.unit in {"seconds", "joules", "dollars"}:
+        return units.amount(spread, value.unit, 2)
+    return units.significant(spread, 2)
 
 
 def _interval(value: Quantity, low: float, high: float) -> tuple[str, str]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-Unit = Literal["seconds", "fraction", "count", "ratio", "number", "dollars"]
+from ttastats.units import Amount
+
+Unit = Literal["fraction", "count", "ratio", "number"] | Amount
 Tone = Literal["plain", "good", "bad", "dim"]
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import axis as axes
 from ttastats import comparison, percentages, setups
+from ttastats.axis import Axis
 from ttastats.comparison import Comparison, Options
 from ttastats.pairing import Pair, Pairing, Side, pairings
 from ttastats.report import compare_cells, compare_notes
@@ -77,7 +79,8 @@ def report(
     options, view = options or Options(), view or View()
     sides = _compared(baseline, others, pairings(baseline, others, by, pool=pool), options)
     rows = tuple(row for side in sides for row in side.rows)
-    tables = tuple(_table(side, baseline.label, view, options) for side in sides)
+    axis = axes.of(baseline.runs)
+    tables = tuple(_table(side, baseline.label, view, options, axis) for side in sides)
     found = [one for side in sides for one in side.found]
     by = row_keys(sides[0].pairing.by)  # the same for all sides
     unmatched = tuple(dict.fromkeys(one.text for side in sides for one in side.pairing.alone))
@@ -182,7 +185,7 @@ def _row_of(
     one_sided = _one_sided_limits(one)
     shifts = one.speedup.epoch_shifts if one.speedup else (0.0, 0.0)
     row: dict[str, Any] = {name: one.keys.get(name) for name in row_keys(by)}
-    row |= {"a": labels[0], "b": labels[1]}
+    row |= {"a": labels[0], "b": labels[1], "axis": one.axis.name}
     for name, side in (("a", one.a), ("b", one.b)):
         row |= {
             f"n_{name}": side.n,
@@ -275,7 +278,7 @@ def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str
     return {name: ratio.estimate, f"{stem}_low": ratio.low, f"{stem}_high": ratio.high}
 
 
-def _table(side: _Side, baseline: str, view: View, options: Options) -> Table:
+def _table(side: _Side, baseline: str, view: View, options: Options, axis: Axis) -> Table:
     by = side.pairing.by
     keys = shown_keys(side.rows, by)
     columns = (
@@ -283,8 +286,8 @@ def _table(side: _Side, baseline: str, view: View, options: Options) -> Table:
         Column("A: mean ±CV", "right", rank=2),
         Column("B: mean ±CV", "right", rank=2),
         Column("reached", rank=1),
-        Column(f"speedup [{percentages.text(options.confidence)} CI]"),
-        *(compare_cells.wide_columns(options.confidence) if view.wide else ()),
+        Column(f"{axis.ratio} [{percentages.text(options.confidence)} CI]"),
+        *(compare_cells.wide_columns(options.confidence, axis) if view.wide else ()),
         Column("p", "right", rank=3),
         Column("verdict"),
     )
@@ -302,7 +305,9 @@ def _table(side: _Side, baseline: str, view: View, options: Options) -> Table:
         constant = any(one.speedup and one.speedup.unseen_epochs for one in side.found)
         mark = compare_notes.CONSTANT if constant else ""
         body.append(_mean_row(side.mean, columns, len(keys), mark))
-    sides = f"A = {baseline}   B = {side.label}   speedup = A/B: >1 means B is faster"
+    ratio = "speedup = A/B" if axis.is_time else axis.ratio
+    does = axis.does(axis.better)
+    sides = f"A = {baseline}   B = {side.label}   {ratio}: >1 means B {does}"
     shared = " ".join(part for part in (common_title(side.rows, by), side.pairing.shared) if part)
     about = ": ".join(part for part in (shared, side.pairing.apart) if part)
     title = "   ".join(part for part in (about, sides) if part)

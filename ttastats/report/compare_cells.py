@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ttastats import percentages, units
+from ttastats.axis import Axis
 from ttastats.comparison import Comparison
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text, Tone
@@ -17,10 +18,10 @@ _MOST_VALUES = 4  # a multiset of more values is shown as a range
 _TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
 
 
-def wide_columns(confidence: float) -> tuple[Column, ...]:
+def wide_columns(confidence: float, axis: Axis) -> tuple[Column, ...]:
     """Give the columns that `--wide` adds, after the speedup."""
     return (
-        Column("time saved", "right", rank=4),
+        Column(f"{axis.noun} saved", "right", rank=4),
         Column("other mean", "right", rank=6),
         Column("B wins", "right", rank=5),
         Column(f"CV A [{percentages.text(confidence)}]", "right", rank=7),
@@ -40,8 +41,8 @@ def cells(one: Comparison, wide: bool, margin_claims: bool) -> tuple[Cell, ...]:
         mark=marks(one),
     )
     return (
-        Quantity(one.a.mean_seconds, "seconds", spread=one.a.cv),
-        Quantity(one.b.mean_seconds, "seconds", spread=one.b.cv),
+        Quantity(one.a.mean_seconds, one.axis.unit, spread=one.a.cv),
+        Quantity(one.b.mean_seconds, one.axis.unit, spread=one.b.cv),
         Text(f"{one.a.n_reached}/{one.a.n} {one.b.n_reached}/{one.b.n}"),
         shown,
         *(_wide(one, ratio) if wide else ()),
@@ -65,16 +66,16 @@ def _wide(one: Comparison, ratio: Ratio | None) -> tuple[Cell, ...]:
 def _verdict(one: Comparison, margin_claims: bool) -> Text:
     verdict = one.verdict
     if one.estimand == "none":
-        return Text(verdict.claim if verdict else "n/a")
+        return Text(one.axis.claim(verdict.claim) if verdict else "n/a")
     if verdict is None or verdict.word == "unavailable":
         return Text("n/a")
     marked = f" {verdict.marks}" if verdict.marks else ""
     if verdict.word in _TONES:
-        return Text(f"B {verdict.word}{marked}", _TONES[verdict.word])
+        return Text(f"B {one.axis.claim(verdict.word)}{marked}", _TONES[verdict.word])
     if verdict.word == "same":
         return Text(f"{verdict.claim}{marked}")
     if margin_claims and verdict.claim.startswith("not "):
-        return Text(f"~ {verdict.claim}{marked}")
+        return Text(f"~ {one.axis.claim(verdict.claim)}{marked}")
     return Text("~ undecided")
 
 
@@ -82,7 +83,9 @@ def why(one: Comparison, *, dots: bool) -> Iterator[str]:
     """Give the lines beneath a benchmark: throughput x epochs, and what is behind them."""
     if one.estimand == "none":
         return
-    if one.parts is None:
+    if one.axis.progress and one.estimand != "fraction":
+        yield from _amounts(one)
+    elif one.parts is None:
         yield (
             f"why  {_fractions(one)}" if one.estimand != "mean" else "why  epochs are not logged"
         )
@@ -106,6 +109,12 @@ def why(one: Comparison, *, dots: bool) -> Iterator[str]:
         yield from _strips(one)
 
 
+def _amounts(one: Comparison) -> Iterator[str]:
+    """Give what the runs of each side took, where that is itself what is compared."""
+    line = f"     {one.axis.noun}  A {_multiset(one.a)} | B {_multiset(one.b)}"
+    yield f"{line} · {_fractions(one)}" if one.estimand == "ert" else line
+
+
 def _strips(one: Comparison) -> Iterator[str]:
     """Give the runs of both sides on one axis, and the axis."""
     times = [*one.a.outcomes.times.tolist(), *one.b.outcomes.times.tolist()]
@@ -115,7 +124,7 @@ def _strips(one: Comparison) -> Iterator[str]:
     for name, side in (("A", one.a), ("B", one.b)):
         failed = side.outcomes.times[~side.outcomes.reached].tolist()
         yield f"     {name}  {strips.strip(side.times.tolist(), failed, low, high)}"
-    left, right = units.seconds(low), units.seconds(high)
+    left, right = (units.amount(end, one.axis.unit) for end in (low, high))
     yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
 
 

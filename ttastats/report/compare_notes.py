@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttastats import units
+from ttastats.axis import SECONDS
 from ttastats.comparison import Comparison, Options
 from ttastats.report.cells import Note
 from ttastats.report.verdicts import finding
@@ -41,6 +42,7 @@ def notes(
 ) -> list[Note]:
     """Give the footnotes, each said once however many benchmarks it concerns."""
     candidates = (
+        _no_throughput(shown),
         _multiplicity(shown, options),
         _estimand(shown),
         _undecided(shown, options),
@@ -57,6 +59,14 @@ def notes(
         _unmatched(unmatched, has_mean),
     )
     return [note for note in candidates if note is not None]
+
+
+def _no_throughput(shown: Sequence[Shown]) -> Note | None:
+    axis = shown[0].one.axis if shown else SECONDS
+    if not axis.progress:
+        return None
+    text = f"compared are {axis.to_target}: time is not judged, so there is no throughput either."
+    return Note("no_throughput", text)
 
 
 def _names(shown: Iterable[Shown]) -> str:
@@ -76,7 +86,8 @@ def _estimand(shown: Sequence[Shown]) -> Note | None:
     if not any(each.one.estimand == "geomean" for each in shown):
         return None
     where = "" if all(each.one.estimand == "geomean" for each in shown) else ", where no run failed"
-    return Note("geomean", f"speedups are ratios of geometric means{where} (--estimand geomean).")
+    ratios = "speedups are ratios" if shown[0].one.axis.is_time else "ratios are those"
+    return Note("geomean", f"{ratios} of geometric means{where} (--estimand geomean).")
 
 
 def _undecided(shown: Sequence[Shown], options: Options) -> Note | None:
@@ -135,27 +146,38 @@ def _stragglers(shown: Sequence[Shown], options: Options) -> Note | None:
         f"{reached} of {n} leave up to {share:.0%}"
         for (reached, n), share in sorted(shares.items(), key=lambda item: -item[1])
     )
+    much = "long" if shown[0].one.axis.is_time else "much"
     text = (
         f"holds if no further run fails or straggles: {said} of runs that may fail, or take three "
-        "times as long, beyond those seen."
+        f"times as {much}, beyond those seen."
     )
     return Note("no_stragglers", text, "‡")
 
 
 def _failures(shown: Sequence[Shown]) -> Note | None:
     said = [
-        f"{each.name} {units.seconds(each.row['ert_a_seconds'])} vs "
-        f"{units.seconds(each.row['ert_b_seconds'])}"
+        f"{each.name} {_amount(each, each.row['ert_a_seconds'])} vs "
+        f"{_amount(each, each.row['ert_b_seconds'])}"
         for each in shown
         if each.one.estimand == "ert"
     ]
     if not said:
         return None
+    axis = shown[0].one.axis
+    what = "times" if axis.is_time else axis.noun
     text = (
-        "some runs failed: the speedup is the ratio of expected times to a success (ERT), "
-        f"failures included: {'; '.join(said)}."
+        f"some runs failed: the {_RATIO[axis.is_time]} is the ratio of expected {what} to a "
+        f"success (ERT), failures included: {'; '.join(said)}."
     )
     return Note("failed_runs", text, FAILED)
+
+
+#: What A's over B's is called, of time or of something else.
+_RATIO = {True: "speedup", False: "number shown"}
+
+
+def _amount(each: Shown, number: float) -> str:
+    return units.amount(number, each.one.axis.unit)
 
 
 def _no_success(shown: Sequence[Shown]) -> Note | None:
@@ -167,14 +189,15 @@ def _no_success(shown: Sequence[Shown]) -> Note | None:
     if not chosen:
         return None
     spent = [
-        f"{name}: 0/{side.n} in {units.seconds(float(side.outcomes.times.sum()))}"
+        f"{name}: 0/{side.n} in {_amount(each, float(side.outcomes.times.sum()))}"
         for each in chosen
         for name, side in (("A", each.one.a), ("B", each.one.b))
         if not side.n_reached
     ]
     text = (
         f"no run of a side reached the target ({_names(chosen)}; {', '.join(spent)}): there is no "
-        "speedup, and the verdict is about the fraction of runs that reached it."
+        f"{'speedup' if chosen[0].one.axis.is_time else 'ratio'}, and the verdict is about the "
+        "fraction of runs that reached it."
     )
     return Note("no_success", text)
 
@@ -211,6 +234,11 @@ def _batch_sizes(shown: Sequence[Shown]) -> Note | None:
     return Note("batch_sizes", text)
 
 
+def _per_epoch(each: Shown) -> str:
+    axis = each.one.axis
+    return "time per epoch" if axis.is_time else axis.per_epoch
+
+
 #: Time per epoch is steadier than this in 92 % of the official entries.
 _STEADY = 0.03
 
@@ -224,8 +252,8 @@ def _unsteady(shown: Sequence[Shown]) -> Note | None:
     if not chosen:
         return None
     text = (
-        f"time per epoch varies by more than 3% within a side ({_names(chosen)}): unsteady "
-        "hardware, start-up time in the TTA"
+        f"{_per_epoch(chosen[0])} varies by more than 3% within a side ({_names(chosen)}): "
+        "unsteady hardware, start-up time in the TTA"
     )
     constant = [each for each in chosen if CONSTANT in marks(each.one)]
     if constant:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import schema, units, varying
+from ttastats import axis, schema, units, varying
 from ttastats.counted import counted, standing
 from ttastats.report.cells import Column, Note, Text
 
@@ -55,11 +55,26 @@ def set_aside_notes(runs: pl.DataFrame) -> list[Note]:
     """Say how many runs count nowhere, and why."""
     reasons = runs.get_column("set_aside") if "set_aside" in runs.columns else pl.Series()
     found = [(code, words, reasons.eq(code).sum()) for code, words in _SET_ASIDE.items()]
-    return [
+    return _nowhere_notes(runs) + [
         Note(code, f"{units.plural(int(n), *forms)} {why} left out; `ttastats runs` marks them.")
         for code, (forms, why), n in found
         if n
     ]
+
+
+def _nowhere_notes(runs: pl.DataFrame) -> list[Note]:
+    """Say how many runs reached their target where nobody knows."""
+    if "axis" not in runs.columns:
+        return []
+    number = runs.filter(pl.col("set_aside") == axis.NO_POSITION).height
+    if not number:
+        return []
+    whose = "its" if number == 1 else "their"
+    text = (
+        f"{units.plural(number, 'run')} reached the target without telling {whose} "
+        f"{axis.of(runs).to_target}: left out."
+    )
+    return [Note(axis.NO_POSITION, text)]
 
 
 def no_length_notes(runs: pl.DataFrame) -> list[Note]:
@@ -69,8 +84,8 @@ def no_length_notes(runs: pl.DataFrame) -> list[Note]:
         return []
     names = at_once.get_column("source").to_list()
     text = (
-        f"{units.plural(len(names), 'run')} ended at the start, counted as failed after 0 s: "
-        f"{units.listed(names, _NAMED)}."
+        f"{units.plural(len(names), 'run')} ended at the start, counted as failed after "
+        f"{units.amount(0.0, axis.of(runs).unit)}: {units.listed(names, _NAMED)}."
     )
     return [Note("no_length", text)]
 
@@ -153,7 +168,7 @@ def failed_notes(runs: pl.DataFrame) -> list[Note]:
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
     text = (
         f"{failed.height} of {runs.height} runs did not reach the target ({reasons}): "
-        "counted in `reached` and in the expected time (ERT), not in the mean."
+        f"counted in `reached` and in the {axis.of(runs).expected} (ERT), not in the mean."
     )
     notes = [Note("failed_runs", text)]
     if "no target known" in reasons:

@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import axis as axes
+from ttastats.axis import SECONDS, Axis
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.grouping import (
@@ -43,10 +45,12 @@ def from_runs(
     for keys, group in groups(runs, by):
         cv, low, high = _spread(group)
         count = n if n is not None else group.height
-        limits = {"cv_low": low, "cv_high": high, "reached": int(group["reached"].sum())}
+        limits: dict[str, Any] = {"cv_low": low, "cv_high": high}
+        limits["reached"] = int(group["reached"].sum())
+        limits["axis"] = axes.of(runs).name
         rows.append(key_row(keys) | plan(cv, count, effects, power) | limits)
     keys_shown = shown_keys(rows, by)
-    report = _report(rows, keys_shown, common_title(rows, by), effects, power)
+    report = _report(rows, keys_shown, common_title(rows, by), effects, power, axes.of(runs))
     notes = (*group_notes(runs, by), *report.notes)
     return replace(report, notes=notes, by=row_keys(by, ENTRY))
 
@@ -99,6 +103,7 @@ def _report(
     title: str,
     effects: Sequence[float],
     power: float,
+    axis: Axis = SECONDS,
 ) -> Report:
     columns = (
         *key_columns(keys),
@@ -109,13 +114,13 @@ def _report(
     )
     table = Table(columns, tuple(_row(row, keys) for row in rows), title)
     text = (
-        f"two-sided t test of the ratio of mean TTA at 5%, power {power:.0%}, equal CV and equal "
-        "numbers of runs on both sides. Fix the number before you run: looking after every run "
-        "and stopping at the first p < .05 finds differences that are not there."
+        f"two-sided t test of the ratio of {axis.mean} at 5%, power {power:.0%}, equal CV and "
+        "equal numbers of runs on both sides. Fix the number before you run: looking after every "
+        "run and stopping at the first p < .05 finds differences that are not there."
     )
     notes = [Note("method", text)]
     if any(row.get("reached", row["n"]) != row["n"] for row in rows if "entry" in row):
-        text = "where runs failed, the CV is that of the expected time to a success (ERT)."
+        text = f"where runs failed, the CV is that of the {axis.expected} to a success (ERT)."
         notes.append(Note("failed_runs", text))
     if any(row["cv"] == 0 for row in rows):
         notes.append(Note("zero_variance", "a CV of 0 in a few runs is luck, not certainty."))

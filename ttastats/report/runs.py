@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -22,8 +23,8 @@ from ttastats.report.grouping import (
 KEYS = (
     "run_id", "source", "dialect", "suite", "edition", "benchmark", "entry", "submitter", "system",
     "run_status", "reached", "tta_seconds", "run_seconds", "epochs", "epoch_seconds", "samples",
-    "value_final", "target_metric", "target_value", "accelerators", "nodes", "global_batch_size",
-    "seed", "cost", "set_aside",
+    "steps", "value_final", "target_metric", "target_value", "accelerators", "nodes",
+    "global_batch_size", "seed", "cost", "set_aside",
 )  # fmt: skip
 
 _SHOWN = ("suite", "edition", "benchmark", "entry")
@@ -35,11 +36,18 @@ def report(runs: pl.DataFrame) -> Report:
     rows = tuple(ordered.select(KEYS).iter_rows(named=True))
     keys = shown_keys(rows, _SHOWN)
     priced = any(row["cost"] is not None for row in rows)
+    untimed = [
+        unit
+        for unit in ("samples", "steps")
+        if all(row["run_seconds"] is None for row in rows)
+        and any(row[unit] is not None for row in rows)
+    ]
     columns = (
         *key_columns(keys, heads=True),
         Column("log", rank=1, names=True),
         Column("reached"),
         Column("TTA", "right"),
+        *(Column(unit, "right") for unit in untimed),
         Column("epochs", "right", rank=2),
         Column("per epoch", "right", rank=3),
         Column("quality", "right", rank=4),
@@ -47,13 +55,13 @@ def report(runs: pl.DataFrame) -> Report:
         *((Column("cost", "right", rank=2),) if priced else ()),
     )
     table = Table(
-        columns, tuple(_row(row, keys, priced) for row in rows), common_title(rows, _SHOWN)
+        columns, tuple(_row(row, keys, priced, untimed) for row in rows), common_title(rows, _SHOWN)
     )
     notes = [*failed_notes(standing(runs)), *set_aside_notes(runs), *no_length_notes(runs)]
     return Report("runs", rows, (table,), tuple(notes))
 
 
-def _row(row: dict[str, Any], keys: tuple[str, ...], priced: bool) -> Row:
+def _row(row: dict[str, Any], keys: tuple[str, ...], priced: bool, untimed: Sequence[str]) -> Row:
     reached = "yes" if row["reached"] else "no"
     if row["run_status"] in {"aborted", "truncated"}:
         reached += f" ({row['run_status']})"
@@ -64,6 +72,7 @@ def _row(row: dict[str, Any], keys: tuple[str, ...], priced: bool) -> Row:
         Text(row["source"].rsplit("/", 1)[-1]),
         Text(reached),
         _time(row),
+        *(Quantity(row[unit], "count") for unit in untimed),
         Quantity(row["epochs"], "count"),
         Quantity(row["epoch_seconds"], "seconds"),
         _quality(row["value_final"]),

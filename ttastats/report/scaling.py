@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ttastats import axis as axes
 from ttastats import units
+from ttastats.axis import Axis
 from ttastats.counted import counted
 from ttastats.crossing import common_progress
 from ttastats.errors import TtastatsError
@@ -59,13 +61,14 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
             f"no two numbers of accelerators among runs that agree in {', '.join(by)}",
             remedy="Give logs of several scales, or let curves mix more: --by submitter.",
         )
+    axis = axes.of(runs)
     notes = (
-        *_notes(by, curves),
+        *_notes(by, curves, axis),
         *left_out_notes(runs, by),
         *failed_notes(pl.concat([curve.runs for curve in curves])),
         *_unknown_scale(counted(runs, by).height - counted(known, by).height),
     )
-    return Report("scaling", tuple(rows), (_table(rows, by),), notes, by=by)
+    return Report("scaling", tuple(rows), (_table(rows, by, axis),), notes, by=by)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,11 +109,13 @@ def _numbers(base: Point, point: Point) -> dict[str, Any]:
         "global_batch_size": batches[0] if len(batches) == 1 else None,
         "n": group.height,
         "reached": solved.height,
+        "axis": axes.of(group).name,
         "tta_mean_seconds": solved.get_column("tta_seconds").mean(),
     }
     speedup, parts = _compared(base, point) if solved.height else (None, None)
     row |= _ratio("speedup", speedup)
-    efficiency = None if speedup is None else (base[1] / accelerators)
+    of_time = axes.of(group).is_time
+    efficiency = None if speedup is None or not of_time else (base[1] / accelerators)
     row |= _ratio("efficiency", speedup, efficiency)
     for name in ("throughput_speedup", "throughput_efficiency", "statistical_efficiency"):
         row |= _ratio(name, getattr(parts, name) if parts else None)
@@ -123,7 +128,7 @@ def _compared(base: Point, point: Point) -> tuple[Ratio, Scaling | None]:
     a, b = (side.filter("reached") for side in (base_runs, runs))
     times = [side["tta_seconds"].to_numpy() for side in (a, b)]
     unit, _ = common_progress(base_runs, runs)
-    if unit is None:
+    if unit is None or not axes.of(runs).is_time:
         return ratio_of_means(*times), None
     progress = [side[unit].cast(pl.Float64).to_numpy() for side in (a, b)]
     parts = scaling(
@@ -168,7 +173,10 @@ def distinct_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple
     return tuple(shown)
 
 
-def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> Table:
+_EFFICIENCIES = ("efficiency", "throughput_efficiency", "statistical_efficiency")
+
+
+def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], axis: Axis) -> Table:
     keys = distinct_keys(rows, by)
     same = [name for name in by if name not in keys and len({row[name] for row in rows}) == 1]
     columns = (
@@ -177,11 +185,17 @@ def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> Table:
         Column("accelerators", "right"),
         Column("batch", "right", rank=3),
         Column("reached", "right", rank=2),
-        Column("mean TTA", "right"),
-        Column("speedup [95%]", "right"),
-        Column("efficiency", "right"),
-        Column("= throughput", "right", rank=1),
-        Column("× statistical", "right", rank=1),
+        Column(axis.mean, "right"),
+        Column("speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]", "right"),
+        *(
+            (
+                Column("efficiency", "right"),
+                Column("= throughput", "right", rank=1),
+                Column("× statistical", "right", rank=1),
+            )
+            if axis.is_time
+            else ()
+        ),
     )
     body = []
     for row in rows:
@@ -194,13 +208,11 @@ def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> Table:
                     Quantity(row["accelerators"], "count"),
                     Quantity(row["global_batch_size"], "count"),
                     Reached(row["reached"], row["n"]),
-                    Quantity(row["tta_mean_seconds"], "seconds"),
+                    Quantity(row["tta_mean_seconds"], axis.unit),
                     Text("base")
                     if is_base
                     else Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"]),
-                    Quantity(row["efficiency"], "fraction"),
-                    Quantity(row["throughput_efficiency"], "fraction"),
-                    Quantity(row["statistical_efficiency"], "fraction"),
+                    *(Quantity(row[name], "fraction") for name in _EFFICIENCIES if axis.is_time),
                 )
             )
         )
@@ -208,7 +220,7 @@ def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> Table:
     return Table(columns, tuple(body), title)
 
 
-def _notes(by: Sequence[str], curves: Sequence[_Curve]) -> list[Note]:
+def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note]:
     text = (
         "efficiency = speedup / growth in accelerators; throughput efficiency: time per epoch; "
         "statistical efficiency: epochs of the base / epochs, what larger batches cost. The two "
@@ -221,6 +233,9 @@ def _notes(by: Sequence[str], curves: Sequence[_Curve]) -> list[Note]:
         Note("definitions", text),
         Note("slope", f"log-log slope, 1 is linear: {'; '.join(slopes)}."),
     ]
+    if not axis.is_time:
+        text = f"compared are {axis.to_target}: efficiency is of time alone, and left out."
+        notes = [Note("no_throughput", text)]
     if mixed:
         text = (
             f"warning: curves of different set-ups ({'; '.join(mixed)}): what more accelerators "

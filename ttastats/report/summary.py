@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import axis as axes
 from ttastats import percentages, units
 from ttastats.counted import counted
-from ttastats.crossing import common_progress, evaluation_interval
+from ttastats.crossing import evaluation_interval
 from ttastats.report import strips
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Reached, Row, Table
@@ -57,14 +58,15 @@ def report(
     details = _strips(found) if dots else [()] * len(rows)
     keys = shown_keys(rows, by)
     failed = any(row["reached"] < row["n"] for row in rows)
+    axis = axes.of(runs)
     columns = (
         *key_columns(keys, heads=True),
         Column("reached", "right"),
-        Column("mean TTA", "right"),
+        Column(axis.mean, "right"),
         Column(f"CV [{percentages.text(confidence)}]", "right"),
-        Column("epochs", "right", rank=1),
-        Column("per epoch", "right", rank=2),
-        *((Column("ERT", "right"),) if failed else ()),
+        *((Column("epochs", "right", rank=1),) if axis.name != "epochs" else ()),
+        *((Column(axis.per_epoch, "right", rank=2),) if not axis.progress else ()),
+        *((Column("ERT" if axis.is_time else axis.expected, "right"),) if failed else ()),
     )
     body = [Row(_cells(row, keys, failed), lines) for row, lines in zip(rows, details, strict=True)]
     table = Table(columns, tuple(body), common_title(rows, by))
@@ -76,7 +78,7 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
     """Give the numbers of one group of runs; seconds, fractions, None for unknown."""
     solved = group.filter("reached")
     times = solved.get_column("tta_seconds").to_numpy()
-    unit, quantum = common_progress(group)
+    unit, quantum = axes.progress_of(group)
     spread = cv_interval(
         times,
         epochs=solved.get_column(unit).to_numpy() if unit else None,
@@ -95,14 +97,17 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         "cv_high": spread.high,
         "ert_seconds": expected_seconds(group),
         "epochs_mean": solved.get_column("epochs").mean(),
-        "epoch_seconds_mean": solved.get_column("epoch_seconds").mean(),
+        "epoch_seconds_mean": None
+        if axes.of(group).progress
+        else solved.get_column("epoch_seconds").mean(),
+        "axis": axes.of(group).name,
     }
 
 
 def expected_seconds(group: pl.DataFrame) -> float | None:
     """Give the expected time to a success (ERT), failures paid for; None if a run has no time."""
     observed = group.get_column("observed_seconds")
-    if observed.null_count():
+    if group.is_empty() or observed.null_count():
         return None
     return expected_time(observed.to_numpy(), group.get_column("reached").to_numpy()).estimate
 
@@ -112,14 +117,15 @@ def _known(value: Any) -> tuple[bool, Any]:
 
 
 def _cells(row: Mapping[str, Any], keys: Sequence[str], failed: bool) -> tuple[Cell, ...]:
+    axis = axes.of_row(row)
     return (
         *key_cells(row, keys),
         Reached(row["reached"], row["n"]),
-        Quantity(row["tta_mean_seconds"], "seconds"),
+        Quantity(row["tta_mean_seconds"], axis.unit),
         Quantity(row["cv"], "fraction", row["cv_low"], row["cv_high"]),
-        Quantity(row["epochs_mean"], "count"),
-        Quantity(row["epoch_seconds_mean"], "seconds"),
-        *((Quantity(row["ert_seconds"], "seconds"),) if failed else ()),
+        *((Quantity(row["epochs_mean"], "count"),) if axis.name != "epochs" else ()),
+        *((Quantity(row["epoch_seconds_mean"], axis.unit),) if not axis.progress else ()),
+        *((Quantity(row["ert_seconds"], axis.unit),) if failed else ()),
     )
 
 
@@ -144,7 +150,8 @@ def _strip(group: pl.DataFrame, span: Sequence[float]) -> Iterator[str]:
         place(low),
         place(high),
     )
-    yield f"     {units.seconds(low)} |{marks}| {units.seconds(high)}{' (log)' if far else ''}"
+    left, right = (units.amount(end, axes.of(group).unit) for end in (low, high))
+    yield f"     {left} |{marks}| {right}{' (log)' if far else ''}"
 
 
 def _positive(group: pl.DataFrame, name: str) -> list[float]:

@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import axis as axes
 from ttastats import comparison, crossing, schema
+from ttastats.axis import Axis
 from ttastats.comparison import Comparison
 from ttastats.counted import counted
 from ttastats.errors import TtastatsError
@@ -68,6 +70,13 @@ def report(
         No group has evaluations on every side, or `by` names what depends on the target.
     """
     _expect_of_runs(by)
+    axis = axes.of(sides[0].runs)
+    if axis.whole_runs:
+        raise TtastatsError(
+            f"{axis.noun} is known of whole runs, not until they meet some target",
+            where=f"--in {axis.name}",
+            remedy="`summary` and `compare` answer for the target a run stopped at.",
+        )
     kept = [_counting(side, by) for side in sides]
     asked = questions(
         [side.rows for side in kept],
@@ -76,7 +85,7 @@ def report(
         points=points,
         metric=metric,
     )
-    answers = _answers(kept, by, asked)
+    answers = _answers(kept, by, asked, axis)
     rows = tuple(
         _base(question, by) | {"target": target, "official": target == question.official} | answer
         for question in asked
@@ -92,9 +101,9 @@ def report(
         *_together(asked),
         *_no_official(asked),
         *_details(asked, answers, by),
-        _method(rows),
+        _method(rows, axis),
     )
-    table = _table(rows, by, [side.label for side in sides])
+    table = _table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=row_keys(by))
 
 
@@ -131,7 +140,7 @@ Answer = tuple[dict[str, Any], Comparison | None]
 
 
 def _answers(
-    sides: Sequence[Side], by: Sequence[str], asked: Sequence[Question]
+    sides: Sequence[Side], by: Sequence[str], asked: Sequence[Question], axis: Axis
 ) -> dict[int, list[Answer]]:
     """Give the answers to each question, in the order of its targets.
 
@@ -143,16 +152,20 @@ def _answers(
         now = goals(left, [question.targets[number] for question in left], sides[0].runs)
         judged = [
             {tuple(keys.values()): group for keys, group in groups(runs, by)}
-            for runs in (crossing.runs_at(side.rows, now, by) for side in sides)
+            for runs in (axes.on(crossing.runs_at(side.rows, now, by), axis) for side in sides)
         ]
         for question in left:
             key = tuple(question.keys[name] for name in by)
-            answers[id(question)].append(_answer(question.keys, [one[key] for one in judged]))
+            # A run that reached this target nobody knows where does not count at it.
+            found = [
+                one.get(key, side.runs.head(0)) for one, side in zip(judged, sides, strict=True)
+            ]
+            answers[id(question)].append(_answer(question.keys, found))
     return answers
 
 
 def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
-    row: dict[str, Any] = {}
+    row: dict[str, Any] = {"axis": axes.of(sides[0]).name}
     for name, runs in zip("ab", sides, strict=False):
         row |= {
             f"n_{name}": runs.height,
@@ -161,6 +174,8 @@ def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
         }
     if len(sides) < 2:
         return row, None
+    if any(runs.is_empty() for runs in sides):
+        return row | _UNKNOWN, None
     (one,) = comparison.compare([Pair(keys, sides[0], sides[1])])
     ratio = one.speedup.ratio if one.speedup else None
     return row | {
@@ -173,6 +188,15 @@ def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
         "conditions": list(one.verdict.conditions) if one.verdict else [],
         "marks": one.verdict.marks if one.verdict else "",
     }, one
+
+
+_UNKNOWN: dict[str, Any] = {
+    **dict.fromkeys(("speedup", "speedup_low", "speedup_high", "p_value")),
+    "verdict": "unavailable",
+    "dagger": False,
+    "conditions": [],
+    "marks": "",
+}
 
 
 def _base(question: Question, by: Sequence[str]) -> dict[str, Any]:
@@ -238,21 +262,25 @@ def _details(
             yield Note("stable_range", text)
 
 
-def _method(rows: Sequence[Mapping[str, Any]]) -> Note:
+def _method(rows: Sequence[Mapping[str, Any]], axis: Axis) -> Note:
+    what, verb = ("TTA", "is") if axis.is_time else (axis.to_target, "end at")
     text = (
-        "* the official target. TTA here is the first evaluation that meets the target, official "
-        "rules aside, as with --target; intervals hold for each target taken alone. A run that "
-        "misses it counts with all its time (ERT). † holds only if epochs to target really are "
-        "constant."
+        f"* the official target. {what} here {verb} the first evaluation that meets the target, "
+        "official rules aside, as with --target; intervals hold for each target taken alone. A run "
+        f"that misses it counts with all its {axis.noun} (ERT). † holds only if epochs to target "
+        "really are constant."
     )
     if any("‡" in row.get("marks", "") for row in rows):
         text += " ‡ holds only if no run fails or straggles, which so few runs cannot show."
     return Note("method", text)
 
 
-def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], labels: Sequence[str]) -> Table:
+def _table(
+    rows: Sequence[Mapping[str, Any]], by: Sequence[str], labels: Sequence[str], axis: Axis
+) -> Table:
     keys = shown_keys(rows, by)
     two = len(labels) == 2
+    expected = "ERT" if axis.is_time else axis.expected
     columns = (
         *key_columns(keys, heads=True),
         Column("metric", rank=2),
@@ -260,14 +288,25 @@ def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], labels: Sequenc
         *(
             column
             for name in "AB"[: len(labels)]
-            for column in (Column(f"{name} reached", "right"), Column(f"{name} ERT", "right"))
+            for column in (
+                Column(f"{name} reached", "right"),
+                Column(f"{name} {expected}", "right"),
+            )
         ),
-        *((Column("speedup [95% CI]"), Column("p", "right"), Column("verdict")) if two else ()),
+        *(
+            (Column(f"{axis.ratio} [95% CI]"), Column("p", "right"), Column("verdict"))
+            if two
+            else ()
+        ),
     )
     title = common_title(rows, by)
     if two:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
     return Table(columns, tuple(_row(row, keys, len(labels)) for row in rows), title)
+
+
+def _word(row: Mapping[str, Any]) -> str:
+    return axes.of_row(row).claim(row["verdict"])
 
 
 def _row(row: Mapping[str, Any], keys: Sequence[str], sides: int) -> Row:
@@ -279,8 +318,8 @@ def _row(row: Mapping[str, Any], keys: Sequence[str], sides: int) -> Row:
     ]
     for name in "ab"[:sides]:
         cells.append(Text(f"{row[f'reached_{name}']}/{row[f'n_{name}']}"))
-        cells.append(Quantity(row[f"ert_{name}_seconds"], "seconds"))
+        cells.append(Quantity(row[f"ert_{name}_seconds"], axes.of_row(row).unit))
     if sides == 2:
         cells.append(Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"]))
-        cells += [PValue(row["p_value"]), Text(f"{row['verdict']} {row['marks']}".strip())]
+        cells += [PValue(row["p_value"]), Text(f"{_word(row)} {row['marks']}".strip())]
     return Row(tuple(cells))

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from ttastats import percentages, units
+from ttastats.axis import Axis, of_row
 from ttastats.report.answer import Report
 from ttastats.report.cells import Tone
 from ttastats.report.grouping import BENCHMARK, shown_keys
@@ -85,18 +86,19 @@ def finding(row: Numbers, a: str, b: str, confidence: float, on: str = "") -> st
     if word == "unavailable":
         return f"{on}: {row['claim']}" if on else row["claim"] or "no verdict"
     if row["speedup"] is None or row["speedup_low"] is None:
-        return f"{b} against {a}{where}: {row['claim']}{_p(row, ' ({})')}"
+        return f"{b} against {a}{where}: {of_row(row).claim(row['claim'])}{_p(row, ' ({})')}"
+    axis = of_row(row)
     interval = f"{percentages.text(confidence)} CI"
     condition = condition_of(row)
+    span = f"{axis.ratio} {_span(row, interval)}"
     if word == "same":
-        span = _span(row, interval)
-        return f"{b} is as fast as {a}{where} ({row['claim']}; speedup {span}){condition}"
+        return f"{b} {axis.same} {a}{where} ({axis.claim(row['claim'])}; {span}){condition}"
     if word == "undecided":
-        span = _span(row, interval)
-        return f"whether {b} is faster than {a}{where} is undecided: speedup {span}"
-    factor, limits = _factor(row, word)
+        return f"whether {b} {axis.does(axis.better)} than {a}{where} is undecided: {span}"
+    factor, limits = _factor(row, word, axis)
+    does = axis.does(axis.better if word == "faster" else axis.worse, factor)
     p = _p(row, "; {}")
-    return f"{b} is {factor} {word} than {a}{where} ({interval} {limits}{p}){condition}"
+    return f"{b} {does} than {a}{where} ({interval} {limits}{p}){condition}"
 
 
 def condition_of(row: Numbers) -> str:
@@ -105,13 +107,18 @@ def condition_of(row: Numbers) -> str:
     return f" if {' and '.join(conditions)}" if conditions else ""
 
 
-def _factor(row: Numbers, word: str) -> tuple[str, str]:
-    """Give a speedup and its interval as said of the faster or the slower: 1.74×, 2.3%."""
+def _factor(row: Numbers, word: str, axis: Axis) -> tuple[str, str]:
+    """Give a speedup and its interval as said of the faster or the slower: 1.74×, 2.3%.
+
+    What is faster does more in the same time; what needs fewer steps saves a share of them.
+    """
     ratio, low, high = row["speedup"], row["speedup_low"], row["speedup_high"]
     if word == "slower":
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     if ratio >= 1.1:
         return f"{ratio:.2f}×", f"{low:.2f} to {high:.2f}×"
+    if word == "faster" and not axis.is_time:
+        ratio, low, high = (2 - 1 / value if value else 1.0 for value in (ratio, low, high))
     return f"{(ratio - 1) * 100:.1f}%", f"{(low - 1) * 100:.1f} to {(high - 1) * 100:.1f}%"
 
 
@@ -141,7 +148,10 @@ def _why(row: Numbers) -> str:
         return ""
     unit = row["progress_unit"] or "epochs"
     limits = _limits(row["throughput_low"], row["throughput_high"])
+    axis = of_row(row)
     first = f"Its throughput is {throughput:.2f}×{limits} that of {row['a']}"
+    if not axis.is_time:
+        first = f"Per epoch {row['a']} takes {throughput:.2f}×{limits} its {axis.noun}"
     low, high = (1 / end if end else None for end in (row["epochs_high"], row["epochs_low"]))
     if ratio == low == high == 1:
         return f"{first}; every run of both took the same number of {unit}."
@@ -157,7 +167,8 @@ def _failures(row: Numbers) -> str:
     if row["reached_a"] == row["n_a"] and row["reached_b"] == row["n_b"]:
         return ""
     said = [f"{row[f'reached_{side}']} of {row[f'n_{side}']} runs of {row[side]}" for side in "ab"]
-    counted = " (the time of the failed ones is counted)" if row["estimand"] == "ert" else ""
+    spent = of_row(row).noun
+    counted = f" (the {spent} of the failed ones is counted)" if row["estimand"] == "ert" else ""
     return f"The target was reached by {said[1]} and {said[0]}{counted}."
 
 
@@ -195,14 +206,19 @@ def _summarised(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
     (label, best), *others = timed
     if len(entries) == 1:
         return Verdict(about, count, f"{label}: {_time(best)}.", "", benchmark)
-    text = f"{label} has the shortest mean time to accuracy: {_time(best)}."
+    axis = of_row(best)
+    least = "shortest mean time to accuracy" if axis.is_time else f"smallest {axis.to_target}"
+    text = f"{label} has the {least}: {_time(best)}."
     return Verdict(about, count, text, _next(best, *others[0]) if others else "", benchmark)
 
 
 def _next(best: Numbers, label: str, second: Numbers) -> str:
     ratio = second["tta_mean_seconds"] / best["tta_mean_seconds"]
     factor = f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.0f}×"
-    text = f"The next, {label}, takes {factor} as long: {_time(second)}."
+    axis = of_row(best)
+    many = "much" if axis.progress is None else "many"
+    takes = f"takes {factor} as long" if axis.is_time else f"needs {factor} as {many}"
+    text = f"The next, {label}, {takes}: {_time(second)}."
     return text + _caution(best, second)
 
 
@@ -225,7 +241,8 @@ def _overlapping(best: Numbers, second: Numbers) -> bool:
 
 def _time(row: Numbers) -> str:
     """Give a mean with its spread, and how many runs it speaks for."""
-    parts = [units.seconds(row["tta_mean_seconds"])]
+    unit = of_row(row).unit
+    parts = [units.amount(row["tta_mean_seconds"], unit)]
     if row["cv"] is not None:
         parts.append(f"CV {units.percent(row['cv'])}")
     single = row["reached"] == row["n"] == 1
@@ -233,7 +250,7 @@ def _time(row: Numbers) -> str:
     parts.append("one run" if single else count)
     text = f"{parts[0]} ({', '.join(parts[1:])})"
     if row["reached"] < row["n"] and row["ert_seconds"] is not None:
-        text += f", {units.seconds(row['ert_seconds'])} counting failed runs"
+        text += f", {units.amount(row['ert_seconds'], unit)} counting failed runs"
     return text
 
 

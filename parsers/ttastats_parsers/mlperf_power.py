@@ -1,0 +1,124 @@
+"""How much energy did a run take, by the power logs beside it?
+
+From v4.0 on a result may have `power/result_N/node_K.txt` with the watts of each node, and
+`sw_K.txt` with those of each switch. As in the official summary, `conversion_eff` is a factor of
+what was measured, and a switch may tell one estimate for the whole run. The official figure is the
+mean power over the measurement times the length of the run; here the readings between `run_start`
+and `run_stop` are integrated by trapezoids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from ttastats.dialect import Log
+from ttastats.records import Problem
+from ttastats_parsers.payloads import as_float
+
+_TOKEN = b":::MLLOG"
+#: Readings that cover less of a run say too little of it.
+_LEAST_COVERED = 0.9
+
+
+class _Event(msgspec.Struct):
+    key: str
+    time_ms: Any = None
+    value: Any = None
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+
+Reading = tuple[float, float]
+"""Seconds since 1970 and watts."""
+
+
+def folder_of(log: Log) -> PurePosixPath:
+    """Give where the power logs of a result lie."""
+    return log.folder / "power" / log.name.partition(".")[0]
+
+
+def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Problem, ...]]:
+    """Give the joules of all nodes and switches from start to stop, in seconds since 1970.
+
+    None with a problem where the logs of a part do not cover the run: a sum without it is no sum.
+    """
+    folder = folder_of(log)
+    names = [name for name in log.listing(folder) if _is_power_log(name)]
+    if not names or not stop > start:
+        return None, ()
+    total = 0.0
+    for name in names:
+        found = _of_part(log.companion(folder / name) or b"", start, stop)
+        if found is None:
+            text = f"power/{folder.name}/{name} does not cover the run: its energy is unknown"
+            return None, (Problem("no_energy", text, "warning"),)
+        total += found
+    return round(total, 3), ()
+
+
+def _is_power_log(name: str) -> bool:
+    return fnmatchcase(name, "node_*.txt") or fnmatchcase(name, "sw_*.txt")
+
+
+def _of_part(content: bytes, start: float, stop: float) -> float | None:
+    """Give the joules of a node or a switch."""
+    readings, efficiency, estimate = [], 1.0, None
+    for event in _events(content):
+        value = as_float(event.value)
+        at = as_float(event.time_ms)
+        if event.key == "power_reading" and value is not None and at is not None:
+            readings.append((at / 1e3, value))
+        elif event.key == "conversion_eff" and value is not None:
+            efficiency = value
+        elif event.key == "interconnect_power_est" and estimate is None:
+            estimate = value
+    if estimate is not None:
+        return efficiency * estimate * (stop - start)
+    joules = integral(readings, start, stop)
+    return None if joules is None else efficiency * joules
+
+
+def _events(content: bytes) -> Iterator[_Event]:
+    for line in content.splitlines():
+        _, token, payload = line.partition(_TOKEN)
+        if not token:
+            continue
+        try:
+            yield _decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+
+
+def integral(readings: Sequence[Reading], start: float, stop: float) -> float | None:
+    """Give the joules between two moments, by trapezoids; None where readings cover too little.
+
+    Between a moment and the nearest reading beyond it power changes evenly; before the first
+    reading and after the last it is taken to be theirs.
+    """
+    ordered = sorted(readings)
+    if not ordered:
+        return None
+    covered = min(stop, ordered[-1][0]) - max(start, ordered[0][0])
+    if covered < _LEAST_COVERED * (stop - start):
+        return None
+    inside = [reading for reading in ordered if start < reading[0] < stop]
+    points = [(start, _at(ordered, start)), *inside, (stop, _at(ordered, stop))]
+    return sum(
+        (later - earlier) * (watts + watts_then) / 2
+        for (earlier, watts), (later, watts_then) in pairwise(points)
+    )
+
+
+def _at(ordered: Sequence[Reading], moment: float) -> float:
+    """Give the power at a moment."""
+    after = next((n for n, (time, _) in enumerate(ordered) if time >= moment), len(ordered))
+    if after in {0, len(ordered)}:
+        return ordered[max(0, after - 1)][1]
+    (earlier, watts), (later, watts_then) = ordered[after - 1], ordered[after]
+    return watts + (watts_then - watts) * (moment - earlier) / (later - earlier)

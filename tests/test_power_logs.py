@@ -1,0 +1,119 @@
+"""The energy of a run, from the power logs that lie beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import ttastats as tta
+from ttastats import store
+from ttastats.dialect import log_from_bytes
+from ttastats.records import Problem, Run
+from ttastats_parsers import mlperf_mllog
+from ttastats_parsers.mlperf_power import integral
+
+_ZERO = 1_700_000_000
+
+
+def line(second: float, key: str, value: object = None, **metadata: object) -> str:
+    fields = {"time_ms": (_ZERO + second) * 1000, "key": key, "value": value, "metadata": metadata}
+    return f":::MLLOG {json.dumps(fields)}\n"
+
+
+RESULT = "".join(
+    (
+        line(0, "submission_benchmark", "resnet"),
+        line(10, "run_start"),
+        line(30, "eval_accuracy", 0.76, epoch_num=40),
+        line(30, "run_stop", None, status="success"),
+    )
+)
+
+
+def power(*watts: tuple[float, float], efficiency: float | None = None) -> str:
+    first = line(0, "conversion_eff", efficiency) if efficiency is not None else ""
+    return first + "".join(line(at, "power_reading", value) for at, value in watts)
+
+
+def run_of(files: dict[str, str], result: str = RESULT) -> Run:
+    folder = "/v5.0/Org/results/box/resnet"
+    beside = {f"{folder}/power/result_0/{name}": text.encode() for name, text in files.items()}
+    log = log_from_bytes(result.encode(), f"{folder}/result_0.txt", beside)
+    (run,) = mlperf_mllog.parse(log)
+    assert isinstance(run, Run)
+    return run
+
+
+def test_readings_are_integrated_by_trapezoids_from_start_to_stop() -> None:
+    # 100 W at 10 s, 150 at 15, 300 at 20, 200 at 25, 200 at 30:
+    # 5 s x (125 + 225 + 250 + 200) W.
+    readings = [(0.0, 100.0), (10.0, 100.0), (20.0, 200.0), (20.0, 300.0), (25.0, 200.0)]
+    assert integral([(10, 100), (15, 150), (20, 300), (25, 200), (40, 200)], 10, 30) == 4000.0
+    assert integral(sorted(readings[:2]), 0, 10) == 1000.0
+
+
+def test_power_between_two_readings_changes_evenly() -> None:
+    assert integral([(0, 100), (10, 200)], 5, 10) == pytest.approx(5 * 175)
+
+
+def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
+    run = run_of(
+        {
+            "node_0.txt": power((0, 100), (40, 100), efficiency=0.5),
+            "node_1.txt": power((0, 300), (40, 300)),
+            "sw_0.txt": line(0, "conversion_eff", 0.9) + line(1, "interconnect_power_est", 50),
+            "total_power.txt": "nonsense",
+        }
+    )
+    assert run.extra["energy_joules"] == pytest.approx(20 * (50 + 300 + 45))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"node_0.txt": power((0, 100), (40, 100)), "node_1.txt": power((0, 100), (12, 100))},
+        {"node_0.txt": power((3600, 100), (3700, 100))},
+        {"node_0.txt": "no reading"},
+    ],
+)
+def test_a_part_that_was_not_measured_makes_the_energy_unknown(files: dict[str, str]) -> None:
+    run = run_of(files)
+    assert "energy_joules" not in run.extra
+    assert [one.code for one in run.problems if one.code == "no_energy"] == ["no_energy"]
+
+
+def test_torn_lines_are_passed_over() -> None:
+    torn = power((0, 100), (40, 100)) + ':::MLLOG {"time_ms": 17, "key": "power_re'
+    assert run_of({"node_0.txt": torn}).extra["energy_joules"] == 2000.0
+
+
+def test_without_power_logs_no_folder_is_listed() -> None:
+    asked: list[object] = []
+    log = log_from_bytes(RESULT.encode(), "/v5.0/Org/results/box/resnet/result_0.txt")
+    log = msgspec.structs.replace(log, listing=lambda place: asked.append(place) or ())
+    (run,) = mlperf_mllog.parse(log)
+    assert not isinstance(run, Problem)
+    assert asked == []
+
+
+def test_the_energy_of_real_results_is_near_the_official_figure(
+    real_logs: Path, tmp_path: Path
+) -> None:
+    """The official one is the mean power of the measurement times the length of the run."""
+    official = pytest.importorskip("mlperf_logging.result_summarizer.result_summarizer")
+    folder = real_logs / "v5.0/Lenovo/results/SR780aV3-8xB200_SXM_180GB/bert"
+    tta.ingest([folder], tmp_path / "bert.parquet")
+    rows = store.read([tmp_path / "bert.parquet"]).collect().unique("source").sort("source")
+    assert rows.height == len(list(folder.glob("result_*.txt"))) == 10
+    for row in rows.iter_rows(named=True):
+        known = json.loads(row["extra"])["energy_joules"]
+        result = folder / row["source"].rpartition("/")[2]
+        expected = official._compute_total_power(
+            str(folder), str(result), row["run_seconds"] * 1000, "5.0.0"
+        )
+        assert known == pytest.approx(expected, rel=0.15)
+    (summary,) = tta.summary(tmp_path / "bert.parquet", unit="energy").rows
+    assert summary["reached"] == summary["n"] == 10
