@@ -167,8 +167,11 @@ def _failures(row: Numbers) -> str:
     if row["reached_a"] == row["n_a"] and row["reached_b"] == row["n_b"]:
         return ""
     said = [f"{row[f'reached_{side}']} of {row[f'n_{side}']} runs of {row[side]}" for side in "ab"]
-    spent = of_row(row).noun
-    counted = f" (the {spent} of the failed ones is counted)" if row["estimand"] == "ert" else ""
+    axis = of_row(row)
+    spent, verb = axis.noun, "are" if axis.progress else "is"
+    counted = (
+        f" (the {spent} of the failed ones {verb} counted)" if row["estimand"] == "ert" else ""
+    )
     return f"The target was reached by {said[1]} and {said[0]}{counted}."
 
 
