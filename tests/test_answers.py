@@ -34,6 +34,11 @@ def test_power_plans_for_failures_with_the_cv_of_one_run() -> None:
     assert list(found["runs_needed"].values()) == [45404, 11465, 1890, 496, 137]
 
 
+def test_power_doubts_a_cv_of_zero_and_no_other() -> None:
+    assert "zero_variance" in {note.code for note in api.power(cv=0.0).notes}
+    assert "zero_variance" not in {note.code for note in api.power(cv=1.0).notes}
+
+
 def test_summary_has_no_expected_time_where_a_failure_took_nobody_knows_how_long() -> None:
     (known,) = api.summary(side(SOME_FAIL)).rows
     assert known["ert_seconds"] == pytest.approx(1753 / 4)
@@ -46,7 +51,9 @@ def test_variance_divides_by_n_if_asked() -> None:
     (by_n,) = api.variance(side(ALL_REACH), ddof=0).rows
     assert by_n["epochs_std"] == pytest.approx(0.489898, abs=1e-6)
     assert by_n["epoch_seconds_std"] == pytest.approx(1 / 3, abs=1e-6)
-    (sample,) = api.variance(side(ALL_REACH)).rows
+    report = api.variance(side(ALL_REACH))
+    assert [note.code for note in report.notes] == ["definitions"]
+    (sample,) = report.rows
     assert sample["epochs_std"] == pytest.approx(0.547723, abs=1e-6)
     assert sample["epoch_seconds_std"] == pytest.approx(0.372678, abs=1e-6)
     assert by_n["cv_ratio"] == sample["cv_ratio"] == pytest.approx(43.33436, abs=1e-5)
@@ -85,7 +92,15 @@ REACHED = "reached_difference reached_difference_low reached_difference_high p_r
 
 
 def test_a_comparison_in_which_a_run_failed_in_numbers() -> None:
-    (found,) = compared(side(SOME_FAIL), side(SLOWER)).rows
+    report = compared(side(SOME_FAIL), side(SLOWER))
+    assert {note.code: note.text for note in report.notes} == {
+        "undecided": '~ not decided at 5%, which is not "equal": see --margin.',
+        "failed_runs": "some runs failed: the speedup is the ratio of expected times to a success "
+        "(ERT), failures included: resnet 7.30 min vs 11.4 min.",
+        "power": "at 80% power: resnet: n=5 can detect 2.27×, the observed 0.64× needs 15 runs a "
+        "side.",
+    }
+    (found,) = report.rows
     assert numbers(found, SPEEDUP) == pytest.approx(
         [0.642972, 0.317791, 1.300900, 0.189398, 2.873300, 0.164225, 0.150794], rel=2e-5
     )

@@ -122,6 +122,18 @@ def test_weights_are_those_of_the_stretch_before_where_all_labels_are_alike() ->
     assert [e.weights_seconds for e in run.evaluations] == [90.0, 190.0]
 
 
+def test_of_a_key_logged_again_the_first_value_counts() -> None:
+    again = [line("global_batch_size", 0, value) for value in (None, 7, 8, None)]
+    assert read(log(*again, GOOD, STOP)).global_batch_size == 7
+
+
+def test_train_samples_logged_at_the_end_belong_to_the_last_evaluation() -> None:
+    scores = [line("eval_accuracy", 10 * n, n / 10) for n in (1, 2, 3)]
+    end = (line("train_samples", 31, 3000), line("run_stop", 32, status="success"))
+    found = read(log(*scores, *end, benchmark="bert")).evaluations
+    assert [(one.value, one.samples) for one in found] == [(0.1, None), (0.2, None), (0.3, 3000)]
+
+
 def test_train_samples_logged_at_the_start_are_a_plan_and_no_progress() -> None:
     plan = line("train_samples", 1, 3_630_144)
     scores = (line("eval_accuracy", seconds, 0.71, epoch_num=1) for seconds in (100, 200))

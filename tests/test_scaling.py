@@ -46,6 +46,17 @@ def test_a_curve_is_of_one_hardware() -> None:
     }  # fmt: skip
     assert [round(row["efficiency"], 2) for row in report.rows] == [1.0, 0.95, 1.0, 0.95]
     assert "mixed_curves" not in notes(report)
+    assert report.tables[0].title == "mlperf v4.0 lab one"
+
+
+def test_a_scale_at_which_no_run_reached_has_no_speedup() -> None:
+    failed = made.rows([(100.0, None)] * 3, entry="old_32", accelerators=32, hardware="old")
+    report = api.scaling(
+        pl.concat([TWO_KINDS, failed.with_columns(framework=pl.lit("one"))], how="diagonal_relaxed")
+    )
+    (row,) = [row for row in report.rows if row["entry"] == "old_32"]
+    assert (row["n"], row["reached"]) == (3, 0)
+    assert (row["speedup"], row["efficiency"], row["throughput_speedup"]) == (None, None, None)
 
 
 def test_a_curve_is_of_one_software() -> None:
