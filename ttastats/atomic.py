@@ -41,7 +41,8 @@ def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
     if path.is_dir():
         raise TtastatsError("is a folder", where=str(path), remedy=remedy)
     if not above(path).is_dir():
-        raise TtastatsError("there is no such folder", where=str(path.parent), remedy=REMEDY)
+        what = f"there is no such folder: {path.parent}"
+        raise TtastatsError(what, where=str(path), remedy=REMEDY)
 
 
 def expect_writable(path: Path) -> None:
