@@ -51,7 +51,7 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
         of the first target metric; `cost`, in US dollars; `set_aside`, null where the run counts.
     """
     rows = frame.lazy()
-    evaluations = rows.filter(pl.col("metric").is_not_null())
+    evaluations = rows.filter(schema.of_evaluations())
     if targets:
         return _table(rows, with_user_targets(evaluations, targets), official=False)
     return _table(rows, _with_expected_metrics(evaluations), official=True)
@@ -105,7 +105,7 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
     expected = pl.len().over(by) if by else pl.len()
     asked = goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
     return (
-        rows.filter(pl.col("metric").is_not_null())
+        rows.filter(schema.of_evaluations())
         .drop("target_value")
         .join(asked.lazy(), on=[*by, "metric"], how="left", nulls_equal=True)
         .with_columns(pl.col("asked").fill_null(value=False))

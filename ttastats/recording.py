@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from ttastats import mllog, percentages, result_files, system_file
+from ttastats import metric_names, mllog, percentages, result_files, system_file
 from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
 from ttastats.file_names import file_name, own_name
@@ -23,7 +23,6 @@ from ttastats.quality import Target
 from ttastats.result_files import Place
 from ttastats.run_log import EventLog, RunLog, SilentLog
 from ttastats.version import __version__
-from ttastats_parsers import metric_names
 
 Status = Literal["success", "aborted"]
 

@@ -66,7 +66,9 @@ COLUMNS: tuple[Column, ...] = (
     _run("scaling_factor", _FLOAT, "factor of the official score, never applied to times here"),
     _run("problems", _TEXT, "JSON list of what was wrong with this run; `ttastats problems`: all"),
     _run("extra", _TEXT, "JSON object of what the log says and no column holds"),
-    _evaluation("eval_index", _INT, "number of the evaluated checkpoint, from 0"),
+    _evaluation(
+        "eval_index", _INT, "number of the checkpoint, from 0; below 0 for training metrics"
+    ),
     _evaluation("metric", _TEXT, "name of the quality metric"),
     _evaluation("higher_is_better", _BOOL, "direction of the metric"),
     _evaluation("value", _FLOAT, "quality in base units: fractions, BLEU in points"),
@@ -95,6 +97,12 @@ EVALUATION_NAMES = tuple(column.name for column in COLUMNS if not column.of_run)
 #: What makes results comparable at all.
 BENCHMARK = ("suite", "edition", "benchmark")
 POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})
+
+
+def of_evaluations() -> pl.Expr:
+    """Choose the rows of evaluations: not those of training metrics, nor of runs without any."""
+    return pl.col("metric").is_not_null() & (pl.col("eval_index") >= 0)
+
 
 #: What turns a table of the version before into the next; keyed by the version it starts from.
 UPGRADES: dict[int, Callable[[pl.LazyFrame], pl.LazyFrame]] = {}

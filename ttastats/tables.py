@@ -86,12 +86,13 @@ _plain_run_fields = attrgetter(
 def _content_digest(run: Run) -> str | None:
     """Digest what makes a run this run: when it ran, how long, and what it measured when.
 
-    Names and folders are left out, so that a copy under another name has the same digest. A run
+    Names and folders are left out, so that a copy under another name has the same digest, and so
+    are training metrics, which are read on request. A run
     without a date has none: two may well take the same time.
     """
     if run.run_seconds is None or run.started_at is None:
         return None
-    measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations]
+    measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations if e.index >= 0]
     return xxhash.xxh3_64_hexdigest(_encode((run.started_at, run.run_seconds, measured)))
 
 
@@ -110,7 +111,7 @@ def heads(rows: pl.LazyFrame) -> pl.DataFrame:
     is_copy = pl.col("content_digest").is_not_null() & (original != pl.col("source"))
     return (
         rows.group_by(schema.RUN, maintain_order=True)
-        .agg(pl.col("content_digest").first(), evaluations=pl.col("eval_index").count())
+        .agg(pl.col("content_digest").first(), evaluations=(pl.col("eval_index") >= 0).sum())
         .collect(engine="streaming")
         .with_columns(duplicate_of=pl.when(is_copy).then(original))
     )

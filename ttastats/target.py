@@ -211,7 +211,7 @@ def _logged(rows: pl.LazyFrame) -> _Logged:
     """Give what was logged by benchmark; not those of which no run was ever evaluated."""
     value = pl.col("value").filter(pl.col("value").is_finite())
     table = (
-        rows.filter(pl.col("metric").is_not_null())
+        rows.filter(schema.of_evaluations())
         .group_by(*schema.BENCHMARK, "metric")
         .agg(
             higher=pl.col("higher_is_better").first().fill_null(value=True),

@@ -71,12 +71,12 @@ def _values(metric: str, content: bytes) -> tuple[list[Logged], int]:
     A line has a time and a value; then the step, and the name and digest of a data set.
     """
     found, bad = [], 0
-    for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=1):
+    for line in content.decode("utf-8", "replace").split("\n"):
         words = line.split()
         time = as_float(words[0]) if len(words) > 1 else None
         if time is not None and (as_float(words[1]) is not None or words[1].lower() in _NO_NUMBERS):
             step = as_int(words[2]) if len(words) > 2 else 0
-            found.append(Logged(metric, time, as_float(words[1]), step, number))
+            found.append(Logged(metric, time, as_float(words[1]), step))
         else:
             bad += bool(words)
     return found, bad

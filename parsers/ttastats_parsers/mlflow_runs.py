@@ -34,7 +34,6 @@ class Logged(NamedTuple):
     time_ms: float | None
     value: float | None
     step: int | None
-    line: int | None = None
 
 
 class Told(NamedTuple):
@@ -62,7 +61,7 @@ def _run(told: Told, wanted: Metrics, name: Any) -> Run:
     stamps = [item.time_ms for item in told.logged if item.time_ms is not None]
     last = ended or max(stamps, default=None)
     measured = [
-        Measured(item.metric, item.value, item.step, _seconds(begun, item.time_ms), None, item.line)
+        Measured(item.metric, item.value, item.step, _seconds(begun, item.time_ms))
         for item in told.logged
     ]
     evaluations, said = evaluations_of(measured, wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ class Metadata(msgspec.Struct, gc=False):
     status: Any = None
     success: Any = None
     timestamp: Any = None
+    lr: Any = None
 
     @classmethod
     def of(cls, value: Any) -> Metadata:
@@ -128,6 +130,8 @@ class Trace:
     """
 
     __slots__ = (
+        "_listed",
+        "_training",
         "events",
         "last_time",
         "ready",
@@ -136,7 +140,13 @@ class Trace:
         "unreadable_count",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, training: Iterable[str] = ()) -> None:
+        """Take the keys of training metrics that are wanted.
+
+        They do not tell how long a run was: it is as long where they are not read.
+        """
+        self._training = frozenset(training)
+        self._listed = LISTED | self._training
         self.events: dict[str, list[Event]] = {}
         self.ready: dict[float, list[tuple[int, float]]] = {}
         self.last_time = 0.0
@@ -147,13 +157,14 @@ class Trace:
     def add(self, *events: Event) -> None:
         """Take the next events of the file."""
         by_key, last_time = self.events, self.last_time
+        listed, training = self._listed, self._training
         for event in events:
             key, time = event.key, event.time
             if event.time_ms is not None:
                 time = event.time = event.time_ms / 1e3
             if time is not None and not 0.0 <= time <= last_time:
                 if 0.0 < time < _NO_DATE:
-                    last_time = time
+                    last_time = last_time if key in training else time
                 else:
                     time = event.time = None
             if key in _READY:
@@ -161,7 +172,7 @@ class Trace:
                     self._note_ready(event.metadata, (_READY[key], time))
             elif key not in by_key:
                 by_key[key] = [event]
-            elif key in LISTED:
+            elif key in listed:
                 by_key[key].append(event)
             elif by_key[key][0].value is None and event.value is not None:
                 by_key[key] = [event]

@@ -19,7 +19,7 @@ from ttastats import quality
 from ttastats.dialect import Log
 from ttastats.mllog import RECORDER
 from ttastats.records import Problem, Run, RunStatus
-from ttastats_parsers import mlperf_layout, mlperf_power, recorded
+from ttastats_parsers import mlperf_layout, mlperf_power, mlperf_training, recorded
 from ttastats_parsers.mlperf_events import Event, Trace
 from ttastats_parsers.mlperf_scores import evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, shown, storable
@@ -56,6 +56,11 @@ class Style:
     fractional_bleu: bool = False
     counts_cache_clears: bool = False
     labels_epoch_just_trained: bool = False
+
+
+def listed(log: Log) -> Sequence[str]:
+    """Give the keys of which every event counts because training metrics are wanted."""
+    return () if log.metrics == "evaluations" else mlperf_training.KEYS
 
 
 def runs_of(
@@ -152,6 +157,7 @@ def _run(
     if place.metered and start.time is not None and stop is not None and stop.time is not None:
         joules, power_problems = mlperf_power.energy(log, start.time, stop.time)
         problems += power_problems
+    training = mlperf_training.training_of(by_key, start) if log.metrics == "all" else ()
     if not evaluations:
         problems.append(Problem("no_evaluation", "the run has no evaluation", "warning"))
     run = Run(
@@ -175,7 +181,7 @@ def _run(
         run_status=status,
         run_seconds=run_seconds,
         scaling_factor=place.scaling_factor,
-        evaluations=evaluations,
+        evaluations=(*training, *evaluations),
         problems=tuple(problems),
         extra=_extra(by_key, joules),
     )

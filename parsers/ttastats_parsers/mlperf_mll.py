@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
+from ttastats_parsers import mlperf_grammar
 from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 from ttastats_parsers.mlperf_lines import REST, Lines, matches
@@ -26,7 +27,7 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a v0.6 log."""
-    trace = Trace()
+    trace = Trace(mlperf_grammar.listed(log))
     lines = Lines()
     for match in matches(log.blocks(), _TORN, lines):
         trace.skip(lines.at(match), match.group())

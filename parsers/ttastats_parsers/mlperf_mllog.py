@@ -8,9 +8,10 @@ import msgspec
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
+from ttastats_parsers import mlperf_grammar
 from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
 from ttastats_parsers.mlperf_grammar import Style, runs_of
-from ttastats_parsers.mlperf_scan import TOKEN, found_in
+from ttastats_parsers.mlperf_scan import LEFT_OUT, TOKEN, WITHOUT_TRAINING, found_in
 from ttastats_parsers.payloads import as_float, decode
 
 name = "mlperf-mllog"
@@ -29,10 +30,12 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a log."""
-    trace = Trace()
+    trace = Trace(mlperf_grammar.listed(log))
+    left_out = LEFT_OUT if log.metrics == "evaluations" else WITHOUT_TRAINING
     line = 1
     for block in log.blocks():
-        payloads, lines, line = found_in(block, line, with_init="init_start" not in trace.events)
+        with_init = "init_start" not in trace.events
+        payloads, lines, line = found_in(block, line, with_init=with_init, left_out=left_out)
         _add(trace, payloads, lines)
     yield from runs_of(trace, log, _STYLE)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from ttastats_parsers.payloads import LONGEST
 
@@ -27,7 +28,7 @@ TOKEN = b":::MLLOG"
 _INIT = b"init_start"
 #: Events that are most of a log, in the logger's own field order, and decide nothing. Leaving them
 #: out before they are decoded halves the work; one in another order is decoded all the same.
-_LEFT_OUT = (
+LEFT_OUT = (
     _INIT,
     b"weights_initialization",
     b"tracked_stats",
@@ -44,34 +45,48 @@ _LEFT_OUT = (
     b"actual_selfplay_games_per_generation",
     b"min_selfplay_games_per_generation",
 )
+#: The same where training metrics are wanted.
+WITHOUT_TRAINING = tuple(key for key in LEFT_OUT if key not in {b"tracked_stats", b"train_loss"})
 _BEFORE_KEY = rb'\{"namespace": "[^"\n]*+", "time_ms": [^,\n]*+, "event_type": "[^"\n]*+", "key": "'
-_LINE = re.compile(
-    TOKEN + rb"[ \t]*+(?!" + _BEFORE_KEY + b"(?:" + b"|".join(_LEFT_OUT) + rb')")(\{[^\n]*+)?'
-)
-_INIT_OR_LINE = re.compile(
-    TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|' + _LINE.pattern
-)
 
 
-def found_in(block: bytes, line: int, *, with_init: bool) -> Found:
+@cache
+def _line(left_out: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    keys = b"|".join(left_out)
+    return re.compile(TOKEN + rb"[ \t]*+(?!" + _BEFORE_KEY + b"(?:" + keys + rb')")(\{[^\n]*+)?')
+
+
+@cache
+def _init_or_line(left_out: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    init = TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|'
+    return re.compile(init + _line(left_out).pattern)
+
+
+def found_in(
+    block: bytes, line: int, *, with_init: bool, left_out: tuple[bytes, ...] = LEFT_OUT
+) -> Found:
     """Give the payloads that matter of a block that begins on a line, and where they lie.
 
     Parameters
     ----------
     with_init
         The first `init_start` of the block matters.
+    left_out
+        Keys of events that do not matter, in the logger's own field order.
     """
     if _compiled is None:
-        return found_in_python(block, line, with_init=with_init)
-    return _compiled(block, line, TOKEN, LONGEST, _LEFT_OUT, _INIT if with_init else None)
+        return found_in_python(block, line, with_init=with_init, left_out=left_out)
+    return _compiled(block, line, TOKEN, LONGEST, left_out, _INIT if with_init else None)
 
 
-def found_in_python(block: bytes, line: int, *, with_init: bool) -> Found:
+def found_in_python(
+    block: bytes, line: int, *, with_init: bool, left_out: tuple[bytes, ...] = LEFT_OUT
+) -> Found:
     """Give what `found_in` gives, without a compiler's help."""
     payloads: list[bytes] = []
     lines: list[int] = []
     place = 0
-    for match in _matches(block, with_init=with_init):
+    for match in _matches(block, left_out, with_init=with_init):
         line += block.count(b"\n", place, match.start())
         place = match.start()
         payload = match[match.lastindex] if match.lastindex else TOKEN
@@ -80,12 +95,14 @@ def found_in_python(block: bytes, line: int, *, with_init: bool) -> Found:
     return b"\n".join(payloads), lines, line + block.count(b"\n", place)
 
 
-def _matches(block: bytes, *, with_init: bool) -> Iterator[re.Match[bytes]]:
+def _matches(
+    block: bytes, left_out: tuple[bytes, ...], *, with_init: bool
+) -> Iterator[re.Match[bytes]]:
     place = 0
     if with_init:
-        for match in _INIT_OR_LINE.finditer(block):
+        for match in _init_or_line(left_out).finditer(block):
             yield match
             place = match.end()
             if match["init"] is not None:
                 break
-    yield from _LINE.finditer(block, place)
+    yield from _line(left_out).finditer(block, place)

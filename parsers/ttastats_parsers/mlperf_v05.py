@@ -8,6 +8,7 @@ from typing import Any
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
+from ttastats_parsers import mlperf_grammar
 from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
 from ttastats_parsers.mlperf_grammar import Style, runs_of
 from ttastats_parsers.mlperf_lines import REST, Lines, matches
@@ -34,7 +35,7 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the one run of a v0.5 log."""
-    trace = Trace()
+    trace = Trace(mlperf_grammar.listed(log))
     benchmark = None
     lines = Lines()
     for match in matches(log.blocks(), _LINE, lines):

@@ -22,6 +22,7 @@ from ttastats_parsers.payloads import as_float
 from ttastats_parsers.tfrecords import records_of
 
 _NAME = re.compile(r"tfevents\.(\d{9,11})?")
+_SETTINGS = b"_hparams_/session_start_info"
 #: Folders that hold the halves of one run beside each other.
 _HALVES = frozenset({"train", "training", "validation", "val", "valid", "eval", "test"})
 _FLOAT, _DOUBLE, _INT, _LONG = 1, 2, 3, 9
@@ -39,12 +40,16 @@ class Scalar(NamedTuple):
 
 
 class EventFile(NamedTuple):
-    """What a file tells: its scalars, the first and the last time of any event, what is wrong."""
+    """What a file tells: its scalars, the first and the last time of any event, what is wrong.
+
+    `settings` says that it was written to hold hyperparameters.
+    """
 
     scalars: list[Scalar]
     begun: float | None
     ended: float | None
     problems: list[Problem]
+    settings: bool
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
@@ -58,12 +63,20 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         for place, found in read
         for problem in found.problems
     ]
+    if _is_of_settings(log, [found for _, found in read]):
+        yield from damage or [_NOT_A_RUN]
+        return
     merged, problems = _merged(read, top)
     if merged:
         other_top = None if top == log.folder else top
         yield _run(merged, [found for _, found in read], other_top, log, [*damage, *problems])
         return
     yield from damage or [_NOT_A_RUN]
+
+
+def _is_of_settings(log: Log, files: Sequence[EventFile]) -> bool:
+    """Tell a folder that `add_hparams` makes below that of a run, with its last values again."""
+    return all(file.settings for file in files) and bool(_event_files(log, log.folder.parent))
 
 
 _NOT_A_RUN = Problem("not_a_run", "holds settings, texts or graphs and no scalar", "info")
@@ -124,7 +137,9 @@ def _read(content: bytes) -> EventFile:
         if time is not None and time > 0:
             times.append(time)
     problems = list(_problems(records.torn, records.damaged, strange))
-    return EventFile(scalars, min(times, default=None), max(times, default=None), problems)
+    begun, ended = min(times, default=None), max(times, default=None)
+    settings = any(_SETTINGS in record for record in records.data)
+    return EventFile(scalars, begun, ended, problems, settings)
 
 
 def _problems(torn: int | None, damaged: Sequence[int], strange: int) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ttastats import schema
 from ttastats.crossing import evaluated_at
 from ttastats.pictures.material import MOST_POINTS, MOST_RUNS, Panel
 from ttastats.pictures.thinning import evenly
@@ -37,7 +38,7 @@ def evaluations(panel: Panel) -> pl.LazyFrame:
         "eval_index",
     )  # fmt: skip
     parts = [
-        side.evaluations.filter(pl.col("metric").is_not_null(), pl.col("value").is_finite())
+        side.evaluations.filter(schema.of_evaluations(), pl.col("value").is_finite())
         .with_columns(
             seconds=evaluated_at(),
             side=pl.lit(number, pl.Int32),

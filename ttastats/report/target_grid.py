@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats import crossing, quality
+from ttastats import crossing, quality, schema
 from ttastats.stats.results import Floats
 from ttastats.stats.sensitivity import hardest_common_target, target_grid
 
@@ -55,7 +55,7 @@ def questions(
     """
     facts = (
         pl.concat(sides, how="vertical_relaxed")
-        .filter(pl.col("metric").is_not_null())
+        .filter(schema.of_evaluations())
         .group_by(*by, "metric")
         .agg(
             higher=pl.col("higher_is_better").drop_nulls().first().fill_null(value=True),

@@ -1,0 +1,175 @@
+"""What the packages themselves write is read: TensorBoard, MLflow, W&B, Hugging Face, NumPy.
+
+They are large and change often, so they are not among the tools of this project. A test whose
+package is absent is skipped; `pip install ".[writers]"` installs those that are small. Each writes
+in a process of its own, whose Python may be another: TTASTATS_WRITERS names it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ttastats import ingest
+from ttastats.store import read
+
+PYTHON = os.environ.get("TTASTATS_WRITERS", sys.executable)
+COLUMNS = ("metric", "value", "step", "epoch")
+
+
+@cache
+def has(module: str) -> bool:
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    return subprocess.run([PYTHON, "-c", code], check=False).returncode == 0
+
+
+def written(folder: Path, module: str, code: str, **environment: str) -> None:
+    """Let a package write into a folder, or skip."""
+    if not has(module):
+        pytest.skip(f"{module} is not installed for {PYTHON}")
+    folder.mkdir()
+    program = f"folder = {str(folder)!r}\n{textwrap.dedent(code)}"
+    done = subprocess.run(
+        [PYTHON, "-c", program],
+        env={**os.environ, "PYTHONPATH": "", **environment},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def rows(folder: Path, expected_runs: int = 1) -> pl.DataFrame:
+    account = ingest([folder], folder.with_suffix(".parquet"), workers=1)
+    assert account.runs == expected_runs
+    assert not account.rejected
+    return read([folder.with_suffix(".parquet")]).collect()
+
+
+SCALARS = """
+    for step in range(5):
+        writer.add_scalar("val/acc", step / 10, step)
+        writer.add_scalar("train/loss", 1 - step / 10, step)
+    writer.add_text("note", "hello")
+    writer.add_hparams({"lr": 0.1}, {"hparam/acc": 0.4})
+    writer.close()
+"""
+
+
+@pytest.mark.parametrize("module", ["tensorboardX", "torch.utils.tensorboard"])
+def test_the_writer_of_tensorboard(module: str, tmp_path: Path) -> None:
+    if module.startswith("torch") and not has("tensorboard"):
+        pytest.skip("tensorboard is not installed")
+    code = f"from {module} import SummaryWriter\nwriter = SummaryWriter(folder + '/run')\n"
+    written(tmp_path / "tb", module.partition(".")[0], code + textwrap.dedent(SCALARS))
+    found = rows(tmp_path / "tb")
+    assert found.select(COLUMNS[:3]).rows() == [
+        ("val/acc", pytest.approx(step / 10), step) for step in range(5)
+    ]
+    assert found["seconds"].is_between(0, 60).all()
+
+
+MLFLOW = """
+    import mlflow
+    mlflow.set_tracking_uri({uri})
+    mlflow.set_experiment("digits")
+    for seed in (1, 2):
+        with mlflow.start_run(run_name=f"r{{seed}}"):
+            mlflow.log_params({{"lr": 0.1, "seed": seed}})
+            for step in range(3):
+                mlflow.log_metric("val/accuracy", step / 4, step=step)
+                mlflow.log_metric("train_loss", 1 - step / 10, step=step)
+    mlflow.delete_run(mlflow.search_runs(output_format="list")[0].info.run_id)
+"""
+
+
+@pytest.mark.parametrize(
+    "uri", ["'file:' + folder + '/mlruns'", "'sqlite:///' + folder + '/mlflow.db'"]
+)
+def test_the_client_of_mlflow(uri: str, tmp_path: Path) -> None:
+    if "sqlite" in uri and not has("sqlalchemy"):
+        pytest.skip("sqlalchemy, which MLflow needs for SQLite, is not installed")
+    written(tmp_path / "ml", "mlflow", MLFLOW.format(uri=uri), MLFLOW_ALLOW_FILE_STORE="true")
+    found = rows(tmp_path / "ml")
+    assert found.select(COLUMNS[:3]).rows() == [("val/accuracy", n / 4, n) for n in range(3)]
+    (run,) = found.select("benchmark", "entry", "seed", "run_status").unique().rows()
+    assert run == ("digits", "lr=0.1", 1, "success")
+
+
+WANDB = """
+    import wandb
+    run = wandb.init(project="digits", config={"lr": 0.1, "seed": 3}, group="adam")
+    for step in range(5):
+        run.log({"train_loss": 1 - step / 10, "val": {"acc": step / 10}, "epoch": step})
+    run.finish()
+"""
+
+
+def test_the_client_of_wandb(tmp_path: Path) -> None:
+    written(tmp_path / "wb", "wandb", WANDB, WANDB_MODE="offline", WANDB_SILENT="true")
+    found = rows(tmp_path / "wb")
+    assert found.select(COLUMNS).rows() == [("val.acc", n / 10, n, float(n)) for n in range(5)]
+    (run,) = found.select("benchmark", "entry", "seed", "run_status").unique().rows()
+    assert run == ("digits", "adam", 3, "success")
+
+
+STATE = """
+    from transformers import TrainerState
+    history = []
+    for step in (100, 200):
+        history += [
+            {"loss": 2.0 / step, "learning_rate": 0.1, "epoch": step / 100, "step": step},
+            {"eval_loss": float("nan"), "eval_accuracy": step / 400, "eval_runtime": 1.5,
+             "epoch": step / 100, "step": step},
+        ]
+        state = TrainerState(global_step=step, max_steps=200, log_history=list(history))
+        import os
+        os.makedirs(f"{folder}/checkpoint-{step}")
+        state.save_to_json(f"{folder}/checkpoint-{step}/trainer_state.json")
+"""
+
+
+def test_the_state_of_the_hugging_face_trainer(tmp_path: Path) -> None:
+    written(tmp_path / "hf", "transformers", STATE)
+    found = rows(tmp_path / "hf")
+    assert found.select(COLUMNS).rows() == [
+        ("eval_accuracy", 0.25, 100, 1.0),
+        ("eval_loss", None, 100, 1.0),
+        ("eval_accuracy", 0.5, 200, 2.0),
+        ("eval_loss", None, 200, 2.0),
+    ]
+    assert found["seconds"].null_count() == 4
+
+
+def test_the_arrays_of_numpy(tmp_path: Path) -> None:
+    """Stable-Baselines3's EvalCallback calls `np.savez` with these names."""
+    folder = tmp_path / "ppo"
+    folder.mkdir()
+    results = [[1.0, 2.0], [3.0, 5.0]]
+    for save, name in ((np.savez, "a"), (np.savez_compressed, "b")):
+        (folder / name).mkdir()
+        save(
+            folder / name / "evaluations.npz",
+            timesteps=[10, 20],
+            results=results,
+            ep_lengths=results,
+        )
+    found = rows(folder, 2)
+    assert (
+        found.select(COLUMNS[:3]).rows()
+        == [
+            ("eval/mean_reward", 1.5, 10),
+            ("eval/mean_reward", 4.0, 20),
+        ]
+        * 2
+    )

@@ -1,0 +1,104 @@
+"""Training metrics come on request, and change no answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.conftest import FIXTURES
+from tests.made_stores import first_event, scalar
+from ttastats import api, ingest
+from ttastats.dialect import log_from_bytes
+from ttastats.records import Run
+from ttastats.store import read
+from ttastats_parsers import mlperf_mllog
+from ttastats_parsers.mlperf_scan import LEFT_OUT, WITHOUT_TRAINING, found_in, found_in_python
+
+LOGGED = (
+    ':::MLLOG {{"namespace": "", "time_ms": {time}, "event_type": "POINT_IN_TIME", '
+    '"key": "{key}", "value": {value}, "metadata": {{{about}}}}}\n'
+)
+
+
+def logged(time: int, key: str, value: str = "null", about: str = "") -> str:
+    return LOGGED.format(time=1_700_000_000_000 + time, key=key, value=value, about=about)
+
+
+LOG = (
+    logged(0, "submission_benchmark", '"bert"')
+    + logged(1_000, "run_start")
+    + logged(5_000, "train_loss", "2.5", '"samples_count": 64, "lr": 0.01')
+    + logged(6_000, "tracked_stats", '{"throughput": 320.5, "note": "x"}', '"epoch_num": 0.5')
+    + logged(9_000, "train_loss", "NaN", '"samples_count": 128')
+    + logged(11_000, "eval_accuracy", "0.73", '"epoch_num": 1')
+    + logged(15_000, "train_loss", "1.5", '"samples_count": 192')
+)
+
+
+def run_of(metrics: str) -> Run:
+    (run,) = (
+        item
+        for item in mlperf_mllog.parse(log_from_bytes(LOG.encode(), metrics=metrics))  # type: ignore[arg-type]
+        if isinstance(item, Run)
+    )
+    return run
+
+
+def test_training_metrics_of_mlperf_come_on_request() -> None:
+    rows = [(e.index, e.metric, e.value, e.seconds) for e in run_of("all").evaluations]
+    assert rows == [
+        (-4, "train_loss", 2.5, 4.0),
+        (-4, "lr", 0.01, 4.0),
+        (-3, "throughput", 320.5, 5.0),
+        (-1, "train_loss", 1.5, 14.0),
+        (0, "masked_lm_accuracy", 0.73, 10.0),
+    ]
+    samples = [e.samples for e in run_of("all").evaluations if e.metric == "train_loss"]
+    assert samples == [64, 192]
+
+
+def test_all_the_rest_of_a_run_is_the_same() -> None:
+    plain, full = run_of("evaluations"), run_of("all")
+    assert plain.run_seconds == full.run_seconds == 10.0
+    assert [e for e in full.evaluations if e.index >= 0] == list(plain.evaluations)
+
+
+def test_the_compiled_search_leaves_out_what_it_is_told() -> None:
+    for left_out in (LEFT_OUT, WITHOUT_TRAINING):
+        for with_init in (False, True):
+            found = found_in(LOG.encode(), 1, with_init=with_init, left_out=left_out)
+            slow = found_in_python(LOG.encode(), 1, with_init=with_init, left_out=left_out)
+            assert found == slow
+            assert (b"train_loss" in found[0]) is (left_out is WITHOUT_TRAINING)
+
+
+def tables(logs: Path, folder: Path) -> tuple[Path, Path]:
+    ingest([logs], folder / "plain.parquet", workers=1)
+    ingest([logs], folder / "full.parquet", workers=1, metrics="all")
+    return folder / "plain.parquet", folder / "full.parquet"
+
+
+@pytest.mark.parametrize("dialect", ["hf-trainer", "tfevents", "wandb", "mlflow", "mlperf-mllog"])
+def test_no_answer_depends_on_training_metrics(dialect: str, tmp_path: Path) -> None:
+    plain, full = tables(FIXTURES / dialect, tmp_path)
+    more = read([full]).filter(pl.col("eval_index") < 0).collect()
+    assert more.height > 0 or dialect == "mlperf-mllog"
+    assert more.get_column("metric").null_count() == 0
+    for answer in (api.runs, api.summary):
+        assert answer([full]).rows == answer([plain]).rows  # type: ignore[operator]
+
+
+def test_events_of_training_have_their_times_and_steps(tmp_path: Path) -> None:
+    name = tmp_path / "run" / "events.out.tfevents.1700000000.x"
+    name.parent.mkdir()
+    events = [scalar(10.0 + n, n, train__loss=2.0 - n, lr=0.1) for n in range(3)]
+    name.write_bytes(first_event(10.0) + b"".join(events) + scalar(14.0, 2, val__acc=0.5))
+    _, full = tables(tmp_path / "run", tmp_path)
+    rows = read([full]).sort("eval_index", "metric").collect()
+    loss = rows.filter(pl.col("metric") == "train/loss")
+    assert loss.get_column("step").to_list() == [0, 1, 2]
+    assert loss.get_column("seconds").to_list() == [0.0, 1.0, 2.0]
+    assert loss.get_column("eval_index").to_list() == [-3, -2, -1]
+    assert rows.get_column("metric").to_list()[-1] == "val/acc"
