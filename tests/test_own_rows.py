@@ -260,12 +260,18 @@ class TestTable:
             (b'{"a": {"b": 1', "unreadable_file"),
             (b"{", "unreadable_file"),
             (b"[" * 100_000, "unreadable_file"),
+            (b"a,b\rc,d", "no_metric"),
         ],
     )
     def test_that_is_none_is_named(self, data: bytes, code: str) -> None:
         runs, problems = read(data, metric="acc")
         assert runs == []
         assert problems[-1].code in {code, "no_table", "no_metric"}
+
+    def test_of_numbers_that_are_too_large_or_none_is_read(self) -> None:
+        text = f"step,seed,acc\n{'9' * 30},inf,0.5\n2,1e400,1e400\n"
+        runs, _ = read(text, metric="acc", new_run="row", seed="seed")
+        assert [(run.seed, run.evaluations[0].step) for run in runs] == [(None, None), (None, 2)]
 
     def test_with_a_late_quote_keeps_the_rows_behind(self) -> None:
         text = 'step,note,acc\n1,"fine",0.5\n2,"open,0.6\n3,"fine, too",0.7\n'
@@ -342,6 +348,11 @@ class TestLines:
         )
         assert [steps(run) for run in runs] == [[(1, 10.0)], [(0, None)]]
 
+    def test_need_an_expression(self) -> None:
+        (problem,) = registry.named("lines").parse(log_from_bytes(b"acc 0.5\n"))
+        assert isinstance(problem, Problem)
+        assert problem.code == "no_line"
+
     def test_of_which_none_matches_are_named(self) -> None:
         runs, problems = read("nothing\n", line="acc (?P<acc>.*)", metric="acc")
         assert (runs, problems[0].code) == ([], "no_line")
@@ -373,3 +384,11 @@ def test_a_panel_of_several_runs_is_parted() -> None:
         ("a", 0.5),
         ("b", 0.4),
     ]
+
+
+def test_a_panel_beside_columns_of_the_same_names_is_parted() -> None:
+    text = "Step,run,acc,a - acc,a - acc__MIN,a - acc__MAX\n1,x,0.1,0.5,0.5,0.5\n"
+    runs, _ = read(text, metric="loss", step="Step")
+    assert runs == []
+    runs, _ = read(text, step="Step", run="run")
+    assert [(run.extra["run"], run.evaluations[0].value) for run in runs] == [("a", 0.5)]

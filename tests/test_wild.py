@@ -132,6 +132,75 @@ def test_every_run_is_read_as_an_independent_reader_reads_it(
     assert number == 383
 
 
+def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(wild: Path, tmp_path: Path) -> None:
+    tta.ingest([wild], tmp_path / "wild.parquet")
+    rows = pl.read_parquet(tmp_path / "wild.parquet").filter(
+        pl.col("dialect").is_in(["table", "lines"])
+    )
+    found = rows.select(
+        kind=pl.col("source").str.strip_prefix(f"{wild}/").str.split("/").list.first(),
+        preset=pl.col("extra").str.json_path_match("$.preset"),
+    )
+    assert dict(found.unique().sort("kind").iter_rows()) == {
+        "algoperf": "algoperf",
+        "autoresearch": "autoresearch",
+        "deepspeed": "deepspeed",
+        "deit-jsonl": "deit",
+        "keras-csv": "keras",
+        "lightning-csv": "lightning",
+        "llmc": "llmc",
+        "mmdet-json": "mmcv",
+        "modded-nanogpt": "nanogpt-speedrun",
+        "nanogpt-stdout": "nanogpt-speedrun",
+        "parameter-golf": "parameter-golf",
+        "wandb-export": "wandb-table",
+        "yolo-csv": "ultralytics",
+    }
+    assert found.unique().height == 13
+
+
+def test_what_presets_read_without_a_word_is_what_an_independent_reader_reads(
+    setups: list[dict[str, Any]], wild: Path, tmp_path: Path
+) -> None:
+    tta.ingest([wild], tmp_path / "wild.parquet")
+    rows = pl.read_parquet(tmp_path / "wild.parquet").filter(
+        pl.col("dialect").is_in(["table", "lines"])
+    )
+    runs = read_runs(rows, wild)
+    of_a_target = ("target", "reached", "tta_seconds", "step_to_target", "epoch_to_target")
+    taken: dict[tuple[str, str], int] = {}
+    wrong, number = [], 0
+    for truth in (truth for setup in setups for truth in setup["runs"]):
+        key = (truth["file"], truth["metric"])
+        position = order_of(truth, key, runs, taken)
+        if position is not None:
+            number += 1
+            known = {name: value for name, value in truth.items() if name not in of_a_target}
+            wrong += differences(told(runs[key][position], truth), known)
+    assert wrong == []
+    assert number == 279
+
+
+def test_the_means_that_authors_state_are_those_of_the_runs(rows: pl.DataFrame) -> None:
+    last = (
+        rows.filter(pl.col("seconds").is_not_null())
+        .group_by("source", "run_id", "entry", "metric")
+        .agg(pl.col("seconds", "value").last())
+        .group_by("entry", "metric")
+        .agg(pl.col("seconds", "value").mean(), n=pl.len())
+    )
+    stated = {  # the records' own tables, and the export's summary
+        ("baseline", "val_loss"): (13, 80.728615, 3.2782461538),
+        ("this_pr", "val_loss"): (13, 79.684923, 3.2783692308),
+        ("A1_no_pos_encoding", "val/loss"): (4, 755.0, 1.566792011),
+        ("A2_rope", "val/loss"): (4, 902.75, 1.736690521),
+        ("G1_ternary_weights", "val/loss"): (4, 788.25, 1.470450968),
+    }
+    read = {(entry, metric): (n, s, v) for entry, metric, s, v, n in last.iter_rows()}
+    for key, (n, seconds, value) in stated.items():
+        assert read[key] == (n, pytest.approx(seconds, abs=1e-5), pytest.approx(value, abs=1e-8))
+
+
 def order_of(
     truth: Mapping[str, Any],
     key: tuple[str, str],

@@ -71,9 +71,7 @@ def _header(lines: Sequence[str]) -> tuple[int, list[str], str]:
         raise UnfitError("no_header", "no line of text: no table")
     line = lines[at]
     delimiter = max(_DELIMITERS, key=line.count)
-    names = [
-        name.strip() for name in next(csv.reader([line[:_LONGEST_FIELD]], delimiter=delimiter), [])
-    ]
+    names = [name.strip() for name in _cells(line[:_LONGEST_FIELD], delimiter)]
     if all(_is_number(name) for name in names):
         raise UnfitError(
             "no_header",
@@ -118,11 +116,16 @@ def _records(lines: Sequence[str], first: int, delimiter: str) -> Iterator[tuple
     while at < len(lines):
         taken = _lines_of_record(lines, at)
         text = "\n".join(lines[at : at + taken])
-        try:
-            yield at + 1, next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-        except csv.Error:
-            yield at + 1, text.split(delimiter)
+        yield at + 1, _cells(text, delimiter)
         at += taken
+
+
+def _cells(text: str, delimiter: str) -> list[str]:
+    """Give the cells of a row, also of one whose quotes or line ends are none."""
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    except csv.Error:
+        return text.split(delimiter)
 
 
 def _lines_of_record(lines: Sequence[str], at: int) -> int:

@@ -27,6 +27,8 @@ def rows_of(log: Log, block: Block) -> Rows:
     UnfitError
         None does.
     """
+    if not block.line:
+        raise UnfitError("no_line", "no regular expression says which lines count: give --line")
     found = []
     line = 1
     for data in log.blocks():

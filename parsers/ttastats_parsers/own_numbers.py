@@ -11,6 +11,8 @@ from ttastats.records import Problem
 _EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA>")
 #: Cells of one kind that are named before the rest is only counted.
 _NAMED = 3
+#: A column of a table holds no larger whole number.
+_LARGEST = 2.0**62
 
 
 def texts(cells: pl.Series) -> pl.Series:
@@ -28,6 +30,11 @@ def numbers(cells: pl.Series) -> pl.Series:
     if cells.dtype == pl.Boolean():
         return pl.Series(cells.name, [None] * len(cells), pl.Float64())
     return texts(cells).str.strip_suffix("%").str.strip_chars().cast(pl.Float64(), strict=False)
+
+
+def whole(number: float | None) -> int | None:
+    """Give a count as a whole number that a table can hold, or None."""
+    return int(number) if number is not None and abs(number) < _LARGEST else None
 
 
 def not_numbers(cells: pl.Series, found: pl.Series, lines: pl.Series) -> list[Problem]:

@@ -15,7 +15,7 @@ from ttastats.own_logs.block import FIELDS, Block, Metric
 from ttastats.own_logs.patterns import COUNTS
 from ttastats.records import Evaluation, Problem, Run
 from ttastats_parsers.own_choice import Chosen, UnfitError, choose
-from ttastats_parsers.own_numbers import is_dated, texts
+from ttastats_parsers.own_numbers import is_dated, texts, whole
 from ttastats_parsers.own_rows import Rows, told
 from ttastats_parsers.own_training import training_of
 
@@ -139,8 +139,8 @@ def _evaluations(
                 index=index,
                 seconds=seconds,
                 epoch=epoch,
-                step=_count(step),
-                samples=_count(samples),
+                step=whole(step),
+                samples=whole(samples),
                 line=line,
                 **_value(metrics[number][1], values[number], block),
             )
@@ -162,12 +162,6 @@ def _value(metric: Metric, logged: float, block: Block) -> dict[str, Any]:
         "target_value": metric.target,
         "target_source": None if metric.target is None else block.target_source,
     }
-
-
-def _count(number: float | None) -> int | None:
-    if number is None or not abs(number) < 2**62:
-        return None
-    return int(number)
 
 
 def _in_one_unit(
@@ -263,7 +257,7 @@ def _whole(text: str) -> int | None:
         number = float(text)
     except ValueError:
         return None
-    return int(number) if number == int(number) and abs(number) < 2**62 else None
+    return whole(number) if number.is_integer() else None
 
 
 def _extra(

@@ -10,7 +10,7 @@ from ttastats.metric_names import higher_is_better
 from ttastats.own_logs.block import Block
 from ttastats.records import Evaluation
 from ttastats_parsers.own_choice import Chosen
-from ttastats_parsers.own_numbers import numbers
+from ttastats_parsers.own_numbers import numbers, whole
 from ttastats_parsers.own_rows import Rows
 
 
@@ -43,8 +43,8 @@ def training_of(
                     seconds=seconds,
                     higher_is_better=higher_is_better(name),
                     epoch=epoch,
-                    step=None if step is None else int(step),
-                    samples=None if samples is None else int(samples),
+                    step=whole(step),
+                    samples=whole(samples),
                     line=line,
                 )
 
