@@ -46,6 +46,12 @@ def test_a_text_that_holds_the_token_is_no_second_event() -> None:
     assert told(text)["value"] == text
 
 
+def test_a_torn_line_and_other_text_are_passed_over() -> None:
+    whole = mllog.line("POINT_IN_TIME", 1, "seed", 3, {})
+    text = f"epoch 1\n0: {whole}{whole[:40]}"
+    assert [(event["key"], event["value"]) for event in mllog.events(text)] == [("seed", 3)]
+
+
 def test_the_line_is_made_in_one_place_only() -> None:
     programs = (path for name in ("ttastats", "benchmarks", "examples") for path in
                 (ROOT / name).rglob("*.py"))  # fmt: skip

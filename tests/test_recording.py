@@ -19,7 +19,7 @@ import pytest
 
 import ttastats as tta
 from tests.conftest import ROOT
-from ttastats import recording, result_files
+from ttastats import mllog, recording, result_files
 from ttastats.errors import TtastatsError
 from ttastats.system_file import SystemDiffers
 from ttastats_parsers import mlperf_grammar
@@ -125,6 +125,21 @@ class TestRoundTrip:
         assert table.filter(metric="m")["value"].to_list() == [0.1, 0.1, 0.1, 0.9]
         assert table.filter(metric="other")["eval_index"].to_list() == [0, 1, 2, 3]
         assert table["epoch"].null_count() == table.height
+
+    def test_scores_of_one_moment_are_kept_apart_by_their_metric(self, tmp_path: Path) -> None:
+        def line(key: str, value: Any = None, **about: Any) -> str:
+            return mllog.line(
+                "POINT_IN_TIME", 1_000.0 + 500 * (key != "run_start"), key, value, about
+            )
+
+        lines = [line(mllog.RECORDER, "x"), line("run_start")]
+        lines += [line("eval_accuracy", n / 10, metric=name) for n in (1, 2) for name in "ab"]
+        (tmp_path / "result_0.txt").write_text("".join(lines))
+        tta.ingest([tmp_path], tmp_path / "runs.parquet")
+        table = tta.read(tmp_path / "runs.parquet").collect().sort("eval_index", "metric")
+        assert table.select("eval_index", "metric", "value").rows() == [
+            (0, "a", 0.1), (0, "b", 0.1), (1, "a", 0.2), (1, "b", 0.2),
+        ]  # fmt: skip
 
     def test_epochs_beyond_any_round_stay_epochs(self, logs: Path) -> None:
         with tta.record(logs, benchmark="b", metric="m", target=0.9) as run:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -181,7 +180,7 @@ def _temporary_folder(place: Path) -> Iterator[Path]:
 
 def _new_name(path: Path) -> Path:
     """Give a name beside `path` that nothing has; who lists names sees that it is no result."""
-    return path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
+    return path.parent / f".{path.name}.{os.urandom(4).hex()}.tmp"
 
 
 def _to_disk(path: Path) -> None:

@@ -6,7 +6,7 @@ Only the standard library is imported, so that a training script can log at no c
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from ttastats.json_safe import plain
@@ -36,6 +36,21 @@ def line(
     }
     # A text that holds the token must not pass for another event.
     return ":::MLLOG " + json.dumps(event, default=_told).replace(":::ML", "\\u003a::ML") + "\n"
+
+
+def events(text: str) -> Iterator[dict[str, Any]]:
+    """Give the events that a log of our own holds; a torn last line is passed over.
+
+    Logs of others are read by the parsers, which take what is no JSON, too.
+    """
+    for line in text.splitlines():
+        _, token, payload = line.partition(":::MLLOG ")
+        try:
+            event = json.loads(payload) if token else None
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
 
 
 def milliseconds(seconds: float) -> float:

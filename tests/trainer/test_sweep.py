@@ -98,6 +98,7 @@ def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:
     first, second = report(plan(swept)).rows
     assert (first["setup"], first["verdict"]) == ("batch_size 64", "baseline")
     assert (first["throughput_speedup"], first["speedup"]) == (1.0, 1.0)
+    assert (first["speedup_low"], first["speedup_high"]) == (None, None)  # it is no estimate
     assert second["setup"] == "batch_size 512"
     assert second["verdict"] in {"faster", "slower", "same", "undecided"}
     for key in ("throughput_speedup", "speedup", "cpu_throughput_speedup", "cpu_tta_speedup"):

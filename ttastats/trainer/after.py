@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import tempfile
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import api
+from ttastats import api, mllog
 from ttastats.report.answer import Report
 from ttastats.trainer.session import Made
 
@@ -99,6 +98,5 @@ def _communication(made: Sequence[Made]) -> list[str]:
 
 
 def _logged(made: Made, key: str) -> list[dict[str, Any]]:
-    lines = made.log.read_text("utf-8").splitlines()
-    events = (json.loads(line.split(":::MLLOG ", 1)[1]) for line in lines)
-    return [event["value"] for event in events if event["key"] == key]
+    events = mllog.events(made.log.read_text("utf-8", "replace"))
+    return [event["value"] for event in events if event.get("key") == key]

@@ -8,14 +8,13 @@ run again; a log that breaks off stays, and counts as a run that did not reach i
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ttastats import result_files
+from ttastats import mllog, result_files
 from ttastats.errors import TtastatsError
 from ttastats.result_files import Place
 from ttastats.trainer import experiment, hardware, workloads
@@ -74,7 +73,7 @@ def complete_logs(place: Place) -> list[Path]:
         for path in result_files.existing(place)
         if any(
             event.get("key") == "run_stop" and event["metadata"].get("reason") in _COMPLETE
-            for event in _events(path)
+            for event in mllog.events(path.read_text("utf-8", "replace"))
         )
     ]
 
@@ -109,19 +108,11 @@ def _in_turns(setups: Sequence[Sequence[Planned]]) -> Iterator[Planned]:
 
 def _settings(path: Path) -> dict[str, Any] | None:
     """Give the settings a log names, as far as it is of this version of the trainer."""
-    named = (event["value"] for event in _events(path) if event.get("key") == "settings")
+    named = (
+        event["value"]
+        for event in mllog.events(path.read_text("utf-8", "replace"))
+        if event.get("key") == "settings"
+    )
     found = next(named, None)
     known = set(Settings.__dataclass_fields__)
     return found if isinstance(found, dict) and found.keys() == known else None
-
-
-def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Give the events of a log; a torn last line is passed over."""
-    for line in path.read_text("utf-8", "replace").splitlines():
-        _, token, payload = line.partition(":::MLLOG ")
-        try:
-            event = json.loads(payload) if token else None
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            yield event

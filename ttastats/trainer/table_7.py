@@ -21,6 +21,13 @@ _COMPARED = (
     "throughput_speedup", "throughput_low", "throughput_high", "speedup", "speedup_low",
     "speedup_high", "epochs_ratio", "p_adjusted", "verdict",
 )  # fmt: skip
+#: What holds of a setup beside itself: nothing is estimated, so there is no interval.
+_ITSELF = dict.fromkeys(_COMPARED) | {
+    "throughput_speedup": 1.0,
+    "speedup": 1.0,
+    "epochs_ratio": 1.0,
+    "verdict": "baseline",
+}
 _TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
 
 
@@ -41,14 +48,16 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
 
 
 def _row(baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str]) -> dict[str, Any]:
-    (found,) = api.compare(baseline, side, labels=names).rows
+    found: Mapping[str, Any] = _ITSELF
+    if names[0] != names[1]:
+        (found,) = api.compare(baseline, side, labels=names).rows
     (about,) = api.summary(side, by=["benchmark"]).rows
     cpu = [_cpu_seconds(one) for one in (baseline, side)]
     row = {
-        "benchmark": found["benchmark"],
+        "benchmark": about["benchmark"],
         "setup": names[1],
-        "n": found["n_b"],
-        "reached": found["reached_b"],
+        "n": about["n"],
+        "reached": about["reached"],
         "epochs_mean": about["epochs_mean"],
         "tta_mean_seconds": about["tta_mean_seconds"],
         "cpu_tta_mean_seconds": cpu[1][0],
@@ -56,10 +65,7 @@ def _row(baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str]) -> 
         "cpu_tta_speedup": _ratio(cpu[0][0], cpu[1][0]),
         "cpu_throughput_speedup": _ratio(cpu[0][1], cpu[1][1]),
     }
-    row |= {key: found[key] for key in _COMPARED}
-    if names[0] == names[1]:
-        row["verdict"] = "baseline"
-    return row
+    return row | {key: found[key] for key in _COMPARED}
 
 
 def _cpu_seconds(side: pl.DataFrame) -> tuple[float | None, float | None]:
