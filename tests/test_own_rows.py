@@ -392,3 +392,14 @@ def test_a_panel_beside_columns_of_the_same_names_is_parted() -> None:
     assert runs == []
     runs, _ = read(text, step="Step", run="run")
     assert [(run.extra["run"], run.evaluations[0].value) for run in runs] == [("a", 0.5)]
+
+
+def test_a_table_of_many_runs_takes_little_time() -> None:
+    columns = [f"setting{number}" for number in range(40)]
+    rows = "".join(f"n{number},0.5,{'1,' * 39}1\n" for number in range(1_000))
+    start = time.process_time()
+    runs, _ = read(
+        f"name,acc,{','.join(columns)}\n{rows}", metric="acc", new_run="row", entry="name"
+    )
+    assert time.process_time() - start < 3.0
+    assert (len(runs), runs[7].entry, runs[7].extra["setting39"]) == (1_000, "n7", "1")

@@ -36,11 +36,12 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
         return
     yield from rows.problems
     yield from chosen.problems
+    cells_of = _Cells(rows)
     for part in frame.partition_by("run", maintain_order=True):
         if _is_preamble(part, rows, block):
             yield from _left_out(part, chosen)
             continue
-        yield from _run(part, rows, log, block, chosen)
+        yield from _run(part, cells_of, log, block, chosen)
 
 
 def _of_a_preset(problem: Problem, block: Block) -> Problem:
@@ -68,9 +69,9 @@ def _left_out(part: pl.DataFrame, chosen: Chosen) -> Iterator[Problem]:
 
 
 def _run(
-    part: pl.DataFrame, rows: Rows, log: Log, block: Block, chosen: Chosen
+    part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block, chosen: Chosen
 ) -> Iterator[Run | Problem]:
-    named = _names(part, rows, log, block)
+    named = _names(part, cells_of, log, block)
     benchmark = named.get("benchmark")
     numbered = [
         (number, metric)
@@ -95,10 +96,10 @@ def _run(
         run_seconds=seconds if isinstance(seconds, float) else None,
         started_at=_moment(started),
         evaluations=(
-            *(training_of(part, rows, chosen, block) if log.metrics == "all" else ()),
+            *(training_of(part, cells_of.rows, chosen, block) if log.metrics == "all" else ()),
             *_evaluations(part, metrics, block),
         ),
-        extra=_extra(named, part, rows, block, chosen),
+        extra=_extra(named, part, cells_of, block, chosen),
     )
 
 
@@ -212,11 +213,11 @@ def _unit_slip(metric: Metric, values: pl.Series) -> str | None:
 # ------------------------------------------------------------------------------------------ names
 
 
-def _names(part: pl.DataFrame, rows: Rows, log: Log, block: Block) -> dict[str, str]:
+def _names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
     """Give what a run is called: by its path, by the columns that tell runs apart, by its block."""
     meant = {*block.run, *block.fields.values()}
     meant.update(name for said in block.fields.values() for name in _PLACE.findall(said))
-    cells = {name: _cell(rows, part, name) for name in rows.frame.columns if name in meant}
+    cells = {name: cells_of.last(name, part) for name in cells_of.columns if name in meant}
     named = dict(log.named)
     named |= {name: value for name in block.run if (value := cells.get(name)) is not None}
     known = {**named, **{name: value for name, value in cells.items() if value is not None}}
@@ -227,10 +228,20 @@ def _names(part: pl.DataFrame, rows: Rows, log: Log, block: Block) -> dict[str, 
     return named
 
 
-def _cell(rows: Rows, part: pl.DataFrame, column: str) -> str | None:
-    """Give the last text of a column in a run."""
-    known = texts(rows.frame[column].gather(part["row"])).drop_nulls()
-    return str(known[-1]) if len(known) else None
+class _Cells:
+    """The texts of a table's columns, each made once: a table may hold a run in each row."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self._texts: dict[str, list[str | None]] = {}
+        self.columns = rows.frame.columns
+
+    def last(self, column: str, part: pl.DataFrame) -> str | None:
+        """Give the last text of a column in a run."""
+        if column not in self._texts:
+            self._texts[column] = texts(self.rows.frame[column]).to_list()
+        own = self._texts[column]
+        return next((own[row] for row in reversed(part["row"].to_list()) if own[row]), None)
 
 
 def _filled(said: str, known: Mapping[str, str]) -> str | None:
@@ -261,14 +272,14 @@ def _whole(text: str) -> int | None:
 
 
 def _extra(
-    named: Mapping[str, str], part: pl.DataFrame, rows: Rows, block: Block, chosen: Chosen
+    named: Mapping[str, str], part: pl.DataFrame, cells_of: _Cells, block: Block, chosen: Chosen
 ) -> dict[str, Any]:
     """Give what has no column: names from the path, and all cells of a run that is one row."""
     found: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
-    if part.height == 1 and not rows.carried:
+    if part.height == 1 and not cells_of.rows.carried:
         own = {metric.name for metric in chosen.metrics}
-        for column in rows.frame.columns:
-            value = _cell(rows, part, column)
+        for column in cells_of.columns:
+            value = cells_of.last(column, part)
             if column not in own and column not in named and value is not None:
                 found[column] = value
     if block.preset:
