@@ -11,6 +11,7 @@ import pytest
 
 from tests.test_compare import Outcome, compared, row, side
 from ttastats import api
+from ttastats.report.cells import Text
 from ttastats.report.verdicts import finding
 from ttastats.stats.permutation import permutation_test
 
@@ -37,6 +38,13 @@ def test_power_plans_for_failures_with_the_cv_of_one_run() -> None:
 def test_power_doubts_a_cv_of_zero_and_no_other() -> None:
     assert "zero_variance" in {note.code for note in api.power(cv=0.0).notes}
     assert "zero_variance" not in {note.code for note in api.power(cv=1.0).notes}
+
+
+def test_without_a_number_of_runs_power_says_of_none_what_it_detects() -> None:
+    (row,) = api.power(cv=0.14).tables[0].rows
+    assert row.cells[2] == Text("–")
+    (row,) = api.power(cv=0.14, n=5).tables[0].rows
+    assert row.cells[2] == Text("1.326×")
 
 
 def test_summary_has_no_expected_time_where_a_failure_took_nobody_knows_how_long() -> None:

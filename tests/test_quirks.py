@@ -122,6 +122,13 @@ def test_weights_are_those_of_the_stretch_before_where_all_labels_are_alike() ->
     assert [e.weights_seconds for e in run.evaluations] == [90.0, 190.0]
 
 
+def test_initialisation_is_from_its_first_line_to_its_last() -> None:
+    again = [line("init_start", -9), line("init_start", -8), line("init_stop", -3), GOOD, STOP]
+    assert read(log(*again, line("init_stop", -2))).extra["init_seconds"] == 7.0
+    untimed = line("init_stop", -2).replace(b'"time_ms": ', b'"time_ns": ')
+    assert "init_seconds" not in read(log(*again[:2], GOOD, STOP, untimed)).extra
+
+
 def test_of_a_key_logged_again_the_first_value_counts() -> None:
     again = [line("global_batch_size", 0, value) for value in (None, 7, 8, None)]
     assert read(log(*again, GOOD, STOP)).global_batch_size == 7

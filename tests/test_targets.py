@@ -84,6 +84,14 @@ def test_the_official_row_is_what_compare_says_by_the_same_rule() -> None:
         assert row[name] == other[name], name
 
 
+def test_a_claim_that_rests_on_constant_epochs_says_so_at_other_targets_too() -> None:
+    a = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 10.1, 9.9, 10.0)])
+    b = table(*[diffusion(*APART, pace=pace, entry="y") for pace in (8.0, 8.1, 7.9, 8.0)])
+    row = at_official(api.targets(a, b))
+    assert (row["verdict"], row["dagger"], row["marks"]) == ("faster", True, "†‡")
+    assert row["conditions"] == ["constant_epochs", "no_stragglers"]
+
+
 def test_details_are_told_of_six_groups_and_of_no_more() -> None:
     entries = [diffusion(*APART, entry=name) for name in "abcdefg"]
     assert "first_failure" in notes(api.targets(table(*entries[:6])))
