@@ -45,3 +45,8 @@ def test_the_grid_runs_from_the_worst_start_to_the_hardest_common_target() -> No
     assert target_grid(falling, 2, higher_is_better=False) == pytest.approx((0.9, 0.3))
     assert target_grid(curves([0.4])) == (0.4,)
     assert target_grid(curves([math.nan])) == ()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_grid_over_all_floats_is_one_of_numbers() -> None:
+    assert target_grid(curves([-1.6e308, 1.6e308]), 3) == (-1.6e308, 0.0, 1.6e308)

@@ -71,4 +71,5 @@ def target_grid(
     easiest = min(starts) if higher_is_better else max(starts)
     if easiest == hardest or not math.isfinite(easiest):
         return (hardest,)
-    return tuple(np.linspace(easiest, hardest, points).tolist())
+    # By halves, which are exact: the range of two values near the largest float is no float.
+    return tuple((2 * np.linspace(easiest / 2, hardest / 2, points)).tolist())
