@@ -80,6 +80,9 @@ def test_what_cannot_be_reached_is_said() -> None:
     assert (equal.n, equal.power, equal.flags[0].code) == (None, None, "out_of_reach")
     few = detectable_ratio(1, 0.1)
     assert (few.power, few.flags[0].code) == (None, "few_runs")
+    # One evaluation may be twice the whole run: of five, more than half may have taken none.
+    coarse = detectable_ratio(5, 0.1, epoch_shifts=(2.0, 0.0))
+    assert (coarse.ratio, coarse.power) == (None, None)
     exact = detectable_ratio(5, 0.0)
     assert (exact.ratio, exact.flags[0].code) == (1.0, "zero_variance")
     assert power_of(math.log(1.1), 5, 0.0, 0.05) == 1.0

@@ -88,7 +88,7 @@ def detectable_ratio(
     if cv == 0.0:
         flag = Flag("zero_variance", "without any variation every ratio above 1 is detectable")
         return replace(plan, power=1.0, ratio=1.0, flags=(flag,))
-    if math.isinf(max(epoch_shifts)):
+    if math.isinf(_unseen(epoch_shifts, n, alpha)):
         return plan
     effect = _smallest_effect(lambda x: power_of(x, n, cv, alpha, epoch_shifts) >= power)
     reached = power_of(effect, n, cv, alpha, epoch_shifts)
