@@ -240,6 +240,27 @@ class TestAnAxisAskedFor:
         with pytest.raises(TtastatsError, match=message):
             tta.summary(timed((30.0, 33.0)), **asked)
 
+    def test_sides_judged_at_a_common_target_stay_on_their_axis(self) -> None:
+        stricter = losses(_B).with_columns(target_value=pl.lit(2.9))
+        (row,) = tta.compare(losses(_A), stricter).rows
+        assert (row["axis"], row["target_value"]) == ("steps", 2.9)
+        assert (row["tta_a_seconds"], row["tta_b_seconds"]) == (1750.0, 1125.0)
+        laxer = timed((60.0, 63.0, 66.0)).with_columns(target_value=pl.lit(0.6))
+        (row,) = tta.compare(timed((30.0, 33.0, 36.0)), laxer, unit="epochs").rows
+        assert (row["axis"], row["tta_a_seconds"], row["tta_b_seconds"]) == ("epochs", 3.0, 3.0)
+
+    def test_a_common_target_is_none_that_a_run_reached_nobody_knows_when(self) -> None:
+        official: dict[str, Any] = {"suite": "mlperf", "run_status": "success"}
+        first = pl.col("source").str.ends_with("0")
+        # The length of the run is its time to the official target, and tells of no other.
+        untold = timed((30.0, 33.0, 36.0), **official).with_columns(
+            seconds=pl.when(~first).then("seconds")
+        )
+        laxer = timed((60.0, 63.0, 66.0), **official).with_columns(target_value=pl.lit(0.6))
+        report = tta.compare(untold, laxer.filter(pl.col("eval_index") < 2))
+        assert report.rows[0]["verdict"] == "unavailable"
+        assert "no evaluations tell of one for both" in str(notes(report))
+
     def test_a_gate_speaks_of_what_is_counted(self) -> None:
         report = tta.compare(losses(_B), losses(_A), fail_on="slower:2%")
         assert report.gate is not None

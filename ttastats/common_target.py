@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 import polars as pl
 
-from ttastats import crossing, quality
+from ttastats import axis, crossing, quality
 from ttastats.schema import RUN
 from ttastats.target import UserTarget
 
@@ -134,13 +134,15 @@ def _candidates(own: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
 def _rejudged(
     runs: pl.DataFrame, rows: pl.LazyFrame, candidate: Sequence[UserTarget]
 ) -> pl.DataFrame:
-    """Give the same runs in their order, judged by other targets."""
+    """Give the same runs in their order and on their axis, judged by other targets."""
     order = runs.select(RUN)
     mine = rows.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
-    return order.join(crossing.runs(mine, candidate), on=RUN, how="left", maintain_order="left")
+    anew = axis.on(crossing.runs(mine, candidate), axis.of(runs))
+    return order.join(anew, on=RUN, how="left", maintain_order="left")
 
 
 def _all_told(before: pl.DataFrame, now: pl.DataFrame) -> bool:
-    """Tell whether every run that reached its own target is seen to reach the other."""
+    """Tell whether every run that reached its own target is seen to reach the other, and where."""
     reached = now.get_column("reached").fill_null(value=False)
-    return bool((reached | ~before.get_column("reached")).all())
+    known = ~reached | now.get_column("tta_seconds").is_not_null()
+    return bool(((reached | ~before.get_column("reached")) & known).all())
