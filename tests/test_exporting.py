@@ -97,6 +97,10 @@ class TestOddTables:
         table = with_names(one_run, extra=extra, suite=suite)
         assert api.export(table, tmp_path / "logs").runs == 1
 
+    def test_evaluations_need_no_number(self, one_run: Path, tmp_path: Path) -> None:
+        unnumbered = pl.scan_parquet(one_run).with_columns(eval_index=pl.lit(None, pl.Int64))
+        assert api.export(unnumbered, tmp_path / "logs").runs == 1
+
     @pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e308])
     def test_what_is_no_number_of_json_is_null(
         self, seconds: float, one_run: Path, tmp_path: Path

@@ -119,7 +119,7 @@ def _targets(rows: Iterable[Row]) -> Iterator[_Event]:
 
 def _scores(rows: Iterable[Row]) -> Iterator[_Event]:
     for row in rows:
-        if row["metric"] is None or row["eval_index"] < 0:  # a training metric
+        if row["metric"] is None or (row["eval_index"] or 0) < 0:  # a training metric
             continue
         labels = {word: row[name] for word, name in _LABELS if row[name] is not None}
         if row["weights_seconds"] is not None:
