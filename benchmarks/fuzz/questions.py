@@ -37,6 +37,11 @@ GROUPS = (
     *("reached", "target_value", "evaluations", "set_aside", "run_id,source", "extra", "epochs"),
     *("run_status", "started_at", "scaling_factor", "source", "division,seed", "benchmark,system"),
 )
+#: What the way to a target may be counted in.
+AXES = (
+    *(["epochs"], ["steps"], ["samples"], ["evaluations"], ["energy"], ["cpu-seconds"], ["cost"]),
+    ["cost", "--price", "3"],
+)
 SIDES = (
     *(
         "--margin=5%",
@@ -59,17 +64,22 @@ def questions(rng: random.Random, paths: Sequence[Path], *, draw: bool) -> list[
     ours, folder = files[:1], paths[0].parent
     asked = [
         ["runs", *ours, *chosen(rng, ("where", "target"))],
-        ["summary", *ours, *chosen(rng, ("by", "where", "target", "ddof", "-v"))],
-        ["variance", *ours, *chosen(rng, ("by", "where", "target", "ddof"))],
-        ["power", *ours, *chosen(rng, ("by", "where", "target", "power"))],
-        ["scaling", *ours, *chosen(rng, ("by", "where", "target"))],
+        ["summary", *ours, *chosen(rng, ("by", "where", "target", "ddof", "-v", "in"))],
+        ["variance", *ours, *chosen(rng, ("by", "where", "target", "ddof", "in"))],
+        ["power", *ours, *chosen(rng, ("by", "where", "target", "power", "in"))],
+        ["scaling", *ours, *chosen(rng, ("by", "where", "target", "in"))],
         ["score", *ours, *chosen(rng, ("by", "where"))],
         ["problems", *files, *chosen(rng, ("where",))],
         ["compare", *files, *rng.sample(SIDES, rng.choice((0, 0, 1, 2, 4)))],
-        ["compare", *files, *sides(rng), *chosen(rng, ("by", "target", "-v", "wide", "label"))],
-        ["compare", *ours, *parts(rng, paths[0]), *sides(rng), *chosen(rng, ("by", "-v"))],
+        [
+            "compare",
+            *files,
+            *sides(rng),
+            *chosen(rng, ("by", "target", "-v", "wide", "label", "in")),
+        ],
+        ["compare", *ours, *parts(rng, paths[0]), *sides(rng), *chosen(rng, ("by", "-v", "in"))],
         ["targets", *files, *chosen(rng, ("points", "metric"))],
-        ["targets", *ours, *chosen(rng, ("where", "by", "points", "metric"))],
+        ["targets", *ours, *chosen(rng, ("where", "by", "points", "metric", "in"))],
     ]
     answers = [[*words, *in_order(rng, words[0]), "-f", rng.choice(FORMATS)] for words in asked]
     return [*answers, *files_of(rng, files, folder, draw=draw)]
@@ -86,7 +96,7 @@ def files_of(
     ]
     ends = ("rows.csv", "rows.jsonl", "logs")
     return [
-        *([*words, *chosen(rng, ("by", "target", "pool"))] for words in shown),
+        *([*words, *chosen(rng, ("by", "target", "pool", "in"))] for words in shown),
         ["plot", rng.choice(in_words.KINDS), *files],
         *(["export", *ours, "-o", f"{folder}/{name}"] for name in rng.sample(ends, 2)),
         ["filter", *files, *chosen(rng, ("where",)), "-o", f"{folder}/filtered.parquet"],
@@ -96,7 +106,7 @@ def files_of(
 
 def report(rng: random.Random, files: Sequence[str], folder: Path) -> list[str]:
     """Ask for a page of one table or of two: it draws every picture there is."""
-    options = chosen(rng, ("by", "target", "title"))
+    options = chosen(rng, ("by", "target", "title", "in"))
     if rng.random() < 0.5:
         return ["report", files[0], "-o", f"{folder}/one.html", *options, *chosen(rng, ("where",))]
     return ["report", *files, "-o", f"{folder}/two.html", *options, *sides(rng)]
@@ -111,6 +121,7 @@ def chosen(rng: random.Random, kinds: Sequence[str]) -> list[str]:
         "label": ["--label", rng.choice(HOSTILE), "--label", rng.choice(HOSTILE)],
         "points": ["--points", "3"],
         "metric": ["--metric", rng.choice(("accuracy", "top1_accuracy", "bbox_map"))],
+        "in": ["--in", *rng.choice(AXES)],
         "title": ["--title", rng.choice(HOSTILE)],
         "power": ["--runs", "5", "--detect", "5%"],
     }
