@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -244,3 +245,13 @@ def test_a_table_of_runs_can_be_drawn_where_no_curves_are_needed(kind: str) -> N
             api.plot(kind, runs)
     else:
         assert the(kind, runs).caption.startswith("10 runs")
+
+
+def test_the_shares_of_two_sides_are_those_of_their_entries(
+    two_systems: Path, tmp_path: Path
+) -> None:
+    files = [tmp_path / f"{name}.parquet" for name in ("one_gpu", "eight_gpus")]
+    for file in files:
+        api.ingest([two_systems / file.stem], file)
+    (picture,) = api.plot("variance", *files)
+    assert picture.benchmark == "digits"

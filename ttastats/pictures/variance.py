@@ -12,7 +12,7 @@ from ttastats.pictures import charts, names, theme
 from ttastats.pictures.material import Material
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.report import variance as variance_report
-from ttastats.report.grouping import BENCHMARK, ENTRY, shown_keys
+from ttastats.report.grouping import ENTRY, shown_keys
 
 KIND = "variance"
 _STEP = 19.0
@@ -58,7 +58,7 @@ def _tables(material: Material) -> list[tuple[str | None, pl.DataFrame]]:
 def _rows(material: Material, number: int) -> list[dict[str, Any]]:
     """Give the rows of the report that have shares, with the names of their groups."""
     side = material.sides[number]
-    by = ENTRY if material.compares and material.by == BENCHMARK else material.by
+    by = material.by or ENTRY
     if side.runs.select(by).unique().height > _MOST_GROUPS:
         return []
     report = variance_report.report(side.runs, by)
