@@ -187,10 +187,20 @@ def test_tables_can_be_made_again_by_their_number(tmp_path: Path) -> None:
 def test_every_command_is_asked() -> None:
     rng = random.Random(1)
     paths = [Path("a.parquet"), Path("b.parquet")]
-    asked = {words[0] for words in questions.questions(rng, paths, draw=False)}
+    asked = {words[0] for words in questions.questions(rng, paths, Path("out"), draw=False)}
     commands = {info.callback.__name__ for info in cli.app.registered_commands if info.callback}
     # `ingest` is asked when tables are made; `train` and `sweep` read none.
     assert asked == commands - {"ingest", "train", "sweep"}
+
+
+def test_files_are_asked_about_one_by_one_and_two_by_two(tmp_path: Path) -> None:
+    paths = [*made(3, tmp_path / "a").paths[:1], *made(4, tmp_path / "b").paths[:1]]
+    before = {path: path.read_bytes() for path in paths}
+    *_, asked = asking.ask_of_files(paths, seed=1, times=1)
+    assert (asked.tables, asked.pairs, asked.origins["files"]) == (2, 4, 6)
+    assert asked.codes.total() == 4 * 19
+    assert not asked.found
+    assert before == {path: path.read_bytes() for path in paths}
 
 
 class TestFindings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import platform
 import random
@@ -93,6 +94,21 @@ def ask(numbers: Sequence[int], seed: int, logs: Sequence[bytes]) -> Asked:
     return asked
 
 
+def ask_of_files(files: Sequence[Path], seed: int, times: int) -> Iterator[Asked]:
+    """Ask everything about each file and each two of some, so many times; give what was found."""
+    asked = Asked(tables=len(files))
+    pairs = [*itertools.permutations(files, 2), *([one] for one in files)]
+    for number, paths in itertools.product(range(times), pairs):
+        rng = random.Random(f"files-{seed}-{number}-{paths}")
+        with tempfile.TemporaryDirectory(prefix="ttastats-fuzz-") as folder:
+            begun = time.process_time()
+            asked.pairs += 1
+            asked.origins["files"] += len(paths)
+            of_paths(asked, rng, f"{number}", paths, Path(folder), draw=False)
+            asked.seconds += time.process_time() - begun
+        yield asked
+
+
 def ask_of_pair(
     asked: Asked, rng: random.Random, number: int, logs: Sequence[bytes], folder: Path
 ) -> None:
@@ -107,8 +123,16 @@ def ask_of_pair(
     asked.origins[made.origin] += len(made.paths)
     if not made.paths:
         return
-    for words in questions.questions(rng, made.paths, draw=number % DRAWN == 0):
+    draw = number % DRAWN == 0
+    of_paths(asked, rng, f"{number} {made.origin}: {made.how}", made.paths, folder, draw=draw)
+
+
+def of_paths(
+    asked: Asked, rng: random.Random, place: str, paths: Sequence[Path], folder: Path, *, draw: bool
+) -> None:
+    """Ask everything about one or two tables; what the commands write goes to the folder."""
+    for words in questions.questions(rng, paths, folder, draw=draw):
         answer = answers.answer(words)
         asked.codes[answer.code] += 1
         for text in answer.findings:
-            asked.note(f"{number} {made.origin}: {made.how}", words, text)
+            asked.note(place, words, text)

@@ -12,20 +12,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.fuzz import asking, checks, large, material, mutations
+from benchmarks.fuzz import answers, asking, checks, large, material, mutations
 from ttastats.records import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Runs that are put into one table; a table for each would take most of the time.
 BATCH = 500
 CUTTINGS = 300
+#: CPU seconds a command may take over a table of a whole round.
+SECONDS_OF_FILES = 120.0
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line and give the exit code: 1 where something was found."""
     options = parser().parse_args(arguments)
     logs = material.fixtures(ROOT)
-    if options.tables:
+    if options.tables or options.files:
         return ask(options, logs)
     if options.data:
         logs += material.cuttings(options.data, random.Random(options.seed), CUTTINGS)
@@ -44,15 +46,23 @@ def main(arguments: Sequence[str]) -> int:
 
 def ask(options: argparse.Namespace, logs: list[bytes]) -> int:
     """Ask every command about tables; give the exit code: 1 where something was found."""
-    half = range((options.tables + 1) // 2)
-    numbers = half if options.only is None else [options.only]
     asked, said = asking.Asked(), set[str]()
-    for asked in asking.ask_all(numbers, options.seed, logs, workers=options.workers):
+    for asked in answered(options, logs):
         new = [text for kind, text in asked.found.items() if kind not in said]
         said |= asked.found.keys()
         sys.stderr.write("\n".join([f"{asked.tables:,} tables", *new, ""]))
     print(asked.text(options.seed))
     return 1 if asked.found else 0
+
+
+def answered(options: argparse.Namespace, logs: list[bytes]) -> Iterator[asking.Asked]:
+    """Ask about the files named, or about tables made up; give what was found so far."""
+    if options.files:
+        answers.SECONDS = SECONDS_OF_FILES
+        return asking.ask_of_files(options.files, options.seed, options.times)
+    half = range((options.tables + 1) // 2)
+    numbers = half if options.only is None else [options.only]
+    return asking.ask_all(numbers, options.seed, logs, workers=options.workers)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -62,6 +72,13 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--tables", type=int, default=0, help="ask every command about so many tables instead"
     )
+    options.add_argument(
+        "--files",
+        type=Path,
+        nargs="*",
+        help="ask every command about these tables, one by one and two by two",
+    )
+    options.add_argument("--times", type=int, default=1, help="how often, with other options")
     options.add_argument("--workers", type=int, default=1, help="processes that ask about tables")
     options.add_argument("--seed", type=int, default=1, help="the same seed, the same logs")
     options.add_argument(

@@ -55,13 +55,15 @@ SIDES = (
 )
 
 
-def questions(rng: random.Random, paths: Sequence[Path], *, draw: bool) -> list[list[str]]:
+def questions(
+    rng: random.Random, paths: Sequence[Path], folder: Path, *, draw: bool
+) -> list[list[str]]:
     """Give a command line for each command, two pictures and the report, of one table or two.
 
     With `draw` pictures become SVG, which takes long; else a page that draws them when opened.
     """
     files = [str(path) for path in paths]
-    ours, folder = files[:1], paths[0].parent
+    ours = files[:1]
     asked = [
         ["runs", *ours, *chosen(rng, ("where", "target"))],
         ["summary", *ours, *chosen(rng, ("by", "where", "target", "ddof", "-v", "in"))],
