@@ -22,9 +22,10 @@ import polars as pl
 import pytest
 import zstandard
 
-from ttastats import registry, store
+from ttastats import store
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import Account, ingest
+from ttastats.ingestion import registry
+from ttastats.ingestion.ingest import Account, ingest
 from ttastats.records import Run
 
 LOGS = 10

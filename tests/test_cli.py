@@ -15,7 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ttastats import cli, containers, store
+from ttastats import cli, store
+from ttastats.ingestion import containers
 
 #: Row keys that scripts may rely on.
 KEYS = {

@@ -12,7 +12,7 @@ import pytest
 
 from tests import made_logs
 from ttastats import api
-from ttastats.ingestion import ingest
+from ttastats.ingestion.ingest import ingest
 from ttastats.report.answer import Report
 
 BOX = "v0.7/Example/results/box/minigo"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ttastats import registry
 from ttastats.errors import TtastatsError
+from ttastats.ingestion import registry
 
 
 @pytest.fixture

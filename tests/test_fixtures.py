@@ -15,12 +15,12 @@ import msgspec
 import pytest
 
 from tests.conftest import FIXTURES, matches_accepted
-from ttastats import registry
 from ttastats.dialect import Log, log_from_bytes
+from ttastats.ingestion import registry
+from ttastats.ingestion.reading import Reading
+from ttastats.ingestion.reading import way as reading_way
 from ttastats.own_logs import FILE, config
 from ttastats.own_logs.block import Block
-from ttastats.reading import Reading
-from ttastats.reading import way as reading_way
 from ttastats.records import Problem, Run
 
 CASES = sorted(

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import FIXTURES
-from ttastats import api, cli, registry, tables
+from ttastats import api, cli, tables
 from ttastats.dialect import log_from_bytes
 from ttastats.errors import TtastatsError
+from ttastats.ingestion import registry
 from ttastats.records import Problem, Run
 from ttastats.report.answer import Report
 

@@ -24,9 +24,11 @@ import polars as pl
 import pytest
 import zstandard
 
-from ttastats import api, blocks, containers, ingestion, reading, sources, store
+from ttastats import api, store
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import ingest
+from ttastats.ingestion import containers, reading, registry, sources, spill, streams
+from ttastats.ingestion import ingest as ingestion
+from ttastats.ingestion.ingest import ingest
 
 LOGS = 10  # in each of the two example systems
 COMMAND = [sys.executable, "-m", "ttastats", "ingest"]
@@ -96,7 +98,7 @@ class TestForms:
             opened.append(raw)
             return gzip.GzipFile(fileobj=raw)
 
-        monkeypatch.setitem(blocks._OPENERS, ".gz", opener)
+        monkeypatch.setitem(streams._OPENERS, ".gz", opener)
         assert ingest([packed], tmp_path / "x.parquet").runs == LOGS
         assert len(opened) == 1
 
@@ -166,7 +168,7 @@ class TestHarm:
     def test_a_bomb_is_stopped_at_a_stated_limit(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(blocks, "_HARMLESS", 1_000_000)
+        monkeypatch.setattr(streams, "_HARMLESS", 1_000_000)
         bomb = lzma.compress(b"\0" * 50_000_000)
         (logs / "bomb.txt.xz").write_bytes(bomb)
         account = ingest([logs], tmp_path / "x.parquet")
@@ -223,7 +225,7 @@ class TestHarm:
     def test_a_bomb_around_an_archive_is_stopped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(blocks, "_HARMLESS", 1_000_000)
+        monkeypatch.setattr(streams, "_HARMLESS", 1_000_000)
         (tmp_path / "bomb.tar.xz").write_bytes(lzma.compress(b"\0" * 50_000_000))
         with pytest.raises(TtastatsError, match="grows more than 1,000 times"):
             ingest([tmp_path / "bomb.tar.xz"], tmp_path / "x.parquet")
@@ -246,7 +248,7 @@ class TestHarm:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         log = logs / "digits" / "result_3.txt"
-        recognise = ingestion.registry.recognise
+        recognise = registry.recognise
         content = log.read_bytes()
 
         def recognise_and_change(head: bytes, path: Any) -> Any:
@@ -254,7 +256,7 @@ class TestHarm:
                 log.write_bytes(content + change if change else content[:-20])
             return recognise(head, path)
 
-        monkeypatch.setattr(ingestion.registry, "recognise", recognise_and_change)
+        monkeypatch.setattr(registry, "recognise", recognise_and_change)
         account = ingest([logs], tmp_path / "x.parquet")
         (problem,) = account.problems
         assert (problem.code, problem.source) == ("changed_file", str(log))
@@ -267,13 +269,13 @@ class TestHarm:
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         log = logs / "digits" / "result_3.txt"
-        recognise = ingestion.registry.recognise
+        recognise = registry.recognise
 
         def recognise_and_remove(head: bytes, path: Any) -> Any:
             log.unlink(missing_ok=True)
             return recognise(head, path)
 
-        monkeypatch.setattr(ingestion.registry, "recognise", recognise_and_remove)
+        monkeypatch.setattr(registry, "recognise", recognise_and_remove)
         account = ingest([logs], tmp_path / "x.parquet")
         (problem,) = account.rejected
         assert (problem.code, problem.source) == ("unreadable_file", str(log))
@@ -415,7 +417,7 @@ class TestManyRows:
     @pytest.fixture(autouse=True)
     def _little_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(ingestion, "_UNIT_FILES", 3)
-        monkeypatch.setattr(store, "_HELD_BYTES", 0)
+        monkeypatch.setattr(spill, "_HELD_BYTES", 0)
 
     @pytest.fixture
     def copies(self, logs: Path) -> Path:
@@ -428,7 +430,7 @@ class TestManyRows:
         self, name: str, copies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         account = ingest([copies], f"{tmp_path}/{name}")
-        monkeypatch.setattr(store, "_HELD_BYTES", 10**9)
+        monkeypatch.setattr(spill, "_HELD_BYTES", 10**9)
         monkeypatch.setattr(ingestion, "_UNIT_FILES", 1_000)
         plain = ingest([copies], tmp_path / "plain.parquet")
         assert read(account.output).equals(read(plain.output))

@@ -26,7 +26,7 @@ def peak():
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 base = peak()
-from ttastats.ingestion import ingest
+from ttastats.ingestion.ingest import ingest
 ingest([sys.argv[1]], Path(sys.argv[2]))
 print(base, peak())
 """

@@ -9,7 +9,8 @@ from pathlib import Path
 import ttastats
 import ttastats_parsers
 
-#: Lowest first; what stands on one line may not import what stands on a later one.
+#: Lowest first; what stands on one line may not import what stands on a later one. A module stands
+#: where its own name does, or else its package's; `ttastats.ingestion` itself is empty.
 LAYERS = (
     (
         "ttastats.version",
@@ -23,6 +24,7 @@ LAYERS = (
         "ttastats.mllog",
         "ttastats.dawnbench",
         "ttastats.clock",
+        "ttastats.ingestion",
     ),
     (
         "ttastats.percentages",
@@ -32,14 +34,15 @@ LAYERS = (
     ),
     ("ttastats.run_log", "ttastats.system_file"),
     ("ttastats.records", "ttastats.quality"),
-    ("ttastats.blocks",),
+    ("ttastats.ingestion.streams",),
     ("ttastats.own_logs",),
     ("ttastats.dialect", "ttastats.schema", "ttastats.conform"),
     ("ttastats.tables", "ttastats.store", "ttastats.frames"),
-    ("ttastats.containers",),
-    ("ttastats.sources",),
-    ("ttastats.described",),
-    ("ttastats.ledger",),
+    ("ttastats.ingestion.spill",),
+    ("ttastats.ingestion.containers",),
+    ("ttastats.ingestion.sources",),
+    ("ttastats.ingestion.described",),
+    ("ttastats.ingestion.ledger",),
     ("ttastats_parsers",),
     ("ttastats.recording",),
     ("ttastats.callbacks",),
@@ -64,10 +67,10 @@ LAYERS = (
     ("ttastats.choice",),
     ("ttastats.pictures",),
     ("ttastats.page", "ttastats.exporting"),
-    ("ttastats.registry",),
-    ("ttastats.reading",),
-    ("ttastats.cluster",),
-    ("ttastats.ingestion",),
+    ("ttastats.ingestion.registry",),
+    ("ttastats.ingestion.reading",),
+    ("ttastats.ingestion.workers",),
+    ("ttastats.ingestion.ingest",),
     ("ttastats.api",),
     ("ttastats.trainer",),
     ("ttastats.cli",),
@@ -77,10 +80,13 @@ LAYERS = (
 
 def layer(module: str) -> int | None:
     """Give the number of a module's layer; the package itself belongs to none."""
-    for number, names in enumerate(LAYERS):
-        if any(module == name or module.startswith(f"{name}.") for name in names):
-            return number
-    return None
+    found = [
+        (len(name), number)
+        for number, names in enumerate(LAYERS)
+        for name in names
+        if module == name or module.startswith(f"{name}.")
+    ]
+    return max(found)[1] if found else None
 
 
 def imports(source: str) -> Iterator[str]:

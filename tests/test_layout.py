@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ttastats import registry
 from ttastats.dialect import log_from_bytes
+from ttastats.ingestion import registry
 from ttastats.records import Run
 
 SYSTEM = {

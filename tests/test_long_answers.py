@@ -278,7 +278,7 @@ def _everything(terminal: int) -> str:
 
 @pytest.fixture(scope="module")
 def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from ttastats.ingestion import ingest
+    from ttastats.ingestion.ingest import ingest
 
     logs = Path(__file__).parent.parent / "examples" / "two_systems" / "Example" / "results"
     path = tmp_path_factory.mktemp("tables") / "runs.parquet"

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ttastats import registry
 from ttastats.dialect import Log
+from ttastats.ingestion import registry
 from ttastats.records import Run
 
 pytest.importorskip(

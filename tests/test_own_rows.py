@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ttastats import registry
 from ttastats.dialect import log_from_bytes
+from ttastats.ingestion import registry
 from ttastats.own_logs import config
 from ttastats.own_logs.block import Block
 from ttastats.records import Problem, Run

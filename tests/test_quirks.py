@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ttastats import crossing, registry, tables
+from ttastats import crossing, tables
 from ttastats.dialect import log_from_bytes
+from ttastats.ingestion import registry
 from ttastats.records import Problem, Run
 
 START = 1_600_000_000_000

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import ROOT
 from ttastats import api, store
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import Account, ingest
+from ttastats.ingestion.ingest import Account, ingest
 from ttastats.render import words
 from ttastats.report.cells import Table
 

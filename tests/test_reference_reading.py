@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.reference import slow_reader
-from ttastats import registry
 from ttastats.dialect import Log
+from ttastats.ingestion import registry
 from ttastats.records import Problem, Run
 
 pytestmark = pytest.mark.real

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ttastats import store
-from ttastats.ingestion import ingest
+from ttastats.ingestion.ingest import ingest
 from ttastats_parsers import mlperf_scan
 from ttastats_parsers.mlperf_scan import found_in, found_in_python
 from ttastats_parsers.payloads import LONGEST

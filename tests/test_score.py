@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import ROOT
 from ttastats import api, crossing, quality, tables
-from ttastats.ingestion import ingest
+from ttastats.ingestion.ingest import ingest
 from ttastats.records import Evaluation, Run
 from ttastats.report import score
 from ttastats.report.answer import Report

@@ -9,10 +9,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ttastats import ingest, registry, store
-from ttastats.containers import Archive, Disk, Memory, Remote
+from ttastats import ingest, store
 from ttastats.dialect import PART_OF_A_RUN, Log, log_from_bytes
 from ttastats.errors import TtastatsError
+from ttastats.ingestion import registry
+from ttastats.ingestion.containers import Archive, Disk, Memory, Remote
 from ttastats.records import Evaluation, Problem, Run
 
 

@@ -259,31 +259,3 @@ class TestPlaces:
         for name in ("empty", "d", "new"):
             store.expect_place(tmp_path / name, in_parts=True)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "empty"]
-
-
-class TestHeld:
-    @pytest.mark.parametrize("limit", [0, 10**9])
-    def test_rows_come_back_in_order_and_nothing_stays(
-        self, limit: int, frame: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(store, "_HELD_BYTES", limit)
-        with store.Held(tmp_path / "x.parquet") as held:
-            for seed in range(5):
-                held.add(frame.with_columns(seed=pl.lit(seed, pl.Int64)))
-            assert held.rows().collect()["seed"].to_list() == [0, 1, 2, 3, 4]
-            assert bool(list(tmp_path.iterdir())) == (limit == 0)
-        assert list(tmp_path.iterdir()) == []
-
-    def test_the_files_of_a_failed_ingest_are_removed(
-        self, frame: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(store, "_HELD_BYTES", 0)
-
-        def fail() -> None:
-            with store.Held(tmp_path / "x.parquet") as held:
-                held.add(frame)
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            fail()
-        assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ttastats import api
-from ttastats.ingestion import ingest
+from ttastats.ingestion.ingest import ingest
 
 
 @pytest.fixture

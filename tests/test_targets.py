@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tests import made_logs
 from ttastats import api, cli, tables
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import ingest
+from ttastats.ingestion.ingest import ingest
 from ttastats.records import Evaluation, Run
 from ttastats.report.answer import Report
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests import made_logs
 from ttastats import api, schema, varying
-from ttastats.ingestion import ingest
+from ttastats.ingestion.ingest import ingest
 
 
 def runs(**columns: list[Any]) -> pl.DataFrame:

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from ttastats import ingest, registry
+from ttastats import ingest
 from ttastats.crossing import runs as judged
 from ttastats.dialect import log_from_bytes
-from ttastats.ingestion import Account
+from ttastats.ingestion import registry
+from ttastats.ingestion.ingest import Account
 from ttastats.records import Evaluation, Problem, Run
 from ttastats.store import read
 from ttastats.target import UserTarget

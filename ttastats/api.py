@@ -18,7 +18,7 @@ from ttastats import atomic, axis, choice, columns, crossing, given, schema, sto
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame, is_frame
-from ttastats.ingestion import Account, ingest
+from ttastats.ingestion.ingest import Account, ingest
 from ttastats.pairing import Side
 from ttastats.report import runs as runs_report
 from ttastats.report.answer import Report

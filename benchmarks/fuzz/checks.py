@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from ttastats import registry, tables
+from ttastats import tables
 from ttastats.dialect import log_from_bytes
 from ttastats.errors import TtastatsError
+from ttastats.ingestion import registry
 from ttastats.records import Run
 
 #: CPU seconds one dialect may take, and more for each byte.

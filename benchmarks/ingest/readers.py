@@ -67,8 +67,8 @@ def warm(folder: str, output: str) -> dict[str, Any]:
     """Read and write as the command does, with what Python imports left out."""
     import nanoarrow  # noqa: F401 - all that is imported on the way
 
-    from ttastats import registry
-    from ttastats.ingestion import ingest
+    from ttastats.ingestion import registry
+    from ttastats.ingestion.ingest import ingest
 
     registry.dialects()
     Path(output).unlink(missing_ok=True)

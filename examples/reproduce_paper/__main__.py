@@ -18,9 +18,8 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from ttastats import api
+from ttastats import api, ingest
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import ingest
 from ttastats.render import as_table
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Quantity, Row, Table, Text

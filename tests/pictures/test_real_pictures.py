@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ttastats import api
-from ttastats.ingestion import ingest
+from ttastats.ingestion.ingest import ingest
 
 pytestmark = pytest.mark.real
 

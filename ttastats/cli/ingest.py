@@ -13,7 +13,7 @@ from ttastats.cli import own_logs
 from ttastats.cli.output import say
 
 if TYPE_CHECKING:
-    from ttastats.ingestion import Account
+    from ttastats.ingestion.ingest import Account
 
 
 def ingest(
@@ -94,10 +94,10 @@ def ingest(
         new_epoch=new_epoch,
         preset=preset,
     )
-    from ttastats import cluster
-    from ttastats.ingestion import ingest as read_logs  # polars costs start-up time
+    from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
+    from ttastats.ingestion.workers import dask as cluster
 
-    with cluster.dask(dask) if dask else nullcontext() as executor, _Progress() as on_progress:
+    with cluster(dask) if dask else nullcontext() as executor, _Progress() as on_progress:
         try:
             account = read_logs(
                 paths,

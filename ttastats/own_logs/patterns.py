@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ttastats.blocks import COMPRESSED
 from ttastats.errors import TtastatsError
+from ttastats.ingestion.streams import COMPRESSED
 
 #: Columns of the table that count something: `{seed}` stands for digits alone.
 COUNTS = ("seed", "accelerators", "nodes", "global_batch_size", "train_samples")

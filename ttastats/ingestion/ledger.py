@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ttastats import schema, store
+from ttastats.ingestion.sources import Source
 from ttastats.packed import packed, unpacked
-from ttastats.sources import Source
 from ttastats.version import __version__
 
 Ledger = dict[str, Any]

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 import xxhash
 
-from ttastats.blocks import UnreadableError
-from ttastats.containers import Archive, Disk, printable
 from ttastats.errors import TtastatsError
+from ttastats.ingestion.containers import Archive, Disk, printable
+from ttastats.ingestion.sources import Source
+from ttastats.ingestion.streams import UnreadableError
 from ttastats.own_logs import FILE, patterns
 from ttastats.own_logs.block import Block
 from ttastats.records import Problem
-from ttastats.sources import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,16 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import described, ledger, registry, store, tables
-from ttastats.cluster import Workers
-from ttastats.described import Said
+from ttastats import store, tables
 from ttastats.dialect import Metrics
 from ttastats.errors import TtastatsError
-from ttastats.reading import Reading, Result
+from ttastats.ingestion import described, ledger, registry
+from ttastats.ingestion.described import Said
+from ttastats.ingestion.reading import Reading, Result
+from ttastats.ingestion.sources import Source, find
+from ttastats.ingestion.spill import Held
+from ttastats.ingestion.workers import Workers
 from ttastats.records import Problem
-from ttastats.sources import Source, find
 
 #: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
 #: and of a message between processes small, little enough to keep memory bounded.
@@ -115,7 +117,7 @@ def ingest(
     reading = Reading(registry.named(dialect).name if dialect else None, edition, metrics)
     # In this order: those who read have stopped when what they left behind is removed.
     said = Said(block, config)
-    with store.Held(target) as held, Workers(workers, executor) as readers:
+    with Held(target) as held, Workers(workers, executor) as readers:
         return _ingest(paths, target, reading, said, held, readers, on_progress, in_parts=in_parts)
 
 
@@ -135,7 +137,7 @@ def _ingest(
     target: Path,
     reading: Reading,
     said: Said,
-    held: store.Held,
+    held: Held,
     readers: Workers,
     on_progress: Progress | None,
     *,
@@ -245,7 +247,7 @@ def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
 def _read_all(
     sources: Sequence[Source],
     reading: Reading,
-    held: store.Held,
+    held: Held,
     readers: Workers,
     on_progress: Progress | None,
 ) -> Iterator[Result]:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from ttastats.blocks import UnreadableError, line_blocks
-from ttastats.containers import (
+from ttastats.errors import TtastatsError
+from ttastats.ingestion.containers import (
     ARCHIVES,
     UNUSABLE,
     Archive,
@@ -27,7 +27,7 @@ from ttastats.containers import (
     opened,
     printable,
 )
-from ttastats.errors import TtastatsError
+from ttastats.ingestion.streams import UnreadableError, line_blocks
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):

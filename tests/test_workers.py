@@ -19,10 +19,12 @@ from unittest.mock import Mock
 import polars as pl
 import pytest
 
-from ttastats import cluster, ingestion, store
+from ttastats import store
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import ingest
-from ttastats.reading import Reading, Result
+from ttastats.ingestion import ingest as ingestion
+from ttastats.ingestion import workers
+from ttastats.ingestion.ingest import ingest
+from ttastats.ingestion.reading import Reading, Result
 
 LOGS = 20
 COPIES = 6
@@ -69,7 +71,7 @@ class TestDask:
                 killed.append(min(before))
                 os.kill(killed[0], signal.SIGKILL)
 
-        with cluster.dask(local.scheduler_address) as executor:
+        with workers.dask(local.scheduler_address) as executor:
             account = ingest([logs], f"{tmp_path}/parts/", executor=executor, on_progress=kill_one)
         assert killed
         assert {worker.pid for worker in local.workers.values()} != before
@@ -94,7 +96,7 @@ class TestDask:
             worker if isinstance(worker, Exception) else {"tcp://w": worker or version("ttastats")}
         ]
         with pytest.raises(TtastatsError, match=f"the Dask cluster has ttastats {there}, this"):
-            cluster._expect_same_program(client, "tcp://x")
+            workers._expect_same_program(client, "tcp://x")
 
     def test_the_command_ends_with_one_message_and_code_2(self, logs: Path, tmp_path: Path) -> None:
         pytest.importorskip("distributed")
@@ -109,13 +111,13 @@ class TestDask:
 
     def test_a_dead_address_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("distributed")
-        monkeypatch.setattr(cluster, "_PATIENCE", "1s")
+        monkeypatch.setattr(workers, "_PATIENCE", "1s")
         with socket.socket() as taken:  # a port on which nobody answers
             taken.bind(("127.0.0.1", 0))
             address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
             for place in (address, "nonsense://x"):
                 said = pytest.raises(TtastatsError, match="no Dask cluster answers")
-                with said as caught, cluster.dask(place):
+                with said as caught, workers.dask(place):
                     pass
                 assert str(caught.value).startswith(f"{place}: ")
                 assert str(caught.value).count("\n") == 1
@@ -125,7 +127,7 @@ class TestDask:
     ) -> None:
         monkeypatch.setitem(sys.modules, "distributed", None)
         said = pytest.raises(TtastatsError, match=r"pip install 'ttastats\[cluster\]'")
-        with said, cluster.dask("tcp://127.0.0.1:1"):
+        with said, workers.dask("tcp://127.0.0.1:1"):
             pass
 
 
@@ -142,9 +144,9 @@ class TestProcesses:
     def test_this_process_reads_while_others_start(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        read_here = Mock(side_effect=cluster.read_unit)
-        monkeypatch.setattr(cluster, "read_unit", read_here)
-        monkeypatch.setattr(cluster, "processes", lambda _: _never())
+        read_here = Mock(side_effect=workers.read_unit)
+        monkeypatch.setattr(workers, "read_unit", read_here)
+        monkeypatch.setattr(workers, "processes", lambda _: _never())
         account = ingest([logs], tmp_path / "x.parquet", workers=2)
         assert account.runs == LOGS * COPIES
         assert account.files == read_here.call_count
@@ -156,8 +158,8 @@ class TestProcesses:
         output = tmp_path / "x.parquet"
         ingest([logs / "v0"], output)
         old = output.read_bytes()
-        monkeypatch.setattr(cluster, "read_unit", _die)
-        monkeypatch.setattr(cluster, "_help", lambda *_: None)  # or the other may get no work
+        monkeypatch.setattr(workers, "read_unit", _die)
+        monkeypatch.setattr(workers, "_help", lambda *_: None)  # or the other may get no work
         with pytest.raises(TtastatsError, match="a process that read logs was killed"):
             ingest([logs], output, workers=2)
         assert output.read_bytes() == old

@@ -14,15 +14,17 @@ import polars as pl
 import xxhash
 from msgspec import structs
 
-from ttastats import registry, store, tables
-from ttastats.blocks import UnreadableError
-from ttastats.containers import Container, printable
-from ttastats.described import block_for
+from ttastats import tables
 from ttastats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.errors import TtastatsError
+from ttastats.ingestion import registry
+from ttastats.ingestion.containers import Container, printable
+from ttastats.ingestion.described import block_for
+from ttastats.ingestion.sources import Source
+from ttastats.ingestion.spill import Parts
+from ttastats.ingestion.streams import UnreadableError
 from ttastats.own_logs.block import Block
 from ttastats.records import Problem, Run, Severity
-from ttastats.sources import Source
 
 Companion = Callable[[PurePosixPath], bytes | None]
 Listing = Callable[[PurePosixPath], Sequence[str]]
@@ -53,7 +55,7 @@ class Result:
     together: tuple[str, ...] = ()
 
 
-def read_unit(unit: Sequence[Source], reading: Reading, place: store.Parts | None = None) -> Result:
+def read_unit(unit: Sequence[Source], reading: Reading, place: Parts | None = None) -> Result:
     """Read some files, and leave their rows at `place` if there is one.
 
     Raises

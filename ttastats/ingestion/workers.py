@@ -16,11 +16,11 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
-from ttastats.containers import File, Memory
 from ttastats.errors import TtastatsError
-from ttastats.reading import Reading, Result, read_unit
-from ttastats.sources import Source
-from ttastats.store import Held, Parts
+from ttastats.ingestion.containers import File, Memory
+from ttastats.ingestion.reading import Reading, Result, read_unit
+from ttastats.ingestion.sources import Source
+from ttastats.ingestion.spill import Held, Parts
 from ttastats.version import __version__
 
 Unit = Sequence[Source]

@@ -1,0 +1,1 @@
+"""From logs to one table: which files, how they are opened, by which dialect, in which process."""
