@@ -53,7 +53,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         for step, mean in zip(steps.tolist(), _means(arrays[word]), strict=False)
         if as_float(step) is not None
     ]
-    evaluations, problems = evaluations_of(measured, log.metrics)
+    evaluations, problems = evaluations_of(measured, log)
     episodes = results.shape[1] if results.ndim > 1 else 1
     yield Run(
         benchmark=_environment(log),

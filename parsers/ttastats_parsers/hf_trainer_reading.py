@@ -102,7 +102,7 @@ def _rank(place: PurePosixPath) -> tuple[int, str]:
 
 def _run(state: Mapping[str, Any], log: Log) -> Run:
     history = _history(state)
-    evaluations, problems = evaluations_of(_measured(history), log.metrics)
+    evaluations, problems = evaluations_of(_measured(history), log)
     whole: Mapping[str, Any] = next((e for e in reversed(history) if "train_runtime" in e), {})
     return Run(
         entry=None if _top(log) == log.folder else _top(log).name,

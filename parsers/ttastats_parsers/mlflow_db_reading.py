@@ -31,7 +31,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(bytes(content))
-        yield from [item for told in _told(connection) for item in run_of(told, log.metrics)]
+        yield from [item for told in _told(connection) for item in run_of(told, log)]
     except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
         yield Problem("unreadable_file", f"the database cannot be read: {error}", "error")
     finally:

@@ -23,7 +23,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if log.name == META:
         about = plain_yaml.mapping(log.read())
         if "run_id" in about or "run_uuid" in about:
-            yield from run_of(_told(log, about), log.metrics)
+            yield from run_of(_told(log, about), log)
         return
     folder = run_folder(log.path)
     if folder is not None and log.companion(folder / META) is None:

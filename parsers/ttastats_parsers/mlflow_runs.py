@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from ttastats.dialect import Metrics
+from ttastats.dialect import Log
 from ttastats.records import Problem, Run, RunStatus
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, shown, storable
@@ -47,16 +47,16 @@ class Told(NamedTuple):
     problems: Sequence[Problem] = ()
 
 
-def run_of(told: Told, wanted: Metrics) -> Iterator[Run | Problem]:
+def run_of(told: Told, log: Log) -> Iterator[Run | Problem]:
     """Give the run, or the problem that it was deleted in MLflow."""
     name = told.tags.get("mlflow.runName") or told.about.get("run_name") or told.about.get("name")
     if told.about.get("lifecycle_stage") == "deleted":
         yield Problem("deleted_run", f"the run {shown(name)} was deleted in MLflow: left out")
         return
-    yield _run(told, wanted, name)
+    yield _run(told, log, name)
 
 
-def _run(told: Told, wanted: Metrics, name: Any) -> Run:
+def _run(told: Told, log: Log, name: Any) -> Run:
     begun, ended = as_float(told.about.get("start_time")), as_float(told.about.get("end_time"))
     stamps = [item.time_ms for item in told.logged if item.time_ms is not None]
     last = ended or max(stamps, default=None)
@@ -64,7 +64,7 @@ def _run(told: Told, wanted: Metrics, name: Any) -> Run:
         Measured(item.metric, item.value, item.step, _seconds(begun, item.time_ms))
         for item in told.logged
     ]
-    evaluations, said = evaluations_of(measured, wanted)
+    evaluations, said = evaluations_of(measured, log)
     empty = [] if evaluations else [_NO_EVALUATION]
     extra = {
         "run_id": told.about.get("run_id") or told.about.get("run_uuid"),

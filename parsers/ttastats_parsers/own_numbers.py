@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
-from ttastats.own_logs.block import Clock
+from ttastats.own_logs.block import Clock, Metric
 from ttastats.records import Problem
 
 #: Cells that say: nothing here.
@@ -62,6 +64,45 @@ def _named(
         text = f"{column}: {len(where) - _NAMED:,} more cells are no numbers"
         problems.append(Problem(code, text, severity))  # type: ignore[arg-type]
     return problems
+
+
+def in_one_unit(metric: Metric, values: Sequence[float]) -> tuple[Metric, Problem | None]:
+    """Give a metric, without a target that is a fraction where percentages are logged.
+
+    Values above 1 would all meet a target such as 0.97, and values below 1 never one of 97.
+    """
+    reason = _unit_slip(metric, values)
+    if reason is None:
+        return metric, None
+    problem = Problem("percent_or_fraction", reason, "error")
+    return Metric(metric.name, metric.higher_is_better), problem
+
+
+def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
+    if metric.target is None or not metric.higher_is_better or not values:
+        return None
+    low, high = min(values), max(values)
+    if metric.percent and high <= 1.0 and metric.target * 100 > 1.0 and len(values) > 1:
+        return (
+            f"{metric.name} is at most {high:g}: are these fractions? Then write "
+            f"'{metric.name} >= {metric.target:g}'"
+        )
+    if not metric.percent and 0 < metric.target < 1.0 and high > 1.0 and low >= 0.0:
+        return (
+            f"{metric.name} is as high as {high:g} and its target {metric.target:g}: are these "
+            f"percentages? Then write '{metric.name} >= {metric.target * 100:g} %'"
+        )
+    if (
+        not metric.percent
+        and 1.0 < metric.target <= 100.0
+        and low >= 0.0
+        and high <= 1.0 < len(values)
+    ):
+        return (
+            f"{metric.name} lies between {low:g} and {high:g} and its target is {metric.target:g}: "
+            f"are these fractions? Then write '{metric.name} >= {metric.target / 100:g}'"
+        )
+    return None
 
 
 # ---------------------------------------------------------------------------------------- stamps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,15 +10,13 @@ from typing import Any
 import polars as pl
 
 from ttastats.dialect import Log
-from ttastats.own_logs.block import FIELDS, Block, Metric
-from ttastats.own_logs.patterns import COUNTS
+from ttastats.own_logs import patterns
+from ttastats.own_logs.block import FIELDS, Block, Metric, fields_of
 from ttastats.records import Evaluation, Problem, Run
 from ttastats_parsers.own_choice import Chosen, UnfitError, choose
-from ttastats_parsers.own_numbers import is_dated, texts, whole
+from ttastats_parsers.own_numbers import in_one_unit, is_dated, texts, whole
 from ttastats_parsers.own_rows import Rows, told
 from ttastats_parsers.own_training import training_of
-
-_PLACE = re.compile(r"\{([^{}]+)\}")
 
 
 def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
@@ -35,6 +32,10 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
         yield _of_a_preset(error.problem, block) if block.recognised else error.problem
         return
     yield from rows.problems
+    if block.refined_by:
+        said = ", ".join(block.refined_by)
+        text = f"looks like {block.preset}: read as that, but for what was said ({said})"
+        yield Problem("recognised", text, "info")
     yield from chosen.problems
     cells_of = _Cells(rows)
     for part in frame.partition_by("run", maintain_order=True):
@@ -84,12 +85,17 @@ def _run(
             "no_metric", f"no metric is said of benchmark {benchmark!r} ({known})", "error"
         )
         return
-    metrics, problems = _in_one_unit(part, numbered)
-    yield from problems
+    metrics = []
+    for number, metric in numbered:
+        values = part[f"m{number}"].filter(part[f"m{number}"].is_finite())
+        fitting, problem = in_one_unit(metric, values.to_list())
+        metrics.append((number, fitting))
+        if problem is not None:
+            yield problem
     seconds = part["seconds"].max()
     started = part["first_stamp"][0] if is_dated(chosen.clock) else None
     yield Run(
-        **_fields(named),
+        **fields_of(named),
         clock=block.clock or _clock_of(chosen),
         clock_zero=_zero_of(chosen),
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
@@ -165,67 +171,18 @@ def _value(metric: Metric, logged: float, block: Block) -> dict[str, Any]:
     }
 
 
-def _in_one_unit(
-    part: pl.DataFrame, metrics: Sequence[tuple[int, Metric]]
-) -> tuple[list[tuple[int, Metric]], list[Problem]]:
-    """Give the metrics, without a target that is a fraction where percentages are logged.
-
-    Values above 1 would all meet a target such as 0.97, and values below 1 never one of 97.
-    """
-    found, problems = [], []
-    for number, metric in metrics:
-        values = part[f"m{number}"].filter(part[f"m{number}"].is_finite())
-        reason = _unit_slip(metric, values)
-        if reason:
-            problems.append(Problem("percent_or_fraction", reason, "error"))
-            metric = Metric(metric.name, metric.higher_is_better)
-        found.append((number, metric))
-    return found, problems
-
-
-def _unit_slip(metric: Metric, values: pl.Series) -> str | None:
-    if metric.target is None or not metric.higher_is_better or values.is_empty():
-        return None
-    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
-    if metric.percent and high <= 1.0 and metric.target * 100 > 1.0 and len(values) > 1:
-        return (
-            f"{metric.name} is at most {high:g}: are these fractions? Then write "
-            f"'{metric.name} >= {metric.target:g}'"
-        )
-    if not metric.percent and 0 < metric.target < 1.0 and high > 1.0 and low >= 0.0:
-        return (
-            f"{metric.name} is as high as {high:g} and its target {metric.target:g}: are these "
-            f"percentages? Then write '{metric.name} >= {metric.target * 100:g} %'"
-        )
-    if (
-        not metric.percent
-        and 1.0 < metric.target <= 100.0
-        and low >= 0.0
-        and high <= 1.0 < len(values)
-    ):
-        return (
-            f"{metric.name} lies between {low:g} and {high:g} and its target is {metric.target:g}: "
-            f"are these fractions? Then write '{metric.name} >= {metric.target / 100:g}'"
-        )
-    return None
-
-
 # ------------------------------------------------------------------------------------------ names
 
 
 def _names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
     """Give what a run is called: by its path, by the columns that tell runs apart, by its block."""
     meant = {*block.run, *block.fields.values()}
-    meant.update(name for said in block.fields.values() for name in _PLACE.findall(said))
+    meant.update(name for said in block.fields.values() for name in patterns.PLACE.findall(said))
     cells = {name: cells_of.last(name, part) for name in cells_of.columns if name in meant}
     named = dict(log.named)
     named |= {name: value for name in block.run if (value := cells.get(name)) is not None}
     known = {**named, **{name: value for name, value in cells.items() if value is not None}}
-    for name, said in block.fields.items():
-        value = _filled(said, known)
-        if value is not None:
-            named[name] = value
-    return named
+    return {**named, **patterns.filled(block.fields, known)}
 
 
 class _Cells:
@@ -242,33 +199,6 @@ class _Cells:
             self._texts[column] = texts(self.rows.frame[column]).to_list()
         own = self._texts[column]
         return next((own[row] for row in reversed(part["row"].to_list()) if own[row]), None)
-
-
-def _filled(said: str, known: Mapping[str, str]) -> str | None:
-    """Give a text with the columns in its braces; one that is a column's name alone means it."""
-    if said in known:
-        return known[said]
-    wanted = _PLACE.findall(said)
-    if any(name not in known for name in wanted):
-        return None
-    return _PLACE.sub(lambda match: known[match[1]], said)
-
-
-def _fields(named: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in FIELDS:
-        if name in named:
-            value: Any = _whole(named[name]) if name in COUNTS else named[name]
-            found[name] = value
-    return found
-
-
-def _whole(text: str) -> int | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return whole(number) if number.is_integer() else None
 
 
 def _extra(

@@ -259,7 +259,7 @@ def _run(
         )
         for scalar in scalars
     ]
-    evaluations, said = evaluations_of(measured, log.metrics)
+    evaluations, said = evaluations_of(measured, log)
     return Run(
         entry=top.name if top else None,
         started_at=_date(begun),

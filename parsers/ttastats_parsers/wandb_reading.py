@@ -223,7 +223,7 @@ def _json(content: bytes) -> Any:
 
 
 def _run(told: Told, log: Log) -> Run:
-    evaluations, said = evaluations_of(list(_measured(told)), log.metrics)
+    evaluations, said = evaluations_of(list(_measured(told)), log)
     config = {key: value for key, value in told.config.items() if key != "_wandb"}
     started = _started(told)
     problems = (*told.problems, *said, *([] if evaluations else [_NO_EVALUATION]))

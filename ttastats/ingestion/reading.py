@@ -23,7 +23,8 @@ from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
 from ttastats.ingestion.spill import Parts
 from ttastats.ingestion.streams import UnreadableError
-from ttastats.own_logs.block import Block
+from ttastats.own_logs import patterns
+from ttastats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
 from ttastats.records import Problem, Run, Severity
 
 Companion = Callable[[PurePosixPath], bytes | None]
@@ -143,7 +144,8 @@ def _read(
         if head.startswith(_LFS_POINTER):
             return _lfs_pointer(source, folder / name, reading)
         dialect, block, named = way(head, folder, name, chosen, reading)
-        if block is not None and head.startswith(_UTF_16):
+        own = block if dialect is not None and dialect.name in _DRIVEN else None
+        if own is not None and head.startswith(_UTF_16):
             return _rejected(source, "unreadable_file", _CONVERT)
         if dialect is None:
             return _utf_16(source, head) or (_unknown(source, head) if source.named else None)
@@ -159,7 +161,7 @@ def _read(
             block,
             named,
         )
-        items = list(dialect.parse(log))
+        items = [_called(item, log) if own is None else item for item in dialect.parse(log)]
         digest = bytes_of.digest()
     except UnreadableError as error:
         return _rejected(source, "unreadable_file", str(error))
@@ -169,12 +171,33 @@ def _read(
         if dialect is None:
             raise
         return [], [_failed(dialect.name, error, source.name)]
-    if block is not None and block.quiet and not any(isinstance(item, Run) for item in items):
+    if own is not None and own.quiet and not any(isinstance(item, Run) for item in items):
         return _no_log_of_the_block(source, items)
     runs, problems = _sourced(items, source, digest, dialect.name)
     if source.has_changed():
         problems.append(Problem("changed_file", _CHANGED, "warning", source=source.name))
     return runs, problems
+
+
+#: Dialects that read what a block describes; others know their logs, and a block refines them.
+_DRIVEN = ("table", "lines")
+
+
+def _called(item: Run | Problem, log: Log) -> Run | Problem:
+    """Give a run what its block and its path call it. What a suite's rules name stays."""
+    block, named = log.block, log.named
+    if block is None or isinstance(item, Problem) or item.suite is not None:
+        return item
+    settings = [value for value in item.extra.values() if isinstance(value, Mapping)]
+    known = {name: str(value) for each in (*settings, item.extra) for name, value in each.items()}
+    named = {**named, **patterns.filled(block.fields, {**known, **named})}
+    others = {name: value for name, value in named.items() if name not in FIELDS}
+    return structs.replace(
+        item,
+        **fields_of(named),
+        clock=block.clock or item.clock,
+        extra={**item.extra, **others},
+    )
 
 
 _Way = tuple[Dialect | None, Block | None, Mapping[str, str]]
@@ -183,16 +206,29 @@ _Way = tuple[Dialect | None, Block | None, Mapping[str, str]]
 def way(
     head: bytes, folder: PurePosixPath, name: str, chosen: Dialect | None, reading: Reading
 ) -> _Way:
-    """Give the dialect that reads a file, with its block: the user's words go before all signs."""
-    if reading.blocks and (hit := block_for(folder / name, reading.blocks, with_pattern=True)):
-        return registry.named(hit[0].dialect), *hit
-    dialect = chosen or registry.recognise(head, folder / name)
+    """Give the dialect that reads a file, with its block.
+
+    A block whose pattern matches, and that says where things stand, goes before all signs. One
+    that says less refines what is recognised: which metric counts, and what the runs are called.
+    """
+    place, hit = folder / name, None
+    if reading.blocks and (hit := block_for(place, reading.blocks, with_pattern=True)):
+        if hit[0].line or hit[0].preset:
+            return registry.named(hit[0].dialect), *hit
+    elif reading.blocks:
+        hit = block_for(place, reading.blocks, with_pattern=False)
+    meant = hit is not None and hit[0].files is not None and is_layout(hit[0])
+    dialect = None if meant else chosen or registry.recognise(head, place)
     if dialect is not None:
-        return dialect, None, {}
-    if reading.blocks and (hit := block_for(folder / name, reading.blocks, with_pattern=False)):
-        return registry.named(hit[0].dialect), *hit
-    found = registry.recognised_preset(head, str(folder / name))
-    return (registry.named(found[0].dialect), *found) if found else (None, None, {})
+        return dialect, *(hit or (None, {}))
+    found = None
+    if hit is None or not (hit[0].line or hit[0].preset):
+        found = registry.recognised_preset(head, str(place))
+    if hit is None:
+        return (registry.named(found[0].dialect), *found) if found else (None, None, {})
+    if found is not None:
+        hit = refined(found[0], hit[0]), {**found[1], **hit[1]}
+    return registry.named(hit[0].dialect), *hit
 
 
 #: What a file is called that may well have been meant, where a block names no files.

@@ -97,7 +97,7 @@ class Block(msgspec.Struct, frozen=True):
     key stands in `may_lack`, as where an empty text is among them. `carry` says that a cell that is
     empty holds what stood there before, as is always so with lines. `quiet` blocks name no files: a
     file without their columns is no log of theirs, and no error. `recognised` ones are presets
-    whose signs a file bears.
+    whose signs a file bears; `refined_by` are the keys of what the user said beside.
     """
 
     where: str
@@ -121,12 +121,63 @@ class Block(msgspec.Struct, frozen=True):
     target_source: str = "user"
     quiet: bool = False
     recognised: bool = False
+    refined_by: tuple[str, ...] = ()
     fields: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def dialect(self) -> str:
         """Give the name of the dialect that reads such logs."""
         return "lines" if self.line else "table"
+
+
+def fields_of(named: Mapping[str, str]) -> dict[str, Any]:
+    """Give the columns of the table that some names fill; those that count are whole numbers."""
+    return {
+        name: _whole(named[name]) if name in patterns.COUNTS else named[name]
+        for name in FIELDS
+        if name in named
+    }
+
+
+def _whole(text: str) -> int | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() and abs(number) < 2.0**62 else None
+
+
+#: What says how the rows of a file become runs: of these, what a block says replaces all.
+_APART = ("run", "new_run", "resume", "new_epoch")
+_ROWS = ("seconds", "step", "epoch", "samples", *_APART, "carry", "failed")
+
+
+def is_layout(block: Block) -> bool:
+    """Tell whether a block says where things stand in a file, not only which of them count."""
+    return bool(block.line or block.preset or _said(block, _ROWS))
+
+
+def _said(block: Block, names: Sequence[str]) -> list[str]:
+    return [name for name in names if getattr(block, name) != getattr(_SILENT, name)]
+
+
+_SILENT = Block("")
+
+
+def refined(preset: Block, block: Block) -> Block:
+    """Give the block of a preset whose signs a file bears, with what was said of the file."""
+    own = _said(block, (*_ROWS, "clock"))
+    apart = _APART if any(name in own for name in _APART) else ()
+    said = {name: getattr(block, name) for name in (*own, *apart)}
+    if block.metrics:
+        said |= {"metrics": block.metrics, "target_source": block.target_source}
+    return msgspec.structs.replace(
+        preset,
+        **said,
+        may_lack=tuple(key for key in preset.may_lack if key not in own) + block.may_lack,
+        fields={**preset.fields, **block.fields},
+        refined_by=(*(["metric"] if block.metrics else []), *own, *block.fields),
+    )
 
 
 KEYS = (

@@ -12,6 +12,8 @@ from ttastats.ingestion.streams import COMPRESSED
 #: Columns of the table that count something: `{seed}` stands for digits alone.
 COUNTS = ("seed", "accelerators", "nodes", "global_batch_size", "train_samples")
 _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\{([^{}/]*)\}|[{}]|[^*?{}]+")
+#: A name in braces inside a text.
+PLACE = re.compile(r"\{([^{}]+)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -69,3 +71,15 @@ def matched(pattern: str, path: str) -> Mapping[str, str] | None:
         if path.endswith(ending) and (match := regex.fullmatch(path.removesuffix(ending))):
             return match.groupdict()
     return None
+
+
+def filled(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Give texts with what the names in their braces stand for, and none where one is unknown.
+
+    A text that is such a name itself means what it stands for.
+    """
+    return {
+        key: known[said] if said in known else PLACE.sub(lambda match: known[match[1]], said)
+        for key, said in texts.items()
+        if said in known or all(name in known for name in PLACE.findall(said))
+    }
