@@ -65,6 +65,7 @@ LAYERS = (
     ("ttastats.report",),
     ("ttastats.gate",),
     ("ttastats.choice",),
+    ("ttastats.question",),
     ("ttastats.pictures",),
     ("ttastats.page", "ttastats.exporting"),
     ("ttastats.ingestion.registry",),

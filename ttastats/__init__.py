@@ -14,6 +14,7 @@ from ttastats.version import __version__
 if TYPE_CHECKING:
     from ttastats.api import (
         Account,
+        Question,
         Report,
         compare,
         export,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account",
+    "Question",
     "Report",
     "TtastatsError",
     "__version__",

@@ -10,26 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from ttastats import atomic, axis, choice, columns, crossing, given, schema, store
-from ttastats.choice import Chosen, Part, Source, chosen
+from ttastats import atomic, choice, crossing, given, question, schema, store
+from ttastats.choice import Chosen, Source, chosen
 from ttastats.errors import TtastatsError
-from ttastats.frames import from_frame, is_frame
+from ttastats.frames import from_frame
 from ttastats.ingestion.ingest import Account, ingest
-from ttastats.pairing import Side
+from ttastats.question import Compared, Counted, Judged, Question, takes
 from ttastats.report import runs as runs_report
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
 from ttastats.report.filtering import filtered
-from ttastats.shared_runs import refuse_overlap
 from ttastats.target import expect_metric
-from ttastats.target import parse_all as parse_targets
 
 if TYPE_CHECKING:
-    from ttastats.comparison import Options
     from ttastats.exporting.logs import Exported
     from ttastats.exporting.subset import Subset
     from ttastats.page.document import Page
@@ -39,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account",
+    "Question",
     "Report",
     "Source",
     "compare",
@@ -93,75 +91,6 @@ def run_table(
     return chosen(source, where, target, by_evaluation=True).runs
 
 
-def _sides(
-    sources: Sequence[Source],
-    where: Sequence[str],
-    target: Sequence[str],
-    *,
-    of_answer: bool = False,
-) -> list[Chosen]:
-    """Give the runs of each source; errors name the source where there are several."""
-    names = [
-        "" if isinstance(source, Part) else name
-        for source, name in zip(sources, _labels(sources), strict=True)
-    ]
-    several = len(sources) > 1
-    found = [
-        chosen(source, where, target, of_answer=of_answer, name=name if several else "")
-        for source, name in zip(sources, names, strict=True)
-    ]
-    # Two files may hold the same run, sent in twice; two parts of a table that do are a mistake.
-    parts = [
-        (_part_name(source, number), one.runs)
-        for number, (source, one) in enumerate(zip(sources, found, strict=True))
-        if isinstance(source, Part) or is_frame(source)
-    ]
-    if len(parts) > 1:
-        refuse_overlap(parts)
-    return found
-
-
-def _on_axis(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chosen]:
-    """Put the runs of all sides on one axis, the prices of hours replaced where that is asked."""
-    axis.expect(unit)
-    if price != "":
-        if unit != "cost":
-            raise TtastatsError(
-                "a price is for --in cost",
-                where="--price",
-                remedy="Add --in cost, or leave it out.",
-            )
-        per_hour = [axis.priced(one.runs, price) for one in found]
-        found = [
-            replace(one, runs=one.runs.with_columns(hour), rows=one.rows.with_columns(hour))
-            for one, hour in zip(found, per_hour, strict=True)
-        ]
-    tables, said = axis.settled([one.runs for one in found], unit)
-    notes = (Note("axis", said),) if said else ()
-    return [
-        replace(one, runs=runs, notes=(*one.notes, *notes))
-        for one, runs in zip(found, tables, strict=True)
-    ]
-
-
-def _part_name(source: Source, number: int) -> str:
-    """Name a part of a table by its conditions, a frame by its letter."""
-    if isinstance(source, Part):
-        return ", ".join(map(str, source.conditions))
-    return chr(ord("A") + number)
-
-
-def _labelled(
-    found: Sequence[Chosen], by: Sequence[str], target: Sequence[str], labels: Sequence[str]
-) -> list[Side]:
-    targets = parse_targets(target)
-    for one in found:
-        columns.check(by, one.runs.columns, option="--by")
-    return [
-        Side(label, one.runs, one.rows, targets) for label, one in zip(labels, found, strict=True)
-    ]
-
-
 def _answered(report: Report, *sides: Chosen) -> Report:
     """Keep the rows asked for and say how the runs were chosen; what holds for all sides, once.
 
@@ -183,78 +112,55 @@ def runs(source: Source, *, where: Sequence[str] = (), target: Sequence[str] = (
     return _answered(runs_report.report(found.runs), found)
 
 
+@takes(Judged)
 def summary(
     source: Source,
     *,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
     ddof: int = 1,
     confidence: float = 0.95,
     dots: bool = False,
-    unit: str = "",
-    price: str | float = "",
+    **asked: Unpack[Judged],
 ) -> Report:
     """Report each group: how many reached, mean time-to-accuracy, coefficient of variation.
 
-    `confidence` is that of the intervals. With `dots` the table for people shows every run as one.
-
     Parameters
     ----------
-    unit
-        What is counted to the target: seconds, epochs, steps, samples, evaluations, cost,
-        cpu-seconds or energy. By default seconds, or, where a side has none, the first of epochs,
-        steps, samples and evaluations that all sides have.
-    price
-        What an hour costs, or the column that tells it, for `unit="cost"`.
+    confidence
+        That of the intervals.
+    dots
+        The table for people shows every run as one.
+    asked
+        Keywords of `Question`.
     """
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    found = chosen(source, where, target, of_answer=True)
-    (found,) = _on_axis([found], unit, price)
-    keys = _by(by, ENTRY, found.runs)
+    found, keys = question.group(source, Question(**asked), ENTRY)
     report = summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
     return _answered(report, found)
 
 
-def variance(
-    source: Source,
-    *,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    ddof: int = 1,
-    unit: str = "",
-    price: str | float = "",
-) -> Report:
+@takes(Judged)
+def variance(source: Source, *, ddof: int = 1, **asked: Unpack[Judged]) -> Report:
     """Report why runs of one group differ: epochs to the target, or time per epoch.
 
-    `unit` and `price` as in `summary`.
+    `asked`: keywords of `Question`.
     """
     from ttastats.report import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    found = chosen(source, where, target, of_answer=True)
-    (found,) = _on_axis([found], unit, price)
-    keys = _by(by, ENTRY, found.runs)
+    found, keys = question.group(source, Question(**asked), ENTRY)
     return _answered(variance_report.report(found.runs, keys, ddof=ddof), found)
 
 
+@takes(Compared)
 def compare(
     a: Source,
     *others: Source,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    pool: bool = False,
-    options: Options | None = None,
     view: View | None = None,
     fail_on: str = "",
     require: str = "",
-    unit: str = "",
-    price: str | float = "",
+    **asked: Unpack[Compared],
 ) -> Report:
     """Report whether B is faster than A to the target, by how much, why, and how sure.
 
@@ -265,16 +171,10 @@ def compare(
     ----------
     others
         One or more tables, each judged against `a`.
-    by
-        Columns that put runs together, taken as they are.
-    labels
-        Names for `a` and each of the others.
-    pool
-        Compare all runs of a benchmark together, whatever they ran on.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`; `Report.gate` says what came of them.
-    unit, price
-        As in `summary`.
+    asked
+        Keywords of `Question`; columns of `by` are taken as they are.
 
     Raises
     ------
@@ -287,15 +187,15 @@ def compare(
     from ttastats.report import compare as compare_report
 
     conditions = gate.conditions(fail_on, require)
-    options = options or Options()
-    sources = (a, *others)
-    found = _on_axis(_sides(sources, where, target, of_answer=True), unit, price)
-    baseline, *rest = _labelled(found, by, target, labels or _labels(sources))
-    report = compare_report.report(baseline, rest, by, options, view, pool=pool)
-    report = gate.judged(report, conditions, options.confidence)
-    return _answered(report, *found)
+    what, sources = Question(**asked), (a, *others)
+    options = what.options or Options()
+    found = question.sides(sources, what, of_answer=True)
+    baseline, *rest = question.labelled(found, what, what.labels or question.labels(sources))
+    report = compare_report.report(baseline, rest, what.by, options, view, pool=what.pool)
+    return _answered(gate.judged(report, conditions, options.confidence), *found)
 
 
+@takes(Judged)
 def power(
     source: Source | None = None,
     *,
@@ -303,15 +203,11 @@ def power(
     n: int | None = None,
     effects: Sequence[float] = (),
     power: float = 0.8,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    unit: str = "",
-    price: str | float = "",
+    **asked: Unpack[Judged],
 ) -> Report:
     """Report how many runs show a difference, from runs at hand or from a CV (a fraction).
 
-    `unit` and `price` as in `summary`.
+    `asked`: keywords of `Question`.
 
     Raises
     ------
@@ -321,38 +217,27 @@ def power(
     from ttastats.report import power as power_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    asked = tuple(effects) or power_report.EFFECTS
+    effects = tuple(effects) or power_report.EFFECTS
     if cv is not None:
-        return power_report.from_cv(cv, effects=asked, n=n, power=power)
+        return power_report.from_cv(cv, effects=effects, n=n, power=power)
     if source is None:
         raise TtastatsError(
             "neither runs nor a CV to plan from", remedy="Give a file, or --cv 14%."
         )
-    found = chosen(source, where, target, of_answer=True)
-    (found,) = _on_axis([found], unit, price)
-    keys = _by(by, ENTRY, found.runs)
-    report = power_report.from_runs(found.runs, keys, effects=asked, n=n, power=power)
+    found, keys = question.group(source, Question(**asked), ENTRY)
+    report = power_report.from_runs(found.runs, keys, effects=effects, n=n, power=power)
     return _answered(report, found)
 
 
-def scaling(
-    source: Source,
-    *,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    unit: str = "",
-    price: str | float = "",
-) -> Report:
-    """Report speedup and efficiency over the number of accelerators.
+@takes(Judged)
+def scaling(source: Source, **asked: Unpack[Judged]) -> Report:
+    """Report speedup and efficiency over the number of accelerators; efficiency is of time alone.
 
-    `unit` and `price` as in `summary`; efficiency is of time alone.
+    `asked`: keywords of `Question`.
     """
     from ttastats.report import scaling as scaling_report  # scipy costs start-up time
 
-    found = chosen(source, where, target, of_answer=True)
-    (found,) = _on_axis([found], unit, price)
-    keys = _by(by, scaling_report.CURVE, found.runs)
+    found, keys = question.group(source, Question(**asked), scaling_report.CURVE)
     return _answered(scaling_report.report(found.runs, keys), found)
 
 
@@ -362,40 +247,34 @@ def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) 
     from ttastats.report import score as score_report  # scipy costs start-up time
 
     found = chosen(source, where, of_answer=True)
-    keys = _by(by, RESULT, found.runs)
+    keys = question.keys(by, RESULT, found)
     return _answered(score_report.report(found.runs, keys), found)
 
 
+@takes(Counted)
 def targets(
     a: Source,
     b: Source | None = None,
     *,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
     points: int = 9,
     metric: str | None = None,
     labels: Sequence[str] = (),
-    unit: str = "",
-    price: str | float = "",
+    **asked: Unpack[Counted],
 ) -> Report:
     """Report how fraction reached, expected time and speedup depend on the quality target.
 
-    `unit` and `price` as in `summary`; what is known of whole runs alone has no answer here.
+    `asked`: keywords of `Question`; what is known of whole runs alone has no answer here.
     One table is answered by entry, unless asked otherwise; of two the benchmarks they share are.
     """
     from ttastats.report import targets as targets_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK, ENTRY
 
-    sources = [a] if b is None else [a, b]
-    names = labels or _labels(sources)
-    found = _on_axis(_sides(sources, where, ()), unit, price)
+    sources, what = [a] if b is None else [a, b], Question(**asked)
+    found = question.sides(sources, what)
     for one in found if metric else ():
         expect_metric(one.rows, metric or "", "--metric")
-    sides = [
-        targets_report.Side(name, one.runs, one.rows)
-        for name, one in zip(names, found, strict=True)
-    ]
-    keys = _by(by, ENTRY if b is None else BENCHMARK, found[0].runs)
+    sides = question.labelled(found, what, labels or question.labels(sources))
+    keys = question.keys(what.by, ENTRY if b is None else BENCHMARK, found[0])
     # Qualities of two benchmarks have no order; of one table no edition is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
     report = targets_report.report(
@@ -404,59 +283,20 @@ def targets(
     return _answered(report, *found)
 
 
-def pictures(
-    *sources: Source,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    pool: bool = False,
-    options: Options | None = None,
-    unit: str = "",
-    price: str | float = "",
-) -> tuple[Picture, ...]:
+@takes(Compared)
+def pictures(*sources: Source, **asked: Unpack[Compared]) -> tuple[Picture, ...]:
     """Give every picture that suits some runs: those of each benchmark first, then of several.
 
-    Parameters
-    ----------
-    sources
-        One, for pictures of its entries; more, to set each against the first.
-    labels
-        Names for the sources.
-    pool
-        As in `compare`.
-    unit, price
-        As in `summary`.
+    Of one source they are of its entries; of more, each is set against the first.
+    `asked`: keywords of `Question`.
     """
     from ttastats.pictures import kinds  # scipy costs start-up time
 
-    return kinds.all_pictures(
-        material(
-            *sources,
-            by=by,
-            where=where,
-            target=target,
-            labels=labels,
-            pool=pool,
-            options=options,
-            unit=unit,
-            price=price,
-        )
-    )
+    return kinds.all_pictures(material(*sources, **asked))
 
 
-def plot(
-    kind: str,
-    *sources: Source,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    pool: bool = False,
-    options: Options | None = None,
-    unit: str = "",
-    price: str | float = "",
-) -> tuple[Picture, ...]:
+@takes(Compared)
+def plot(kind: str, *sources: Source, **asked: Unpack[Compared]) -> tuple[Picture, ...]:
     """Give the pictures of one kind, one per benchmark or one of all; see `pictures`.
 
     Raises
@@ -467,35 +307,17 @@ def plot(
     from ttastats.pictures import kinds  # scipy costs start-up time
 
     draw = kinds.of(kind)
-    return draw(
-        material(
-            *sources,
-            by=by,
-            where=where,
-            target=target,
-            labels=labels,
-            pool=pool,
-            options=options,
-            unit=unit,
-            price=price,
-        )
-    )
+    return draw(material(*sources, **asked))
 
 
+@takes(Compared)
 def html_report(
     *sources: Source,
     output: str | Path | None = None,
     title: str = "",
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    pool: bool = False,
-    options: Options | None = None,
     fail_on: str = "",
     require: str = "",
-    unit: str = "",
-    price: str | float = "",
+    **asked: Unpack[Compared],
 ) -> Page:
     """Give one HTML page that needs no network: verdict, numbers and pictures.
 
@@ -505,14 +327,10 @@ def html_report(
     ----------
     output
         Where to write the page, whole or not at all.
-    labels
-        Names for the sources; those of their files if there are none.
-    pool
-        As in `compare`.
     fail_on, require
         Conditions as `compare` takes them; `Page.gate` says what came of them.
-    unit, price
-        As in `summary`.
+    asked
+        Keywords of `Question`; files without labels are called by their names.
 
     Raises
     ------
@@ -520,7 +338,7 @@ def html_report(
         As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
     """
     from ttastats import gate  # scipy costs start-up time
-    from ttastats.comparison import Options as Defaults
+    from ttastats.comparison import Options
     from ttastats.page import content, document, place
     from ttastats.pictures import kinds
     from ttastats.report import compare as compare_report
@@ -531,22 +349,23 @@ def html_report(
             where="--fail-on" if fail_on else "--require",
             remedy="Give two files, the baseline first, or --a and --b.",
         )
-    asked = gate.conditions(fail_on, require)
+    conditions = gate.conditions(fail_on, require)
     if output is not None:
         place.expect(Path(output), [path for source in sources for path in choice.files(source)])
-    options = options or Defaults()
-    names = labels or _names(sources)
-    found = _on_axis(_sides(sources, where, target), unit, price)
-    made = _material(found, by, target, names, pool, options)
+    what = Question(**asked)
+    options = what.options or Options()
+    names = what.labels or question.short_labels(sources)
+    found = question.sides(sources, what)
+    made = _material(found, what, names)
     runs = [one.runs for one in found]
     answer = (
         gate.judged(
-            compare_report.report(made.sides[0], made.sides[1:], by, options, pool=pool),
-            asked,
+            compare_report.report(made.sides[0], made.sides[1:], what.by, options, pool=what.pool),
+            conditions,
             options.confidence,
         )
         if made.compares
-        else summary(*runs, by=by, ddof=options.ddof, confidence=options.confidence)
+        else summary(*runs, by=what.by, ddof=options.ddof, confidence=options.confidence)
     )
     page = document.page(
         content.content(
@@ -554,7 +373,7 @@ def html_report(
             _with_left_out(_answered(answer, *found), kinds.left_out(made)),
             kinds.all_pictures(made),
             title=title,
-            conditions=[*where, *(f"target {text}" for text in target)],
+            conditions=[*what.where, *(f"target {text}" for text in what.target)],
             confidence=options.confidence,
         )
     )
@@ -568,41 +387,19 @@ def _with_left_out(answer: Report, sentences: Sequence[str]) -> Report:
     return replace(answer, notes=(*answer.notes, *notes))
 
 
-def material(
-    *sources: Source,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    pool: bool = False,
-    options: Options | None = None,
-    unit: str = "",
-    price: str | float = "",
-) -> Material:
+@takes(Compared)
+def material(*sources: Source, **asked: Unpack[Compared]) -> Material:
     """Give what pictures are made of."""
-    found = _on_axis(_sides(sources, where, target), unit, price)
-    return _material(found, by, target, labels or _labels(sources), pool, options)
+    what = Question(**asked)
+    found = question.sides(sources, what)
+    return _material(found, what, what.labels or question.labels(sources))
 
 
-def _material(
-    found: Sequence[Chosen],
-    by: Sequence[str],
-    target: Sequence[str],
-    labels: Sequence[str],
-    pool: bool,
-    options: Options | None,
-) -> Material:
+def _material(found: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
     from ttastats.pictures.material import material  # scipy costs start-up time
 
-    return material(_labelled(found, by, target, labels), by, options, pool=pool)
-
-
-def _names(sources: Sequence[Source]) -> list[str]:
-    """Name sources by their files without folders, if that tells them apart, or by letters."""
-    short = [", ".join(path.stem for path in choice.files(source)) for source in sources]
-    if "" in short or len(set(short)) < len(short):
-        return _labels(sources)
-    return short
+    sides = question.labelled(found, what, labels)
+    return material(sides, what.by, what.options, pool=what.pool)
 
 
 def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
@@ -674,7 +471,7 @@ def problems(
 
     given_tables = [table for source in sources for table in given.each(source)]
     tables = [
-        crossing.runs(given.tidy(table)).with_columns(table=pl.lit(_label(table, number)))
+        crossing.runs(given.tidy(table)).with_columns(table=pl.lit(question.label(table, number)))
         for number, table in enumerate(given_tables)
     ]
     every = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)
@@ -686,18 +483,3 @@ def problems(
     runs = every.join(found.runs, on=schema.RUN, how="semi")
     report = problems_report.report(met, runs, every, codes)
     return replace(report, notes=(*report.notes, *found.notes))
-
-
-def _by(by: Sequence[str], default: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:
-    columns.check(by, table.columns, option="--by")
-    return tuple(by or default)
-
-
-def _labels(sources: Sequence[Source]) -> list[str]:
-    return [_label(source, n) for n, source in enumerate(sources)]
-
-
-def _label(source: Source, position: int) -> str:
-    if isinstance(source, Part):
-        return ", ".join(map(str, source.conditions))
-    return str(source) if isinstance(source, str | Path) else chr(ord("A") + position)

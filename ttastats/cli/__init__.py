@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ttastats.cli import compare, damage, export, ingest, plot, report, subset, tables, train
+from ttastats.cli.options import flat
 from ttastats.cli.output import say
 from ttastats.errors import TtastatsError
 from ttastats.version import __version__
@@ -55,7 +56,7 @@ for command in (
     train.train,
     train.sweep,
 ):
-    app.command()(command)
+    app.command()(flat(command))
 
 
 def main() -> NoReturn:

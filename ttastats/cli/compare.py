@@ -7,39 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import (
-    By,
-    Confidence,
-    Ddof,
-    Format,
-    FormatOption,
-    NoPager,
-    Price,
-    TargetOption,
-    Unit,
-    Verbose,
-    Where,
-    columns,
-)
+from ttastats.cli.options import Counted, Judged, Output, Verbose
 from ttastats.cli.output import show
-from ttastats.cli.sides import (
-    EpochsFixed,
-    Estimand,
-    EstimandOption,
-    FailOn,
-    Fdr,
-    Labels,
-    Margin,
-    Pool,
-    Require,
-    SameConvergence,
-    SideA,
-    SideB,
-    labels,
-    one_or_more,
-    options,
-    sides,
-)
+from ttastats.cli.sides import Judging, Parts, Sides
 from ttastats.errors import TtastatsError
 
 
@@ -52,59 +22,30 @@ def compare(
             show_default=False,
         ),
     ],
-    a: SideA = None,
-    b: SideB = None,
-    label: Labels = None,
-    by: By = "",
-    where: Where = None,
-    target: TargetOption = None,
-    margin: Margin = "",
-    estimand: EstimandOption = Estimand.mean,
-    same_convergence: SameConvergence = False,
-    epochs_fixed: EpochsFixed = False,
-    fdr: Fdr = False,
-    pool: Pool = False,
-    unit: Unit = "",
-    price: Price = "",
-    ddof: Ddof = 1,
-    confidence: Confidence = "",
+    *,
+    sides: Sides,
+    asked: Judged,
+    judging: Judging,
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
-    fail_on: FailOn = "",
-    require: Require = "",
-    output_format: FormatOption = Format.table,
-    no_pager: NoPager = False,
+    output: Output,
 ) -> None:
     """Is B faster than A, by how much, why, and how sure?"""
     from ttastats import api, gate
     from ttastats.report.compare import View
 
-    gate.conditions(fail_on, require)  # refused before files are read
-    how = options(
-        ddof=ddof,
-        margin=margin,
-        estimand=estimand,
-        same_convergence=same_convergence,
-        epochs_fixed=epochs_fixed,
-        fdr=fdr,
-        confidence=confidence,
-    )
-    sources, names = sides(files, a or (), b or ())
+    gate.conditions(judging.fail_on, judging.require)  # refused before files are read
+    options = judging.options()
+    sources = sides.of(files)
+    view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.label))
     report = api.compare(
         *sources,
-        by=columns(by),
-        where=where or (),
-        target=target or (),
-        unit=unit,
-        price=price,
-        labels=labels(label or (), names, len(sources)),
-        pool=pool,
-        options=how,
-        view=View(wide, verbose, margin_claims=bool(margin), named=bool(label)),
-        fail_on=fail_on,
-        require=require,
+        view=view,
+        fail_on=judging.fail_on,
+        require=judging.require,
+        **sides.compared(sources, asked, options),
     )
-    show(report, output_format, paged=not no_pager)
+    show(report, output)
     if report.gate is not None and not report.gate.passed:
         raise typer.Exit(3)
 
@@ -113,35 +54,19 @@ def targets(
     files: Annotated[
         list[Path], typer.Argument(help="One Parquet file, or two to compare.", show_default=False)
     ],
-    a: SideA = None,
-    b: SideB = None,
-    by: By = "",
-    where: Where = None,
-    unit: Unit = "",
-    price: Price = "",
+    *,
+    parts: Parts,
+    asked: Counted,
     points: Annotated[int, typer.Option("--points", min=2, help="Targets to ask about.")] = 9,
     metric: Annotated[
         str | None, typer.Option("--metric", help="The metric to vary, if there are several.")
     ] = None,
-    output_format: FormatOption = Format.table,
+    output: Output,
 ) -> None:
     """How the answer depends on the quality target."""
     from ttastats import api
 
-    if len(files) == 1 and not (a or b):
-        sources, names = one_or_more(files, (), ())
-    else:
-        sources, names = sides(files, a or (), b or ())
+    sources = parts.of(files, one_will_do=True)
     if len(sources) > 2:
         raise TtastatsError("more than two files", remedy="Compare two at a time.")
-    report = api.targets(
-        *sources,
-        by=columns(by),
-        where=where or (),
-        points=points,
-        unit=unit,
-        price=price,
-        metric=metric,
-        labels=names,
-    )
-    show(report, output_format)
+    show(api.targets(*sources, points=points, metric=metric, **asked.counted()), output)

@@ -1,14 +1,21 @@
-"""The options that several commands share."""
+"""The options that several commands share, each written once, and those that go together."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from ttastats import percentages
+
+if TYPE_CHECKING:
+    from ttastats import question
 
 
 class Format(StrEnum):
@@ -24,7 +31,6 @@ Files = Annotated[
     list[Path],
     typer.Argument(help="Parquet files written by `ttastats ingest`.", show_default=False),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
 Where = Annotated[
     list[str] | None,
     typer.Option(
@@ -37,7 +43,7 @@ Where = Annotated[
 By = Annotated[
     str, typer.Option("--by", help="Columns to group by, separated by commas.", show_default=False)
 ]
-TargetOption = Annotated[
+Target = Annotated[
     list[str] | None,
     typer.Option(
         "--target",
@@ -47,28 +53,7 @@ TargetOption = Annotated[
 ]
 
 
-Unit = Annotated[
-    str,
-    typer.Option(
-        "--in",
-        metavar="UNIT",
-        help="Count this to the target: seconds, epochs, steps, samples, evaluations, cost, "
-        "cpu-seconds or energy.",
-        show_default="seconds, where there are",
-    ),
-]
-Price = Annotated[
-    str,
-    typer.Option(
-        "--price",
-        metavar="PRICE",
-        help="For --in cost: US dollars per hour, or the column that holds them.",
-        show_default="cost_per_hour",
-    ),
-]
-
-
-def _sort(such_as: str) -> Any:
+def sort_by(such_as: str) -> Any:
     """Give the option that sorts, with columns that the rows of the command have."""
     return typer.Option(
         "--sort",
@@ -79,17 +64,9 @@ def _sort(such_as: str) -> Any:
     )
 
 
-SortRuns = Annotated[str, _sort("tta, epochs or seed")]
-SortSummary = Annotated[str, _sort("tta, cv or n")]
-SortVariance = Annotated[str, _sort("share_epochs, cv_ratio or n")]
-SortScore = Annotated[str, _sort("score, n or status")]
 Top = Annotated[
     int,
     typer.Option("--top", metavar="N", min=0, help="Rows to show of each benchmark; 0: all."),
-]
-NoPager = Annotated[
-    bool,
-    typer.Option("--no-pager", help="Print even what is taller than the screen without $PAGER."),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show every run as a dot.")]
 Ddof = Annotated[
@@ -118,3 +95,98 @@ def confidence_level(text: str) -> float:
 def columns(text: str) -> tuple[str, ...]:
     """Give the names in a list separated by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What is asked of groups of runs."""
+
+    by: By = ""
+    where: Where = None
+    unit: Annotated[
+        str,
+        typer.Option(
+            "--in",
+            metavar="UNIT",
+            help="Count this to the target: seconds, epochs, steps, samples, evaluations, cost, "
+            "cpu-seconds or energy.",
+            show_default="seconds, where there are",
+        ),
+    ] = ""
+    price: Annotated[
+        str,
+        typer.Option(
+            "--price",
+            metavar="PRICE",
+            help="For --in cost: US dollars per hour, or the column that holds them.",
+            show_default="cost_per_hour",
+        ),
+    ] = ""
+
+    def counted(self) -> question.Counted:
+        """Give the keywords of the API."""
+        return {
+            "by": columns(self.by),
+            "where": self.where or (),
+            "unit": self.unit,
+            "price": self.price,
+        }
+
+
+@dataclass(frozen=True)
+class Judged(Counted):
+    """What is asked of groups of runs that may be judged by another target."""
+
+    target: Target = None
+
+    def judged(self) -> question.Judged:
+        """Give the keywords of the API."""
+        return {**self.counted(), "target": self.target or ()}
+
+
+@dataclass(frozen=True)
+class Output:
+    """How an answer is printed."""
+
+    output_format: Annotated[
+        Format, typer.Option("--format", "-f", help="How to print the result.")
+    ] = Format.table
+    no_pager: Annotated[
+        bool,
+        typer.Option(
+            "--no-pager", help="Print even what is taller than the screen without $PAGER."
+        ),
+    ] = False
+
+
+def flat(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command whose groups of options (dataclasses) are options one by one."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        for name, group in groups.items():
+            own = {field.name: given.pop(field.name) for field in fields(group)}
+            given[name] = group(**own)  # type: ignore[operator]
+        command(**given)
+
+    options = [
+        option
+        for one in signature(command).parameters.values()
+        for option in (
+            _options(groups[one.name])
+            if one.name in groups
+            else [one.replace(annotation=hints[one.name])]
+        )
+    ]
+    called.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    return called
+
+
+def _options(group: Any) -> list[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        for one in fields(group)
+    ]

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from ttastats.cli import pager
-from ttastats.cli.options import Format
+from ttastats.cli.options import Format, Output
 from ttastats.render.harmless import visible_lines
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
 
 
-def show(report: Report, output_format: Format, *, paged: bool = False) -> None:
-    """Print a report in the format asked for; a table taller than the screen is `paged`."""
+def show(report: Report, output: Output) -> None:
+    """Print a report in the format asked for; a table taller than the screen is paged."""
+    output_format = output.output_format
     if output_format is Format.table:
-        _print_table(report, paged=paged)
+        _print_table(report, paged=not output.no_pager)
         _say_gate(report, output_format)
         return
     from ttastats.render import as_csv, as_json, as_markdown

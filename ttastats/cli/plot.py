@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import (
-    By,
-    Confidence,
-    Price,
-    TargetOption,
-    Unit,
-    Where,
-    columns,
-    confidence_level,
-)
+from ttastats.cli.options import Confidence, Judged, confidence_level
 from ttastats.cli.output import say
-from ttastats.cli.sides import Labels, Pool, SideA, SideB, labels, one_or_more
+from ttastats.cli.sides import Sides
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -52,16 +43,10 @@ def plot(
             "--output", "-o", help="Where to: .svg, .pdf, .png or .html.", show_default=False
         ),
     ] = None,
-    a: SideA = None,
-    b: SideB = None,
-    label: Labels = None,
-    by: By = "",
-    where: Where = None,
-    target: TargetOption = None,
-    pool: Pool = False,
+    *,
+    sides: Sides,
+    asked: Judged,
     confidence: Confidence = "",
-    unit: Unit = "",
-    price: Price = "",
     width: Annotated[
         str,
         typer.Option("--width", help="paper-column (3.3in), paper-page (6.9in), page, or 4.5in."),
@@ -92,24 +77,15 @@ def plot(
     if output is not None:
         _expect(output, files)
     from ttastats import api
-
-    sources, names = one_or_more(files, a or (), b or ())
     from ttastats.comparison import Options
 
-    chosen = {
-        "options": Options(confidence=confidence_level(confidence)),
-        "by": columns(by),
-        "where": where or (),
-        "target": target or (),
-        "labels": labels(label or (), names or [str(file) for file in files], len(sources)),
-        "pool": pool,
-        "unit": unit,
-        "price": price,
-    }
+    sources = sides.of(files, one_will_do=True)
+    options = Options(confidence=confidence_level(confidence))
+    chosen = sides.compared(sources, asked, options)
     if output is None:
-        _print(kind, api.material(*sources, **chosen))  # type: ignore[arg-type]
+        _print(kind, api.material(*sources, **chosen))
         return
-    pictures = api.plot(kind, *sources, **chosen)  # type: ignore[arg-type]
+    pictures = api.plot(kind, *sources, **chosen)
     from ttastats.pictures.drawing import Look
 
     _write(output, pictures, Look(inches * 96, title, dpi))

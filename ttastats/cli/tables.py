@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,23 +13,20 @@ from ttastats.cli.options import (
     Confidence,
     Ddof,
     Files,
-    Format,
-    FormatOption,
-    NoPager,
-    Price,
-    SortRuns,
-    SortScore,
-    SortSummary,
-    SortVariance,
-    TargetOption,
+    Judged,
+    Output,
+    Target,
     Top,
-    Unit,
     Verbose,
     Where,
     columns,
     confidence_level,
+    sort_by,
 )
 from ttastats.cli.output import show
+
+if TYPE_CHECKING:
+    from ttastats.report.answer import Report
 
 #: A coefficient of variation or a difference to detect may exceed 100 %, with a percent sign;
 #: nobody plans for ten times the mean.
@@ -38,81 +35,51 @@ _MOST = 10.0
 
 def runs(
     files: Files,
+    *,
     where: Where = None,
-    target: TargetOption = None,
-    sort: SortRuns = "",
+    target: Target = None,
+    sort: Annotated[str, sort_by("tta, epochs or seed")] = "",
     top: Top = 0,
-    output_format: FormatOption = Format.table,
-    no_pager: NoPager = False,
+    output: Output,
 ) -> None:
     """One row per run: reached the target? when? how many epochs?"""
     from ttastats import api
-    from ttastats.report.ordering import arranged
 
-    report = api.runs(files, where=where or (), target=target or ())
-    show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
+    _show_arranged(api.runs(files, where=where or (), target=target or ()), sort, top, output)
 
 
 def summary(
     files: Files,
-    by: By = "",
-    where: Where = None,
-    target: TargetOption = None,
-    unit: Unit = "",
-    price: Price = "",
+    *,
+    asked: Judged,
     ddof: Ddof = 1,
     confidence: Confidence = "",
-    sort: SortSummary = "",
+    sort: Annotated[str, sort_by("tta, cv or n")] = "",
     top: Top = 0,
     verbose: Verbose = False,
-    output_format: FormatOption = Format.table,
-    no_pager: NoPager = False,
+    output: Output,
 ) -> None:
     """One row per entry: runs that reached, mean TTA, CV with its interval."""
     from ttastats import api
-    from ttastats.report.ordering import arranged
 
-    report = api.summary(
-        files,
-        by=columns(by),
-        where=where or (),
-        target=target or (),
-        unit=unit,
-        price=price,
-        ddof=ddof,
-        confidence=confidence_level(confidence),
-        dots=verbose,
-    )
-    show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
+    level = confidence_level(confidence)
+    report = api.summary(files, ddof=ddof, confidence=level, dots=verbose, **asked.judged())
+    _show_arranged(report, sort, top, output)
 
 
 def variance(
     files: Files,
-    by: By = "",
-    where: Where = None,
-    target: TargetOption = None,
-    unit: Unit = "",
-    price: Price = "",
+    *,
+    asked: Judged,
     ddof: Ddof = 1,
-    sort: SortVariance = "",
+    sort: Annotated[str, sort_by("share_epochs, cv_ratio or n")] = "",
     top: Top = 0,
-    output_format: FormatOption = Format.table,
-    no_pager: NoPager = False,
+    output: Output,
 ) -> None:
     """Why runs of one entry differ: epochs to the target, or time per epoch."""
     from ttastats import api
-    from ttastats.report.ordering import arranged
 
-    report = api.variance(
-        files,
-        by=columns(by),
-        where=where or (),
-        target=target or (),
-        unit=unit,
-        price=price,
-        ddof=ddof,
-    )
-    show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
+    _show_arranged(api.variance(files, ddof=ddof, **asked.judged()), sort, top, output)
 
 
 def power(
@@ -129,12 +96,9 @@ def power(
     level: Annotated[
         str, typer.Option("--power", metavar="SHARE", help="Chance to see it.")
     ] = "80%",
-    by: By = "",
-    where: Where = None,
-    target: TargetOption = None,
-    unit: Unit = "",
-    price: Price = "",
-    output_format: FormatOption = Format.table,
+    *,
+    asked: Judged,
+    output: Output,
 ) -> None:
     """How many runs are needed to see a difference of x %."""
     from ttastats import api
@@ -145,62 +109,51 @@ def power(
         n=number,
         effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect or ()],
         power=percentages.fraction(level, "--power"),
-        by=columns(by),
-        where=where or (),
-        target=target or (),
-        unit=unit,
-        price=price,
+        **asked.judged(),
     )
-    show(report, output_format)
+    show(report, output)
 
 
-def scaling(
-    files: Files,
-    by: By = "",
-    where: Where = None,
-    target: TargetOption = None,
-    unit: Unit = "",
-    price: Price = "",
-    output_format: FormatOption = Format.table,
-) -> None:
+def scaling(files: Files, *, asked: Judged, output: Output) -> None:
     """Speedup and efficiency over the number of accelerators."""
     from ttastats import api
 
-    report = api.scaling(
-        files, by=columns(by), where=where or (), target=target or (), unit=unit, price=price
-    )
-    show(report, output_format)
+    show(api.scaling(files, **asked.judged()), output)
 
 
 def score(
     files: Files,
+    *,
     by: By = "",
     where: Where = None,
-    sort: SortScore = "",
+    sort: Annotated[str, sort_by("score, n or status")] = "",
     top: Top = 0,
-    output_format: FormatOption = Format.table,
-    no_pager: NoPager = False,
+    output: Output,
 ) -> None:
     """The official MLPerf score, kept apart from our statistics."""
     from ttastats import api
-    from ttastats.report.ordering import arranged
 
     report = api.score(files, by=columns(by), where=where or ())
-    show(arranged(report, sort=sort, top=top), output_format, paged=not no_pager)
+    _show_arranged(report, sort, top, output)
 
 
 def problems(
     files: Files,
+    *,
     where: Where = None,
     code: Annotated[
         list[str] | None,
         typer.Option("--code", help="Show the problems of this code, all of them; repeat."),
     ] = None,
-    output_format: FormatOption = Format.table,
-    no_pager: NoPager = False,
+    output: Output,
 ) -> None:
     """What was wrong with the logs, and which runs need a second look: copies, outliers."""
     from ttastats import api
 
-    report = api.problems(*files, where=where or (), codes=code or ())
-    show(report, output_format, paged=not no_pager)
+    show(api.problems(*files, where=where or (), codes=code or ()), output)
+
+
+def _show_arranged(report: Report, sort: str, top: int, output: Output) -> None:
+    from ttastats.report.ordering import arranged
+
+    show(arranged(report, sort=sort, top=top), output)

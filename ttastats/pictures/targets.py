@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -37,10 +38,7 @@ def pictures(material: Material) -> tuple[Picture, ...]:
             remedy="Choose one: --where entry=...; or give two files.",
         )
     chosen = pl.col("benchmark").is_in([name for name in suited if name is not None])
-    sides = [
-        targets_report.Side(side.label, side.runs.filter(chosen), side.evaluations)
-        for side in material.sides
-    ]
+    sides = [replace(side, runs=side.runs.filter(chosen)) for side in material.sides]
     try:
         report = targets_report.report(sides)
     except TtastatsError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -14,7 +14,7 @@ from ttastats.axis import Axis
 from ttastats.comparison import Comparison
 from ttastats.counted import counted
 from ttastats.errors import TtastatsError
-from ttastats.pairing import Pair
+from ttastats.pairing import Pair, Side
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, PValue, Quantity, Row, Table, Text
 from ttastats.report.grouping import (
@@ -34,15 +34,6 @@ from ttastats.stats.sensitivity import stable_range
 
 #: Groups of which the notes tell the details; of more only the rows do.
 _NAMED = 6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
-    """Runs of one source: one row each (`crossing.runs`), and the tidy table of evaluations."""
-
-    label: str
-    runs: pl.DataFrame
-    rows: pl.LazyFrame
 
 
 def report(
@@ -79,7 +70,7 @@ def report(
         )
     kept = [_counting(side, by) for side in sides]
     asked = questions(
-        [side.rows for side in kept],
+        [side.evaluations for side in kept],
         by,
         _shared(kept, by),
         points=points,
@@ -121,8 +112,10 @@ def _counting(side: Side, by: Sequence[str]) -> Side:
     """Keep the runs that count."""
     runs = counted(side.runs, by)
     chosen = runs.select(RUN).lazy()
-    rows = side.rows.join(chosen, on=RUN, how="semi", nulls_equal=True, maintain_order="left")
-    return Side(side.label, runs, rows)
+    evaluations = side.evaluations.join(
+        chosen, on=RUN, how="semi", nulls_equal=True, maintain_order="left"
+    )
+    return replace(side, runs=runs, evaluations=evaluations)
 
 
 def _shared(sides: Sequence[Side], by: Sequence[str]) -> pl.DataFrame:
@@ -152,7 +145,9 @@ def _answers(
         now = goals(left, [question.targets[number] for question in left], sides[0].runs)
         judged = [
             {tuple(keys.values()): group for keys, group in groups(runs, by)}
-            for runs in (axes.on(crossing.runs_at(side.rows, now, by), axis) for side in sides)
+            for runs in (
+                axes.on(crossing.runs_at(side.evaluations, now, by), axis) for side in sides
+            )
         ]
         for question in left:
             key = tuple(question.keys[name] for name in by)

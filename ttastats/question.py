@@ -1,0 +1,203 @@
+"""What is asked of one or more sources, in keywords that functions share, and of which runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
+
+from ttastats import axis, choice, columns
+from ttastats.choice import Chosen, Part, Source, chosen
+from ttastats.errors import TtastatsError
+from ttastats.frames import is_frame
+from ttastats.pairing import Side
+from ttastats.report.cells import Note
+from ttastats.shared_runs import refuse_overlap
+from ttastats.target import parse_all as parse_targets
+
+if TYPE_CHECKING:
+    from ttastats.comparison import Options
+
+
+class Counted(TypedDict, total=False):
+    """Keywords of a question about groups of runs."""
+
+    by: Sequence[str]
+    where: Sequence[str]
+    unit: str
+    price: str | float
+
+
+class Judged(Counted, total=False):
+    """Keywords of a question that may have a target of its own."""
+
+    target: Sequence[str]
+
+
+class Compared(Judged, total=False):
+    """Keywords of a question about sides."""
+
+    labels: Sequence[str]
+    pool: bool
+    options: Options | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, by default of each entry, in the time to the target that its runs had.
+
+    Parameters
+    ----------
+    by
+        Columns that put runs together.
+    where
+        Conditions such as `benchmark=resnet` or `cv>10%`; all must hold.
+    target
+        Another quality target, such as `0.75` or `eval_loss<=0.9`; one for each metric.
+    unit
+        What is counted to the target: seconds, epochs, steps, samples, evaluations, cost,
+        cpu-seconds or energy. By default seconds, or, where a side has none, the first of epochs,
+        steps, samples and evaluations that all sides have.
+    price
+        What an hour costs, or the column that tells it, for `unit="cost"`.
+    labels
+        Names for the sources.
+    pool
+        Compare all runs of a benchmark together, whatever they ran on.
+    options
+        How a comparison is made.
+    """
+
+    by: Sequence[str] = ()
+    where: Sequence[str] = ()
+    target: Sequence[str] = ()
+    unit: str = ""
+    price: str | float = ""
+    labels: Sequence[str] = ()
+    pool: bool = False
+    options: Options | None = None
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Write out the keywords of a function that takes them as `**asked`, and refuse others."""
+    fields = signature(Question).parameters
+    asked = [fields[name] for name in fields if name in keywords.__annotations__]
+
+    def written_out(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        own = signature(function)
+        named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        shown = own.replace(parameters=[*named, *asked])
+
+        @wraps(function)
+        def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            shown.bind(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        called.__signature__ = shown  # type: ignore[attr-defined]
+        return called
+
+    return written_out
+
+
+def group(
+    source: Source, question: Question, by_default: Sequence[str]
+) -> tuple[Chosen, tuple[str, ...]]:
+    """Give the runs of a source and the columns that put them together."""
+    (found,) = sides([source], question, of_answer=True)
+    return found, keys(question.by, by_default, found)
+
+
+def keys(by: Sequence[str], by_default: Sequence[str], found: Chosen) -> tuple[str, ...]:
+    """Give the columns that put runs together, once they are known to be there."""
+    columns.check(by, found.runs.columns, option="--by")
+    return tuple(by or by_default)
+
+
+def sides(
+    sources: Sequence[Source], question: Question, *, of_answer: bool = False
+) -> list[Chosen]:
+    """Give the runs of each source, all on one axis; errors name the source among several.
+
+    Raises
+    ------
+    TtastatsError
+        As `choice.chosen`; or the sources have no axis in common, or parts of a table share runs.
+    """
+    several = len(sources) > 1
+    found = [
+        chosen(
+            source,
+            question.where,
+            question.target,
+            of_answer=of_answer,
+            name=label if several and not isinstance(source, Part) else "",
+        )
+        for source, label in zip(sources, labels(sources), strict=True)
+    ]
+    # Two files may hold the same run, sent in twice; two parts of a table that do are a mistake.
+    parts = [
+        (label, one.runs)
+        for source, label, one in zip(sources, labels(sources), found, strict=True)
+        if isinstance(source, Part) or is_frame(source)
+    ]
+    if len(parts) > 1:
+        refuse_overlap(parts)
+    return _on_axis(found, question.unit, question.price)
+
+
+def _on_axis(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chosen]:
+    """Put the runs of all sides on one axis, the prices of hours replaced where that is asked."""
+    axis.expect(unit)
+    if price != "":
+        if unit != "cost":
+            raise TtastatsError(
+                "a price is for --in cost",
+                where="--price",
+                remedy="Add --in cost, or leave it out.",
+            )
+        per_hour = [axis.priced(one.runs, price) for one in found]
+        found = [
+            replace(one, runs=one.runs.with_columns(hour), rows=one.rows.with_columns(hour))
+            for one, hour in zip(found, per_hour, strict=True)
+        ]
+    tables, said = axis.settled([one.runs for one in found], unit)
+    notes = (Note("axis", said),) if said else ()
+    return [
+        replace(one, runs=runs, notes=(*one.notes, *notes))
+        for one, runs in zip(found, tables, strict=True)
+    ]
+
+
+def labelled(found: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
+    """Give the runs of each source as sides to be paired."""
+    targets = parse_targets(question.target)
+    for one in found:
+        columns.check(question.by, one.runs.columns, option="--by")
+    return [
+        Side(label, one.runs, one.rows, targets) for label, one in zip(labels, found, strict=True)
+    ]
+
+
+def labels(sources: Sequence[Source]) -> list[str]:
+    """Name sources by their paths or conditions, and tables in memory by letters."""
+    return [label(source, number) for number, source in enumerate(sources)]
+
+
+def label(source: Source, number: int) -> str:
+    """Name the source of that number."""
+    if isinstance(source, Part):
+        return ", ".join(map(str, source.conditions))
+    return str(source) if isinstance(source, str | Path) else chr(ord("A") + number)
+
+
+def short_labels(sources: Sequence[Source]) -> list[str]:
+    """Name sources by their files without folders, if that tells them apart, or as `labels`."""
+    short = [", ".join(path.stem for path in choice.files(source)) for source in sources]
+    return labels(sources) if "" in short or len(set(short)) < len(short) else short
