@@ -221,7 +221,8 @@ def test_a_single_evaluation_tells_no_interval() -> None:
 
 def test_the_interval_of_a_group_is_the_widest_and_unknown_if_any_is() -> None:
     def interval(*runs: Run) -> float | None:
-        return crossing.evaluation_interval(pl.DataFrame(judged(*runs)), "epoch_quantum")
+        solved = pl.DataFrame(judged(*runs)).filter("reached")
+        return crossing.evaluation_interval(solved, "epoch_quantum")
 
     rare, often, once = trained(4.0, 8.0, met=1), trained(7.0, 8.0, met=1), trained(8.0, met=0)
     assert interval(rare, often) == 4.0

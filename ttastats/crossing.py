@@ -163,12 +163,12 @@ def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None
     return None, None
 
 
-def evaluation_interval(runs: pl.DataFrame, quantum: str) -> float | None:
+def evaluation_interval(solved: pl.DataFrame, quantum: str) -> float | None:
     """Give the widest interval at which runs that reached were evaluated when they did.
 
     None unless every one tells its own: an extra evaluation in one run says nothing of the others.
     """
-    told = runs.filter("reached").get_column(quantum)
+    told = solved.get_column(quantum)
     widest = None if told.null_count() else told.max()
     return float(widest) if isinstance(widest, int | float) else None
 

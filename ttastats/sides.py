@@ -94,13 +94,13 @@ def side(
     made = outcomes(
         _floats(timed.get_column("observed_seconds")),
         timed.get_column("reached").to_numpy(),
-        progress=own_progress(runs),
+        progress=_own_progress(solved),
         clusters=_setups(timed).to_numpy(),
     )
     spread = cv_interval(
         times,
         epochs=progress,
-        eval_quantum=evaluation_interval(runs, quantum) if quantum else None,
+        eval_quantum=evaluation_interval(solved, quantum) if quantum else None,
         confidence=confidence,
         ddof=ddof,
     )
@@ -111,9 +111,7 @@ def side(
         outcomes=made,
         progress=progress,
         mean_seconds=float(times.mean()) if times.size else None,
-        ert_seconds=expected_time(made.times, made.reached).estimate
-        if timed.height == runs.height
-        else None,
+        ert_seconds=expected_seconds(runs),
         cv=spread.estimate,
         cv_low=spread.low,
         cv_high=spread.high,
@@ -124,16 +122,23 @@ def side(
     )
 
 
-def own_progress(runs: pl.DataFrame) -> Epochs | None:
-    """Give how far the runs that reached had trained, in the best unit this side tells.
+def expected_seconds(runs: pl.DataFrame) -> float | None:
+    """Give the expected time to a success (ERT), failures paid for; None if a run has no time."""
+    observed = runs.get_column("observed_seconds")
+    if runs.is_empty() or observed.null_count():
+        return None
+    return expected_time(observed.to_numpy(), runs.get_column("reached").to_numpy()).estimate
+
+
+def _own_progress(solved: pl.DataFrame) -> Epochs | None:
+    """Give how far runs that reached had trained, in the best unit this side tells.
 
     It says whether runs of this side vary, which needs no unit in common with another. A unit
     whose evaluation interval is known comes first: labels that never change (BERT's epoch 1.0)
     count no progress. Where no progress is logged, the evaluations are counted.
     """
-    solved = runs.filter("reached")
     told = [
-        Epochs(_floats(solved.get_column(unit)), evaluation_interval(runs, quantum))
+        Epochs(_floats(solved.get_column(unit)), evaluation_interval(solved, quantum))
         for unit, quantum in PROGRESS
         if not solved.get_column(unit).null_count()
     ]

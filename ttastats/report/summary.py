@@ -28,7 +28,7 @@ from ttastats.report.grouping import (
     row_keys,
     shown_keys,
 )
-from ttastats.stats.failures import expected_time
+from ttastats.sides import expected_seconds
 from ttastats.stats.sample import summarise
 from ttastats.stats.variation import cv_interval
 
@@ -82,7 +82,7 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
     spread = cv_interval(
         times,
         epochs=solved.get_column(unit).to_numpy() if unit else None,
-        eval_quantum=evaluation_interval(group, quantum) if quantum else None,
+        eval_quantum=evaluation_interval(solved, quantum) if quantum else None,
         confidence=confidence,
         ddof=ddof,
     )
@@ -102,14 +102,6 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         else solved.get_column("epoch_seconds").mean(),
         "axis": axes.of(group).name,
     }
-
-
-def expected_seconds(group: pl.DataFrame) -> float | None:
-    """Give the expected time to a success (ERT), failures paid for; None if a run has no time."""
-    observed = group.get_column("observed_seconds")
-    if group.is_empty() or observed.null_count():
-        return None
-    return expected_time(observed.to_numpy(), group.get_column("reached").to_numpy()).estimate
 
 
 def _known(value: Any) -> tuple[bool, Any]:

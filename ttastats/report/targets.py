@@ -27,9 +27,9 @@ from ttastats.report.grouping import (
     row_keys,
     shown_keys,
 )
-from ttastats.report.summary import expected_seconds
 from ttastats.report.target_grid import Question, goals, questions
 from ttastats.schema import RUN
+from ttastats.sides import expected_seconds
 from ttastats.stats.sensitivity import stable_range
 
 #: Groups of which the notes tell the details; of more only the rows do.

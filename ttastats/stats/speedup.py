@@ -7,12 +7,13 @@ run failed, it is the ratio of expected times to a success.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
 from ttastats.stats.failures import no_success_flags
-from ttastats.stats.logratio import ratio_of, safe_exp
+from ttastats.stats.logratio import LogTerm, ratio_of, safe_exp
 from ttastats.stats.moments import is_constant
 from ttastats.stats.outcomes import Estimand, Outcomes, outcomes, time_term
 from ttastats.stats.quantiles import check_confidence
@@ -58,23 +59,21 @@ class Speedup:
         The sides' own limits are combined by MOVER on the log scale (Zou and Donner 2008), and
         what allows for more is never narrower than what does not. None without a variance.
         """
-        plain = self._plain(confidence)
-        if plain is None or self.a is None or self.b is None or self.ratio.estimate is None:
+        if self.a is None or self.b is None:
+            return None
+        ratio = self.ratio
+        if confidence != ratio.confidence:
+            ratio = ratio_of(self.a.term, self.b.term, confidence, ratio.n_a, ratio.n_b)
+        if ratio.estimate is None or ratio.low is None or ratio.high is None:
             return None
         guarded = epochs and self.unseen_epochs
         if not (guarded or stragglers):
-            return plain
+            return ratio.low, ratio.high
         below_a, above_a = self.a.half_widths(confidence, epochs=guarded, stragglers=stragglers)
         below_b, above_b = self.b.half_widths(confidence, epochs=guarded, stragglers=stragglers)
-        low = self.ratio.estimate / safe_exp(math.hypot(below_a, above_b))
-        high = self.ratio.estimate * safe_exp(math.hypot(above_a, below_b))
-        return min(low, plain[0]), max(high, plain[1])
-
-    def _plain(self, confidence: float) -> Limits | None:
-        ratio = self.ratio
-        if confidence != ratio.confidence and self.a is not None and self.b is not None:
-            ratio = ratio_of(self.a.term, self.b.term, confidence, ratio.n_a, ratio.n_b)
-        return None if ratio.low is None or ratio.high is None else (ratio.low, ratio.high)
+        low = ratio.estimate / safe_exp(math.hypot(below_a, above_b))
+        high = ratio.estimate * safe_exp(math.hypot(above_a, below_b))
+        return min(low, ratio.low), max(high, ratio.high)
 
 
 def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95) -> Ratio:
@@ -84,19 +83,17 @@ def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float 
     any common unit, shapes (n_A,) and (n_B,). With one run on a side there is no interval;
     with no variance on either the interval is the point. ValueError for an empty side.
     """
-    return ratio_between(_side(times_a, "A"), _side(times_b, "B"), confidence=confidence)
+    return ratio_between(
+        outcomes(times_a, name="A"), outcomes(times_b, name="B"), confidence=confidence
+    )
 
 
 def ratio_of_geometric_means(
     times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95
 ) -> Ratio:
     """Ratio of geometric means with Welch's t interval on the logs (Welch 1947)."""
-    a, b = _side(times_a, "A"), _side(times_b, "B")
+    a, b = outcomes(times_a, name="A"), outcomes(times_b, name="B")
     return ratio_between(a, b, estimand="geomean", confidence=confidence)
-
-
-def _side(times: ArrayLike, name: str) -> Outcomes:
-    return outcomes(times, name=name)
 
 
 def ratio_between(
@@ -109,15 +106,20 @@ def ratio_between(
     flag ``no_success``; None when neither side has one.
     """
     check_confidence(confidence)
-    if a.n_reached and b.n_reached:
-        which = _mean_of(a, b, estimand)
-        return ratio_of(time_term(a, which), time_term(b, which), confidence, a.n, b.n)
-    return _bound(a, b, confidence)
+    return _ratio(a, b, _terms(a, b, estimand), confidence)
 
 
-def _mean_of(a: Outcomes, b: Outcomes, estimand: Estimand) -> Estimand:
-    """Failures have a cost, and only an arithmetic mean adds it up."""
-    return estimand if a.all_reached and b.all_reached else "mean"
+def _terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> list[LogTerm | None]:
+    """Give the mean of each side; failures have a cost, and only an arithmetic mean adds it up."""
+    which = estimand if a.all_reached and b.all_reached else "mean"
+    return [time_term(side, which) if side.n_reached else None for side in (a, b)]
+
+
+def _ratio(a: Outcomes, b: Outcomes, terms: Sequence[LogTerm | None], confidence: float) -> Ratio:
+    one, other = terms
+    if one is None or other is None:
+        return _bound(a, b, confidence)
+    return ratio_of(one, other, confidence, a.n, b.n)
 
 
 def _bound(a: Outcomes, b: Outcomes, confidence: float) -> Ratio:
@@ -144,19 +146,17 @@ def speedup(
     whatever the ``estimand``. ``confidence`` above 0.5.
     """
     equivalence_confidence(confidence)
-    ratio = ratio_between(a, b, estimand=estimand, confidence=confidence)
+    terms = _terms(a, b, estimand)
+    ratio = _ratio(a, b, terms, confidence)
     flags = () if epochs_fixed else epoch_flags(a, b, confidence)
     unseen = any(flag.code in {"constant_epochs", "unknown_epochs"} for flag in flags)
-    which = _mean_of(a, b, estimand)
-    one, other = (_bounded(side, which, epochs_fixed=epochs_fixed) for side in (a, b))
+    one, other = (
+        Bounded(term, side.n, side.n_reached, 0.0 if epochs_fixed else epoch_shift(side))
+        if term
+        else None
+        for side, term in zip((a, b), terms, strict=True)
+    )
     return Speedup(ratio, one, other, unseen, ratio.flags + flags)
-
-
-def _bounded(side: Outcomes, estimand: Estimand, *, epochs_fixed: bool) -> Bounded | None:
-    if not side.n_reached:
-        return None
-    shift = 0.0 if epochs_fixed else epoch_shift(side)
-    return Bounded(time_term(side, estimand), side.n, side.n_reached, shift)
 
 
 def equivalence_confidence(confidence: float) -> float:
