@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import tomllib
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +65,7 @@ def test(arguments: list[str]) -> int:
 
 def lint(_: list[str]) -> int:
     """Check style and layout of the code."""
-    ruff = _environment(".[dev,train]") / "ruff"
+    ruff = _environment("ruff") / "ruff"
     return _run(ruff, "check") or _run(ruff, "format", "--check")
 
 
@@ -134,10 +135,16 @@ def _environment(requirement: str) -> Path:
         venv.create(VENV, with_pip=True, symlinks=os.name != "nt")
     print(f"installing {requirement}", file=sys.stderr)
     pip = [scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    if _run(*pip, "-e", requirement):
+    if _run(*pip, *(["-e", requirement] if requirement[0] == "." else [_declared(requirement)])):
         sys.exit(1)
     stamp.write_text(current, "utf-8")
     return scripts
+
+
+def _declared(tool: str) -> str:
+    """Give a tool with the versions that the project takes of it."""
+    extras = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
+    return next(each for each in extras["optional-dependencies"]["dev"] if each.startswith(tool))
 
 
 def _packages(environment: Path) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-import zstandard
+from backports import zstd
 
 from ttastats import store
 from ttastats.errors import TtastatsError
@@ -167,7 +167,7 @@ class TestFiles:
             ("gz", gzip.compress),
             ("xz", lzma.compress),
             ("bz2", bz2.compress),
-            ("zst", zstandard.compress),
+            ("zst", zstd.compress),
         ],
     )
     def test_a_compressed_log_that_was_cut_is_named(

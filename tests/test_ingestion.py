@@ -22,7 +22,7 @@ from typing import Any
 import fsspec
 import polars as pl
 import pytest
-import zstandard
+from backports import zstd
 
 from ttastats import api, store
 from ttastats.errors import TtastatsError
@@ -58,7 +58,7 @@ class TestForms:
             (".gz", gzip.compress),
             (".xz", lzma.compress),
             (".bz2", bz2.compress),
-            (".zst", zstandard.compress),
+            (".zst", zstd.compress),
         ],
     )
     def test_a_compressed_log_reads_like_the_plain_one(
@@ -146,7 +146,7 @@ class TestForms:
         assert account.rejected[0].source == str(logs / "cut.txt.gz")
 
     def test_a_damaged_zstandard_log_is_named(self, logs: Path, tmp_path: Path) -> None:
-        whole = zstandard.compress((logs / "digits" / "result_0.txt").read_bytes())
+        whole = zstd.compress((logs / "digits" / "result_0.txt").read_bytes())
         (logs / "bad.txt.zst").write_bytes(b"no zstandard at all")
         (logs / "flipped.txt.zst").write_bytes(whole[:50] + b"\xff" * 50 + whole[100:])
         account = ingest([logs], tmp_path / "x.parquet")

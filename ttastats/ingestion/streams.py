@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
@@ -73,53 +74,41 @@ def decompressed(raw: IO[bytes], name: str, size: int) -> Iterator[bytes]:
         yield chunk
 
 
-#: A block of zstandard takes four bytes at least and gives 128 KiB at most, so that so many bytes
-#: give no more than 32 MiB, whatever they are.
-_ZSTANDARD_AT_ONCE = 1024
-
-
 class _Zstandard:
-    """A reader of this ending whose complaints are those of a file, also about a missing end.
+    """A reader of this ending whose complaints are those of a file.
 
-    The stream reader of the package takes a file that was cut for one that is complete.
+    The package's own `open` takes a damaged second frame for the end, which would lose runs.
     """
 
     def __init__(self, raw: IO[bytes]) -> None:
-        import zstandard  # only this ending needs it
+        # Only this ending needs it.
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        self._damage, self._new = zstd.ZstdError, zstd.ZstdDecompressor
+        self._raw, self._frame, self._unread = raw, self._new(), b""
+        self._whole = True  # as is what has not begun
 
-        self._damage = zstandard.ZstdError
-        self._decompressor = zstandard.ZstdDecompressor()
-        self._frame = self._decompressor.decompressobj()
-        self._begun = False
-        self._pieces = _pieces(raw)
-
-    def read(self, _size: int) -> bytes:
-        for piece in self._pieces:
-            if content := self._decompressed(piece):
-                return content
-        if self._begun and not self._frame.eof:
-            raise EOFError("ends before its end-of-stream marker was reached")
-        return b""
-
-    def _decompressed(self, piece: bytes) -> bytes:
-        """Give what some bytes hold, which may end one frame and begin another."""
-        found = b""
-        while piece:
+    def read(self, size: int) -> bytes:
+        """Give at most so many bytes, none at the end; a frame may follow another."""
+        while True:
             if self._frame.eof:
-                self._frame = self._decompressor.decompressobj()
-            self._begun = True
+                self._unread, self._frame, self._whole = self._frame.unused_data, self._new(), True
+            if self._frame.needs_input and not self._unread:
+                self._unread = self._raw.read(1024 * 1024)
+                if not self._unread:
+                    break
             try:
-                found += self._frame.decompress(piece)
+                content = self._frame.decompress(self._unread, size)
             except self._damage as error:
                 raise OSError(str(error)) from error
-            piece = self._frame.unused_data if self._frame.eof else b""
-        return found
-
-
-def _pieces(raw: IO[bytes]) -> Iterator[bytes]:
-    while chunk := raw.read(_ZSTANDARD_AT_ONCE * 1024):
-        for start in range(0, len(chunk), _ZSTANDARD_AT_ONCE):
-            yield chunk[start : start + _ZSTANDARD_AT_ONCE]
+            self._unread, self._whole = b"", self._frame.eof
+            if content:
+                return content
+        if not self._whole:
+            raise EOFError("ends before its end-of-stream marker was reached")
+        return b""
 
 
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {

@@ -1,0 +1,69 @@
+"""What does each dependency cost? Measures a fresh install and renews docs/dependencies.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent.parent
+PAGE = HERE / "docs" / "dependencies.md"
+#: A row of the table: package, what is imported of it, purpose, MB, ms.
+ROW = re.compile(r"^\| `(?P<package>[\w.-]+)` \| `(?P<module>[\w.]+)` \| [^|]+ \|.*$")
+TOTAL = re.compile(r"\d+ MB in all")
+
+#: Runs in the new environment. A package is told with what it alone brings; `pip` is no part of it.
+SIZES = """
+import importlib.metadata, json, re, sys
+plain = lambda name: re.sub("[-_.]+", "-", name).lower()
+found = {plain(each.name): each for each in importlib.metadata.distributions()}
+needs = {name: {plain(re.match(r"[\\w.-]+", line)[0]) for line in each.requires or ()
+                if "extra ==" not in line} & set(found) for name, each in found.items()}
+size = {name: sum(path.locate().stat().st_size for path in each.files or ()
+                  if path.locate().exists()) for name, each in found.items()}
+direct = needs["ttastats"]
+def brought(name):
+    reached = {name}
+    while more := set().union(*(needs[one] for one in reached)) - reached - direct:
+        reached |= more
+    return reached
+by = {name: brought(name) for name in direct}
+alone = {name: sum(size[one] for one in own if sum(one in other for other in by.values()) == 1)
+         for name, own in by.items()}
+everything = sum(size[one] for one in set().union(*by.values())) + size["ttastats"]
+print(json.dumps({"alone": alone, "all": everything}))
+"""
+TIME = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
+
+
+def main() -> None:
+    """Install the checkout into an environment of its own, and write what that costs."""
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        python = Path(folder, "bin", "python")
+        subprocess.run([python, "-m", "pip", "install", "-q", HERE], check=True)
+        sizes = json.loads(_said(python, SIZES))
+
+        def measured(row: re.Match[str]) -> str:
+            code = TIME.format(row["module"])
+            seconds = min(float(_said(python, code)) for _ in range(5))
+            size = sizes["alone"][row["package"]] / 1e6
+            start = row[0].rsplit("|", 3)[0]
+            return f"{start}| {size:.1f} | {1000 * seconds:.0f} |"
+
+        text = "\n".join(ROW.sub(measured, line) for line in PAGE.read_text("utf-8").splitlines())
+    text = TOTAL.sub(f"{sizes['all'] / 1e6:.0f} MB in all", text)
+    PAGE.write_text(text + "\n", "utf-8")
+
+
+def _said(python: Path, code: str) -> str:
+    command = [python, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

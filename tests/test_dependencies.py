@@ -1,0 +1,173 @@
+"""What is declared is used, what is used is declared, and nothing else is needed."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+#: How code names what is installed by another name.
+NAMED = {
+    "backports-zstd": "backports",
+    "font-source-sans-pro": "font_source_sans_pro",
+    "fonttools": "fontTools",
+    "markdown-it-py": "markdown_it",
+    "mlflow-skinny": "mlflow",
+    "pytest-xdist": "-n",
+    "pyyaml": "yaml",
+    "scikit-learn": "sklearn",
+    "vl-convert-python": "vl_convert",
+}
+#: Packages of users, for whom there are callbacks, and the official logger, used where it is there.
+OF_USERS = {"keras", "lightning", "mlperf_logging", "pytorch_lightning", "transformers"}
+
+
+def names(requirements: Sequence[str]) -> set[str]:
+    found = (re.match(r"[\w.-]+", each) for each in requirements)
+    return {NAMED.get(each[0], each[0].replace("-", "_")) for each in found if each}
+
+
+def mentioned(*places: str) -> Iterator[str]:
+    """Give what is imported, and what texts name: modules found without importing, programs."""
+    for place in places:
+        for path in sorted(ROOT.glob(place)):
+            if path != Path(__file__):
+                for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                    yield from _mentioned(node)
+
+
+def _mentioned(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Import(names=aliases):
+            yield from (alias.name.split(".")[0] for alias in aliases)
+        case ast.ImportFrom(module=str(module), level=0):
+            yield module.split(".")[0]
+        case ast.Constant(value=str(text)):
+            yield f"{text!r}"
+
+
+PRODUCT = ("ttastats/**/*.py", "parsers/**/*.py")
+
+
+def test_the_core_is_what_the_product_imports() -> None:
+    found = set(mentioned(*PRODUCT))
+    imported = {each for each in found if not each.startswith(("'", '"'))}
+    ours = {"ttastats", "ttastats_parsers", "compression"}  # of Python 3.14: backports
+    foreign = imported - set(sys.stdlib_module_names) - ours - OF_USERS - names(EXTRAS["train"])
+    core = names(PROJECT["dependencies"])
+    only_found = {"font_source_sans_pro"}  # its import would open every font
+    assert foreign == core - only_found
+    assert all(f"'{each}'" in found for each in only_found)
+
+
+@pytest.mark.parametrize(
+    ("extra", "places"),
+    [
+        ("train", ("ttastats/trainer/**/*.py",)),
+        ("cluster", ("ttastats/ingestion/workers.py",)),
+        ("writers", ("tests/test_real_writers.py",)),
+        ("dev", ("tests/**/*.py", "dev.py", "benchmarks/**/*.py")),
+    ],
+)
+def test_an_extra_is_used_by_those_it_is_for(extra: str, places: tuple[str, ...]) -> None:
+    found = set(mentioned(*places))
+    by_hand = {"ipykernel", "pre_commit"}  # runs the notebook's cells; CONTRIBUTING
+    unused = {
+        each
+        for each in names(EXTRAS[extra]) - by_hand
+        if each not in found and f"'{each}'" not in found
+    }
+    assert unused == set()
+
+
+def test_the_documentation_says_what_each_is_for() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| `([\w.-]+)` \| `[\w.]+` \| [^|]+ \| [\d.]+ \| \d+ \|$", page, re.MULTILINE
+    )
+    assert sorted(rows) == sorted(
+        found[0] for each in PROJECT["dependencies"] if (found := re.match(r"[\w.-]+", each))
+    )
+
+
+#: As where they are not installed, for those who look as for those who import.
+WITHOUT = """
+from importlib.machinery import PathFinder
+found = PathFinder.find_spec
+absent = {absent!r}
+PathFinder.find_spec = classmethod(
+    lambda cls, name, *rest: None if name.split(".")[0] in absent else found(name, *rest)
+)
+"""
+
+COMMANDS = """
+from ttastats.cli import app
+commands = '''
+ingest {logs}/one_gpu -o a.parquet
+ingest {logs}/eight_gpus -o b.parquet
+runs a.parquet
+summary a.parquet
+variance a.parquet
+compare a.parquet b.parquet
+targets a.parquet b.parquet
+power a.parquet
+scaling a.parquet b.parquet
+score a.parquet
+problems a.parquet
+filter a.parquet -o c.parquet
+export a.parquet -o a.csv
+export a.parquet -o logs
+report a.parquet b.parquet -o page.html
+plot speedups a.parquet b.parquet -o speedups.svg
+'''
+for command in commands.strip().splitlines():
+    try:
+        app(command.split())
+    except SystemExit as end:
+        assert not end.code, command
+"""
+
+
+def without(absent: Sequence[str], code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    program = WITHOUT.format(absent=set(absent)) + code
+    path = f"import sys; sys.path[:] = {sys.path!r}\n"
+    command = [sys.executable, "-c", path + program]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+
+
+def test_every_command_works_where_only_the_core_is_installed(
+    two_systems: Path, tmp_path: Path
+) -> None:
+    absent = ["pyarrow", "statsmodels", "pandas", "patsy", "torch", "sklearn", "distributed"]
+    done = without(absent, COMMANDS.format(logs=two_systems), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "page.html").read_text("utf-8").endswith("</html>\n")
+
+
+FRAME = """
+import pandas, ttastats as tta
+rows = {"seed": [1, 1, 2, 2], "s": [60.0, 120.0, 60.0, 180.0], "v": [0.5, 0.9, 0.4, 0.9], **MORE}
+table = tta.from_frame(
+    pandas.DataFrame(rows), run="seed", metric="v", seconds="s", target=0.8, higher_is_better=True
+)
+print(tta.runs(table).rows[1]["tta_seconds"])
+"""
+
+
+def test_a_frame_of_pandas_is_read_without_pyarrow_or_says_what_it_needs(tmp_path: Path) -> None:
+    plain = without(["pyarrow"], FRAME.replace("**MORE", ""), tmp_path)
+    assert plain.stdout == "180.0\n", plain.stderr
+    texts = without(["pyarrow"], FRAME.replace("**MORE", '"entry": list("abcd")'), tmp_path)
+    assert "a frame of pandas: cannot be read without pyarrow" in texts.stderr
+    assert "pip install pyarrow" in texts.stderr
