@@ -25,6 +25,7 @@ LAYERS = (
         "ttastats.dawnbench",
         "ttastats.clock",
         "ttastats.ingestion",
+        "ttastats.quality",
     ),
     (
         "ttastats.percentages",
@@ -33,7 +34,7 @@ LAYERS = (
         "ttastats.result_files",
     ),
     ("ttastats.run_log", "ttastats.system_file"),
-    ("ttastats.records", "ttastats.quality"),
+    ("ttastats.records", "ttastats.benchmarks"),
     ("ttastats.ingestion.streams",),
     ("ttastats.own_logs",),
     ("ttastats.dialect", "ttastats.schema", "ttastats.conform"),

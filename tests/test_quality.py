@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
+import msgspec
 import pytest
 
-from ttastats import quality
+from ttastats import benchmarks
 
 
 @pytest.mark.parametrize(
@@ -25,14 +28,14 @@ from ttastats import quality
 def test_targets_are_those_of_the_edition(
     benchmark: str, edition: str, expected: set[tuple[str, bool, float]]
 ) -> None:
-    found = quality.targets("mlperf", benchmark, edition)
+    found = benchmarks.targets("mlperf", benchmark, edition)
     assert {(t.metric, t.higher_is_better, t.value) for t in found} == expected
 
 
 def test_without_an_edition_only_an_undisputed_target_is_given() -> None:
-    assert quality.targets("mlperf", "resnet", None) == ()
-    assert [t.value for t in quality.targets("mlperf", "unet3d", None)] == [0.908]
-    assert len(quality.targets("mlperf", "maskrcnn", None)) == 2
+    assert benchmarks.targets("mlperf", "resnet", None) == ()
+    assert [t.value for t in benchmarks.targets("mlperf", "unet3d", None)] == [0.908]
+    assert len(benchmarks.targets("mlperf", "maskrcnn", None)) == 2
 
 
 @pytest.mark.parametrize(
@@ -48,21 +51,21 @@ def test_without_an_edition_only_an_undisputed_target_is_given() -> None:
     ],
 )
 def test_names_are_resolved_by_edition(name: str, edition: str | None, canonical: str) -> None:
-    assert quality.canonical_name("mlperf", name, edition) == canonical
+    assert benchmarks.canonical_name("mlperf", name, edition) == canonical
 
 
 def test_every_benchmark_has_targets_with_a_source_and_a_number_of_runs() -> None:
     for suite in ("mlperf", "dawnbench"):
-        for name in quality.benchmarks(suite):
-            editions = quality.editions(suite) or (None,)
-            found = [t for edition in editions for t in quality.targets(suite, name, edition)]
+        for name in benchmarks.of(suite):
+            editions = benchmarks.editions(suite) or (None,)
+            found = [t for edition in editions for t in benchmarks.targets(suite, name, edition)]
             assert found, name
             assert all(target.source and target.runs >= 1 for target in found), name
 
 
 def test_every_edition_has_benchmarks() -> None:
-    for edition in quality.editions("mlperf"):
-        named = [b for b in quality.benchmarks("mlperf") if quality.targets("mlperf", b, edition)]
+    for edition in benchmarks.editions("mlperf"):
+        named = [b for b in benchmarks.of("mlperf") if benchmarks.targets("mlperf", b, edition)]
         assert len(named) >= 6, edition
 
 
@@ -83,7 +86,7 @@ def test_every_edition_has_benchmarks() -> None:
 def test_scoring_rules_are_those_of_benchmark_edition_and_division(
     benchmark: str, edition: str, division: str | None, expected: tuple[int, int, int, float | None]
 ) -> None:
-    rules = quality.scoring("mlperf", benchmark, edition, division)
+    rules = benchmarks.scoring("mlperf", benchmark, edition, division)
     assert rules is not None
     failures = rules.dropped if rules.converging is None else rules.runs - rules.converging
     found = (rules.runs, rules.dropped, failures, rules.init_minutes)
@@ -103,14 +106,38 @@ def test_scoring_rules_are_those_of_benchmark_edition_and_division(
 def test_without_official_rules_there_is_no_scoring(
     suite: str, benchmark: str, edition: str | None
 ) -> None:
-    assert quality.scoring(suite, benchmark, edition, "closed") is None
+    assert benchmarks.scoring(suite, benchmark, edition, "closed") is None
 
 
 def test_every_benchmark_of_every_edition_can_be_scored_and_only_v05_has_no_limit() -> None:
-    for edition in quality.editions("mlperf"):
-        for name in quality.benchmarks("mlperf"):
-            if quality.targets("mlperf", name, edition):
-                rules = quality.scoring("mlperf", name, edition, "closed")
+    for edition in benchmarks.editions("mlperf"):
+        for name in benchmarks.of("mlperf"):
+            if benchmarks.targets("mlperf", name, edition):
+                rules = benchmarks.scoring("mlperf", name, edition, "closed")
                 assert rules is not None
                 assert rules.runs > 2 * rules.dropped
                 assert (rules.init_minutes is None) == (edition == "v0.5"), (name, edition)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "complaint"),
+    [
+        ('meets = ">="', 'meats = ">="', "unknown field `meats` - at `$.target[0]`"),
+        (
+            "value = 0.749",
+            'value = "high"',
+            "Expected `float | null`, got `str` - at `$.target[0].value`",
+        ),
+        ('meets = ">="', 'meets = ">"', "Invalid enum value '>' - at `$.target[0].meets`"),
+        ("runs = 5\n", "", "missing required field `runs` - at `$.target[0]`"),
+        ("[editions]", "[edition]", "unknown field `edition`"),
+    ],
+)
+def test_a_slip_in_the_file_is_named_with_its_place(
+    written: str, instead: str, complaint: str
+) -> None:
+    text = resources.files("ttastats").joinpath("benchmarks.toml").read_text("utf-8")
+    msgspec.toml.decode(text, type=benchmarks.Facts)
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.toml.decode(text.replace(written, instead, 1), type=benchmarks.Facts)
+    assert complaint in str(caught.value)

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import ROOT
-from ttastats import api, crossing, quality, tables
+from ttastats import api, benchmarks, crossing, tables
 from ttastats.ingestion.ingest import ingest
 from ttastats.records import Evaluation, Run
 from ttastats.report import score
@@ -173,7 +173,7 @@ class TestInitialisation:
 
     def test_v05_has_no_limit_and_an_unlogged_initialisation_breaks_none(self) -> None:
         gnmt = {"edition": "v0.5", "benchmark": "gnmt"}
-        assert quality.targets("mlperf", "gnmt", "v0.5")
+        assert benchmarks.targets("mlperf", "gnmt", "v0.5")
         assert scored([slow_init(m, 300.0, **gnmt) for m in MINUTES])["status"] == "scored"
         assert scored([run(m, extra={"seeds": 2}) for m in MINUTES])["status"] == "scored"
 

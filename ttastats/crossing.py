@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttastats import counted, quality, schema
+from ttastats import benchmarks, counted, quality, schema
 from ttastats.target import UserTarget, with_user_targets
 
 #: What training is counted in, best first, with the column of its evaluation interval.
@@ -215,7 +215,7 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     kinds = evaluations.select("suite", "benchmark", "edition").unique().collect()
     expected = kinds.with_columns(
         expected=pl.Series(
-            [len(quality.targets(*_strings(row))) for row in kinds.iter_rows()], dtype=pl.Int64
+            [len(benchmarks.targets(*_strings(row))) for row in kinds.iter_rows()], dtype=pl.Int64
         )
     )
     return evaluations.join(
@@ -322,7 +322,7 @@ def _gap(progress: pl.Expr, place: pl.Expr) -> pl.Expr:
 
 
 def _ends_at_run_stop(*, official: bool) -> pl.Expr:
-    suites = quality.suites_ending_at_run_stop() if official else ()
+    suites = benchmarks.suites_ending_at_run_stop() if official else ()
     return pl.col("suite").is_in(suites).fill_null(value=False).alias("ends_at_run_stop")
 
 

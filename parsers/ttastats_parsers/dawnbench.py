@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ttastats import quality
+from ttastats import benchmarks
 from ttastats.dialect import Log
 from ttastats.records import Evaluation, Problem, Run
 from ttastats_parsers.payloads import as_float, storable
@@ -58,7 +58,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 def _training(text: str, columns: dict[str, int], log: Log) -> Run:
     description, problems = _description(log.companion(log.path.with_suffix(".json")))
     task, task_problems = _task(log.path, columns)
-    targets = {t.metric: t for t in quality.targets(_SUITE, task, None)}
+    targets = {t.metric: t for t in benchmarks.targets(_SUITE, task, None)}
     directions = {t.metric: t.higher_is_better for t in targets.values()}
     evaluations: list[Evaluation] = []
     bad_lines: list[int] = []

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ttastats import quality
+from ttastats import benchmarks, quality
 from ttastats.dialect import Log
 from ttastats.mllog import RECORDER
 from ttastats.records import Problem, Run, RunStatus
@@ -145,7 +145,7 @@ def _run(
             _scored(by_key),
             trace.ready,
             start,
-            quality.benchmarks(suite).get(benchmark or ""),
+            benchmarks.of(suite).get(benchmark or ""),
             targets,
             fractional_bleu=style.fractional_bleu,
             labels_epoch_just_trained=style.labels_epoch_just_trained,
@@ -267,7 +267,7 @@ def _targets(
     by_key: dict[str, list[Event]], suite: str, benchmark: str | None, edition: str | None
 ) -> dict[str, quality.Target]:
     """Give the targets by metric: the rules', and the log's own where it names one."""
-    known = quality.targets(suite, benchmark or "", edition)
+    known = benchmarks.targets(suite, benchmark or "", edition)
     logged = by_key.get("eval_target", ())
     if len(known) <= 1 and any(as_float(event.value) is not None for event in logged):
         return {target.metric: target for target in _logged_target(logged, known)}
@@ -284,7 +284,7 @@ def _rules(known: Sequence[quality.Target]) -> dict[str, quality.Target]:
 
 
 def _no_target(suite: str, benchmark: str | None, edition: str | None) -> Problem:
-    if edition is None and quality.metrics(suite, benchmark or ""):
+    if edition is None and benchmarks.metrics(suite, benchmark or ""):
         text = f"the target of {benchmark} depends on the edition, which no folder names: --edition"
         return Problem("no_target", text)
     return Problem("no_target", f"no quality target is known for {benchmark}: the status decides")

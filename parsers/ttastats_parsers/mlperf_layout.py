@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from ttastats import quality
+from ttastats import benchmarks
 from ttastats.dialect import Log
 from ttastats.records import Problem
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, decode
@@ -119,10 +119,10 @@ def benchmark_name(logged: str | None, place: Place) -> tuple[str | None, list[P
     """Give the canonical name of the benchmark; what the log says wins over its folder."""
 
     def canonical(name: str | None) -> str | None:
-        return quality.canonical_name(place.suite, name, place.edition) if name else None
+        return benchmarks.canonical_name(place.suite, name, place.edition) if name else None
 
     from_log, from_folder = canonical(logged), canonical(place.benchmark)
-    known = quality.benchmarks(place.suite)
+    known = benchmarks.of(place.suite)
     if from_log is None:
         return (from_folder if from_folder in known else None), []
     if from_folder in known and from_folder != from_log:
@@ -168,7 +168,7 @@ def _edition_index(folders: Sequence[str]) -> int | None:
 def _edition_name(folder: str) -> str | None:
     match = _EDITION.search(folder)
     name = f"v{match.group(1)}" if match else None
-    return name if name in quality.editions("mlperf") else None
+    return name if name in benchmarks.editions("mlperf") else None
 
 
 def _edition_problems(named: str | None, logged: str | None) -> tuple[Problem, ...]:

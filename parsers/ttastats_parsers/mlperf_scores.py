@@ -9,7 +9,8 @@ from math import floor
 import msgspec
 from msgspec.structs import replace
 
-from ttastats.quality import Benchmark, Target, metrics
+from ttastats.benchmarks import Benchmark, metrics
+from ttastats.quality import Target
 from ttastats.records import Evaluation, Problem
 from ttastats_parsers.mlperf_events import Event
 from ttastats_parsers.payloads import as_float, as_int, shown

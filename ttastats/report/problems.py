@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats import crossing, nearest, quality, schema, units
+from ttastats import benchmarks, crossing, nearest, schema, units
 from ttastats.counted import RESULT, standing
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem
@@ -195,7 +195,7 @@ def _run_count(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding
     suite, benchmark = keys["suite"], keys["benchmark"]
     if suite is None or benchmark is None:
         return
-    rules = quality.scoring(suite, benchmark, keys["edition"], keys["division"])
+    rules = benchmarks.scoring(suite, benchmark, keys["edition"], keys["division"])
     if rules is not None and group.height != rules.runs:
         message = f"{units.plural(group.height, 'run')}, where the rules want {rules.runs}"
         yield _finding("run_count", "warning", message, keys)

@@ -14,9 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import quality
+from ttastats import benchmarks
+from ttastats.benchmarks import Scoring
 from ttastats.counted import RESULT
-from ttastats.quality import Scoring
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Row, Table, Text
 from ttastats.report.grouping import (
@@ -105,11 +105,11 @@ def _rules(group: pl.DataFrame) -> tuple[Scoring | None, str]:
     if kinds.height > 1:
         return None, f"not one result: several of {', '.join(_KIND)} in one group"
     suite, edition, benchmark, division = kinds.row(0)
-    if suite not in quality.scored_suites():
+    if suite not in benchmarks.scored_suites():
         return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
     if edition is None or benchmark is None:
         return None, f"{'edition' if edition is None else 'benchmark'} unknown"
-    rules = quality.scoring(suite, benchmark, edition, division)
+    rules = benchmarks.scoring(suite, benchmark, edition, division)
     return rules, "" if rules else f"no quality target for {benchmark} in {edition}"
 
 

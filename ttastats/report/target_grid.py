@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats import crossing, quality, schema
+from ttastats import benchmarks, crossing, quality, schema
 from ttastats.stats.results import Floats
 from ttastats.stats.sensitivity import hardest_common_target, target_grid
 
@@ -98,7 +98,7 @@ def _required(keys: Mapping[str, Any]) -> set[str]:
     suite, benchmark = keys.get("suite"), keys.get("benchmark")
     if suite is None or benchmark is None:
         return set()
-    return {target.metric for target in quality.targets(suite, benchmark, keys.get("edition"))}
+    return {target.metric for target in benchmarks.targets(suite, benchmark, keys.get("edition"))}
 
 
 def goals(
