@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ttastats.cli import own_logs
 from ttastats.cli.output import say
+from ttastats.cli.own_logs import OwnLogs
 
 if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account
@@ -24,6 +24,7 @@ def ingest(
             show_default=False,
         ),
     ],
+    *,
     output: Annotated[
         str | None,
         typer.Option(
@@ -59,19 +60,16 @@ def ingest(
             "--dask", metavar="ADDRESS", help="Read on the Dask cluster of this scheduler."
         ),
     ] = None,
-    files: own_logs.Files = None,
-    line: own_logs.Line = None,
-    metric: own_logs.Metric = None,
-    seconds: own_logs.Seconds = None,
-    step: own_logs.Step = None,
-    epoch: own_logs.Epoch = None,
-    samples: own_logs.Samples = None,
-    run: own_logs.Run = None,
-    new_run: own_logs.NewRun = None,
-    resume: own_logs.Resume = None,
-    new_epoch: own_logs.NewEpoch = None,
-    preset: own_logs.Preset = None,
-    config: own_logs.Config = None,
+    own: OwnLogs,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            metavar="PATH",
+            help="A ttastats.toml in the place of those beside the logs and in the folders above.",
+            show_default=False,
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on any problem.")] = False,
 ) -> None:
     """Read logs of any known format into one tidy Parquet file.
@@ -79,21 +77,7 @@ def ingest(
     Logs of your own are described by a ttastats.toml beside or above them, or by the options from
     --files to --preset: docs/your-logs.md.
     """
-    block = own_logs.block(
-        config,
-        files=files,
-        line=line,
-        metric=metric,
-        seconds=seconds,
-        step=step,
-        epoch=epoch,
-        samples=samples,
-        run=run,
-        new_run=new_run,
-        resume=resume,
-        new_epoch=new_epoch,
-        preset=preset,
-    )
+    block = own.block(config)
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
