@@ -176,6 +176,20 @@ class TestAnAxisAskedFor:
         assert by_column.rows[0]["tta_mean_seconds"] == 12.0
         assert "$12.00" in shown(by_column)
 
+    @pytest.mark.parametrize("slip", [0.0, -3.0, 1e-9, 1e300, float("nan")])
+    def test_a_price_that_is_none_is_unknown(self, slip: float) -> None:
+        reached, failed = (
+            crossing.runs(timed((3600.0, 7200.0), cost_per_hour=2.5)).with_columns(
+                axis.priced(pl.DataFrame(), 2.5), reached=pl.lit(value)
+            )
+            for value in (True, False)
+        )
+        for runs in (reached, failed):
+            first = pl.when(pl.int_range(pl.len()) == 0)
+            odd = runs.with_columns(first.then(slip).otherwise(axis.PRICE).alias(axis.PRICE))
+            placed = axis.on(odd, axis.AXES["cost"])
+            assert placed["observed_seconds"].to_list() == [None, 5.0]
+
     def test_what_costs_less_is_said_so(self) -> None:
         a = timed((3600.0, 3700.0, 3650.0), cost_per_hour=4.0)
         b = timed((3500.0, 3600.0, 3550.0), cost_per_hour=2.0)
@@ -206,6 +220,11 @@ class TestAnAxisAskedFor:
             tta.summary(rows, unit=name, target=["score=0.5"])
         with pytest.raises(TtastatsError, match="known of whole runs"):
             tta.targets(rows, unit=name)
+
+    def test_a_total_that_no_run_takes_is_unknown(self) -> None:
+        rows = timed((30.0, 33.0)).with_columns(extra=pl.lit('{"energy_joules": 1e300}'))
+        with pytest.raises(TtastatsError, match="no run tells its energy"):
+            tta.summary(rows, unit="energy")
 
     def test_runs_that_reached_nobody_knows_where_are_left_out_and_counted(self) -> None:
         rows = timed((30.0, 33.0, 36.0))

@@ -22,6 +22,10 @@ from ttastats.units import Amount
 NO_POSITION = "no_position"
 #: The column of prices.
 PRICE = "cost_per_hour"
+#: What an hour may cost: outside of it a number in that column is no price, but a slip.
+_PRICES = (1e-6, 1e12)
+#: More seconds or joules than any run takes.
+_TOTAL = 1e18
 _OPTION = "--in"
 
 
@@ -266,7 +270,8 @@ def _position(axis: Axis) -> pl.Expr:
         return pl.col(axis.progress[0]).cast(pl.Float64)
     if axis.name == "cost":
         paid = pl.col("observed_seconds") / 3600.0 * pl.col(PRICE)
-        return pl.when(paid.is_finite() & ((paid > 0) | ~pl.col("reached"))).then(paid)
+        known = pl.col(PRICE).is_between(*_PRICES, closed="left")
+        return pl.when(known & ((paid > 0) | ~pl.col("reached"))).then(paid)
     if axis.whole_runs:
         return _total(axis)
     return pl.col("observed_seconds")
@@ -282,7 +287,7 @@ def _total(axis: Axis) -> pl.Expr:
     ended = (pl.col("tta_seconds") == pl.col("run_seconds")) | (
         pl.col("evaluations_to_target") == pl.col("evaluations")
     )
-    known = found.is_finite() & (found > 0) & (~pl.col("reached") | ended)
+    known = found.is_between(0, _TOTAL, closed="none") & (~pl.col("reached") | ended)
     return pl.when(known).then(found)
 
 
@@ -303,7 +308,7 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
                 f"column {price} holds no numbers", where="--price", remedy="Name one that does."
             ) from None
         return pl.col(str(price)).cast(pl.Float64).alias(PRICE)
-    if not 0.0 < number < 1e12:
+    if not _PRICES[0] <= number < _PRICES[1]:
         raise TtastatsError(
             f"{price} is no price per hour", where="--price", remedy="Give one such as 12.50."
         )
