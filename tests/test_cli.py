@@ -459,11 +459,14 @@ print(sorted({heavy} & set(sys.modules)))
         assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
         assert "ingest" in done.stdout
 
-    def test_ingest_and_runs_need_no_statistics(self, two_systems: Path, tmp_path: Path) -> None:
+    def test_guess_ingest_and_runs_need_no_statistics(
+        self, two_systems: Path, tmp_path: Path
+    ) -> None:
         code = f"""
 import sys
 from ttastats.cli import app
-for words in (["ingest", {str(two_systems)!r}, "-o", "x.parquet"], ["runs", "x.parquet"]):
+logs = {str(two_systems)!r}
+for words in (["guess", logs], ["ingest", logs, "-o", "x.parquet"], ["runs", "x.parquet"]):
     try:
         app(words)
     except SystemExit as end:

@@ -73,10 +73,14 @@ def test_the_way_from_csv_files_to_a_verdict_is_as_shown(tmp_path: Path) -> None
     page = ROOT / "docs" / "your-logs.md"
     text = page.read_text("utf-8")
     shutil.copytree(ROOT / "examples" / "own_logs" / "logs", tmp_path / "logs")
-    ingest = re.findall(r"^    ttastats (ingest .*)$", text, re.MULTILINE)[0]
-    program(*shlex.split(ingest), cwd=tmp_path)
-    renewed = _SHOWN.sub(lambda found: _with_output(found, tmp_path), text, count=1)
+    renewed = _SHOWN.sub(lambda found: _with_output(found, tmp_path, all_of_it=True), text, count=2)
     assert matches_accepted(page, renewed)
+    shown = list(_SHOWN.finditer(text))[:2]
+    assert sum(found[1].count("    ttastats ") for found in shown) == 3
+    (by_options,) = re.findall(r"^    ttastats (ingest logs --files .*)$", text, re.MULTILINE)
+    program(*shlex.split(by_options), "-o", "same.parquet", cwd=tmp_path)
+    sides = ("--a", "entry=adam", "--b", "entry=muon")
+    assert program("compare", "same.parquet", *sides, cwd=tmp_path) in text
     (tmp_path / "logs.parquet").unlink()
     (block,) = re.findall(r"```toml\n(\[\[logs\]\]\nfiles     .*?)```", text, re.DOTALL)
     (tmp_path / "logs" / "ttastats.toml").write_text(block)
@@ -99,10 +103,11 @@ def test_the_guide_shows_what_its_commands_print(real_logs: Path, tmp_path: Path
 _SHOWN = re.compile(r"((?:^    [^\n]*\n)+)\n```text\n(.*?)```", re.MULTILINE | re.DOTALL)
 
 
-def _with_output(found: re.Match[str], folder: Path) -> str:
-    """Give commands with what the last of them prints."""
-    last = re.split(r"^    (?=ttastats)", found[1].replace("\\\n", ""), flags=re.MULTILINE)[-1]
-    printed = program(*shlex.split(last.removeprefix("ttastats")), cwd=folder)
+def _with_output(found: re.Match[str], folder: Path, *, all_of_it: bool = False) -> str:
+    """Give commands with what the last of them prints; the others may have been run before."""
+    parts = re.split(r"^    (?=ttastats)", found[1].replace("\\\n", ""), flags=re.MULTILINE)[1:]
+    for command in parts if all_of_it else parts[-1:]:
+        printed = program(*shlex.split(command.removeprefix("ttastats")), cwd=folder)
     return f"{found[1]}\n```text\n{printed}```"
 
 

@@ -73,6 +73,7 @@ LAYERS = (
     ("ttastats.ingestion.reading",),
     ("ttastats.ingestion.workers",),
     ("ttastats.ingestion.ingest",),
+    ("ttastats.guessing",),
     ("ttastats.api",),
     ("ttastats.trainer",),
     ("ttastats.cli",),

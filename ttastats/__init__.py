@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         export,
         filter,  # noqa: A004 - the name of the command
         from_frame,
+        guess,
         html_report,
         ingest,
         plot,
@@ -46,6 +47,7 @@ __all__ = [
     "export",
     "filter",
     "from_frame",
+    "guess",
     "html_report",
     "ingest",
     "plot",

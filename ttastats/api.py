@@ -18,6 +18,7 @@ from ttastats import atomic, choice, crossing, given, question, schema, store
 from ttastats.choice import Chosen, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame
+from ttastats.guessing.folder import guess
 from ttastats.ingestion.ingest import Account, ingest
 from ttastats.question import Compared, Counted, Judged, Question, takes
 from ttastats.report import runs as runs_report
@@ -43,6 +44,7 @@ __all__ = [
     "export",
     "filter",
     "from_frame",
+    "guess",
     "html_report",
     "ingest",
     "pictures",

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ttastats.cli import compare, damage, export, ingest, plot, report, subset, tables, train
+from ttastats.cli import compare, damage, export, guess, ingest, plot, report, subset, tables, train
 from ttastats.cli.options import flat
 from ttastats.cli.output import say
 from ttastats.errors import TtastatsError
@@ -39,6 +39,7 @@ def _root(
 
 
 for command in (
+    guess.guess,
     ingest.ingest,
     tables.runs,
     tables.summary,

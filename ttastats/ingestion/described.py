@@ -52,12 +52,12 @@ def gathered(
     if said.options:
         found = [
             config.described(said.options, _option, root, quiet="files" not in said.options)
-            for root in _roots(paths)
+            for root in roots_of(paths)
         ]
     elif said.config is not None:
         path = Path(said.config)
         text = _text_of(path)
-        roots = dict.fromkeys([str(path.resolve().parent), *_roots(paths)])
+        roots = dict.fromkeys([str(path.resolve().parent), *roots_of(paths)])
         found = [block for root in roots for block in config.blocks(text, str(path), root)]
     else:
         texts = [*_of_sources(configs), *above]
@@ -70,7 +70,7 @@ def _option(key: str) -> str:
     return f"--{key.replace('_', '-')}" if key else "the options"
 
 
-def _roots(paths: Sequence[str]) -> list[str]:
+def roots_of(paths: Sequence[str]) -> list[str]:
     """Give the folders that patterns start from: those given, and those of files given."""
     found = []
     for path in paths:

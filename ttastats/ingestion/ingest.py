@@ -277,4 +277,5 @@ def _nothing(
         )
     seen = f"{files} file(s), none of them a log" if files else "the folder is empty"
     known = ", ".join(sorted(registry.dialects()))
-    return TtastatsError(f"no logs found: {seen}", where=where, remedy=f"Known formats: {known}.")
+    remedy = f"Known formats: {known}. `ttastats guess` proposes how to read others."
+    return TtastatsError(f"no logs found: {seen}", where=where, remedy=remedy)

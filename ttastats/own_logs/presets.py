@@ -16,7 +16,7 @@ from ttastats.own_logs.block import Block, Said, block_of
 #: The package that holds them, named as text: it stands above this module.
 _PACKAGE = "ttastats_parsers"
 #: Programs and documents that quote a log are none.
-_QUOTING = (".py", ".md", ".rst", ".ipynb", ".html", ".sh", ".tex", ".toml", ".yaml", ".yml")
+QUOTING = (".py", ".md", ".rst", ".ipynb", ".html", ".sh", ".tex", ".toml", ".yaml", ".yml")
 #: What distinguishes a log stands in its first lines, or behind a copy of the program.
 _LOOKED_AT = 4 * 1024 * 1024
 
@@ -83,7 +83,7 @@ def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 
     Each with what its pattern names in the path.
     """
-    if path.endswith(_QUOTING):
+    if path.endswith(QUOTING):
         return {}
     start = head[:_LOOKED_AT]
     found = {

@@ -1,0 +1,34 @@
+"""The command `guess`: what are these logs, and how would a `ttastats.toml` describe them?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ttastats.cli.output import say
+
+
+def guess(
+    path: Annotated[
+        str,
+        typer.Argument(help="A folder of logs, a log, or an archive.", show_default=False),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the proposed blocks: FOLDER/ttastats.toml is found by `ingest` by itself.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Propose how to read logs of your own, and show what runs they would become."""
+    from ttastats.guessing.folder import guess as look  # polars costs start-up time
+
+    found = look(path, output)
+    typer.echo(str(found))
+    if output is not None:
+        say(f"wrote {output}")

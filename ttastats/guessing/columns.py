@@ -1,0 +1,337 @@
+"""Which of some columns are the metric, the clock, the progress, and what tells runs apart?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import polars as pl
+
+from ttastats.guessing.proposal import NoLogError, Proposal, Reason
+from ttastats.metric_names import evaluated, higher_is_better
+from ttastats.own_logs import names
+from ttastats.units import listed
+from ttastats_parsers.own_numbers import numbers, texts
+
+Said: TypeAlias = str | tuple[str, ...]
+
+#: Names of counts beside those that are read without a word, in lower case.
+COUNTS = {
+    "step": {
+        *names.STEPS, "iteration", "iterations", "num_iterations", "iters", "update", "updates",
+        "timesteps", "total_timesteps", "env_steps", "train_step", "train_steps", "index",
+    },
+    "epoch": {*names.EPOCHS, "num_epoch", "train_epoch"},
+    "samples": {*names.SAMPLES, "sample", "images", "num_examples_seen"},
+}  # fmt: skip
+_CLOCKS = {re.sub(r"[^a-z0-9]+", "_", name.lower()): unit for name, unit in names.CLOCKS.items()}
+_STAMPS = frozenset({"timestamp", "_timestamp", "date", "datetime", "wall_time", "stamp", "time"})
+_NAMES = (
+    "run_id", "run_name", "run", "name", "experiment", "experiment_name", "exp", "trial", "config",
+    "variant", "method", "algorithm", "algo", "optimizer", "model", "setup", "entry", "system",
+)  # fmt: skip
+_UNITS = {1.0: "s", 1e-3: "ms", 60.0: "min", 3600.0: "h"}
+#: A clock goes back where a run begins or is resumed; the time of one step every second time.
+_MOST_BACK = 0.2
+#: More metrics are not proposed.
+_MOST_METRICS = 8
+
+
+def proposal(frame: pl.DataFrame) -> Proposal:
+    """Give the keys of a block for a table, or for what the lines of a log tell.
+
+    Raises
+    ------
+    NoLogError
+        No column looks like a metric.
+    """
+    told = {name: numbers(frame[name]) for name in frame.columns}
+    told = {name: column for name, column in told.items() if column.is_finite().any()}
+    metrics, doubts = _metrics(frame, told)
+    said: dict[str, Said] = {"metric": metrics}
+    reasons = [*doubts]
+    counts = {key: _count(key, told) for key in COUNTS}
+    runs = _runs(frame, told, counts, reasons)
+    if runs:
+        said["run"] = runs
+        named = [name for name in runs if _plain(name) != "seed" and _is_words(frame[name])]
+        if named:
+            said["entry"] = named[0]
+    seconds = _seconds(frame, told, runs, reasons)
+    if seconds is not None:
+        said["seconds"] = seconds
+    for key, column in counts.items():
+        if column is not None:
+            said[key] = _progress(key, column, told[column], counts, reasons)
+    return Proposal(said, tuple(reasons))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _is_words(column: pl.Series) -> bool:
+    return bool(numbers(column).is_null().any())
+
+
+# ---------------------------------------------------------------------------------------- metrics
+
+
+def _metrics(
+    frame: pl.DataFrame, told: Mapping[str, pl.Series]
+) -> tuple[tuple[str, ...], list[Reason]]:
+    found = [name for name in names.metrics(frame.columns) if name in told]
+    says = "the name tells that it is of an evaluation"
+    doubt = ""
+    if found and not any("train" not in _plain(name) and _is_evaluated(name) for name in found):
+        says = "no name says that it is of an evaluation; is it?"
+        doubt = says
+    if not found:
+        found, doubt = _of_training(frame, told)
+    if not found:
+        columns = listed(frame.columns, 12)
+        raise NoLogError(f"no column with numbers looks like a metric: {columns}")
+    found.sort(key=rank)
+    more = [name for name in told if _may_be_one(name, found)] if not doubt else []
+    found += more
+    left_out = found[_MOST_METRICS:]
+    found = found[:_MOST_METRICS]
+    reasons = [Reason("metric", f"{found[0]}: {doubt or says}", not doubt)]
+    if len(found) > 1:
+        text = f"also {listed(found[1:], 8)}; each may be asked for with --target"
+        reasons.append(Reason("metric", text))
+    if more:
+        text = f"{listed(more)}: a quality by the name, but is it of an evaluation?"
+        reasons.append(Reason("metric", text, sure=False))
+    if left_out:
+        reasons.append(Reason("metric", f"left out: {listed(left_out)}", sure=False))
+    return tuple(map(_quoted, found)), [*reasons, *_directions(found, told)]
+
+
+def _may_be_one(name: str, found: Sequence[str]) -> bool:
+    """Tell whether a name is that of a quality, and not one of training that has its partner."""
+    plain = _plain(name)
+    has_partner = any(_plain(one).endswith(plain) for one in found)
+    known = bool(evaluated([name])) and higher_is_better(name) is True
+    return known and not has_partner and "train" not in plain
+
+
+def _is_evaluated(name: str) -> bool:
+    """Tell whether a name says so by itself: beside it, one that does not is none."""
+    return name in evaluated([name, "val_loss"])
+
+
+def rank(name: str) -> int:
+    """Put a quality before a loss, and what is validated before what is tested."""
+    return 2 * (higher_is_better(name) is not True) + ("test" in name.lower())
+
+
+def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[list[str], str]:
+    """Give what may do for a metric where nothing is evaluated."""
+    taken = {_count(key, told) for key in COUNTS} | {name for name, _ in _clocks(frame, told)}
+    rest = [name for name in told if name not in taken]
+    known = [name for name in rest if higher_is_better(name) is not None]
+    if known:
+        return known[:1], "of training, and nothing is evaluated; name another if there is one"
+    named = [name for name in evaluated(rest) if not _is_key(name)]
+    if len(named) == 1 and told[named[0]].len() > 1:
+        return named, "the only number that is no time and no count"
+    return [], ""
+
+
+def _is_key(name: str) -> bool:
+    return _plain(name) in {*_NAMES, "seed", "id"} or _plain(name).startswith("column_")
+
+
+def _quoted(name: str) -> str:
+    """Give a metric as a block says it; a name that reads like a target is quoted."""
+    return f'"{name}"' if re.search(r"[<>=]|\s(?:higher|lower)$", name) else name
+
+
+def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator[Reason]:
+    for better, word in ((True, "higher"), (False, "lower")):
+        those = [name for name in found if higher_is_better(name) is better]
+        if those:
+            yield Reason("metric", f"{word} is better, by the name: {listed(those, 8)}")
+    for name in found:
+        if higher_is_better(name) is None:
+            text = f"is higher or lower better? Write '{name} higher' or '{name} lower'"
+            yield Reason("metric", text, sure=False)
+    first = told[found[0]].drop_nans().drop_nulls()
+    most = first.max() if len(first) else None
+    is_share = re.search("acc|top|precision|recall|f1|map", found[0].lower())
+    if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
+        text = f"as high as {most:g}, so in percent? Then write targets as '>= 90 %'"
+        yield Reason("metric", text, sure=False)
+
+
+# ------------------------------------------------------------------------- progress, time and runs
+
+
+def _count(key: str, told: Mapping[str, pl.Series]) -> str | None:
+    """Give the column that counts training: by the names read without a word, then by others."""
+    known = {"step": names.STEPS, "epoch": names.EPOCHS, "samples": names.SAMPLES}[key]
+    first = names.first_of(known, told)
+    if first is not None:
+        return first
+    return next((name for name in told if _plain(name) in COUNTS[key]), None)
+
+
+def _progress(
+    key: str,
+    column: str,
+    values: pl.Series,
+    counts: Mapping[str, str | None],
+    reasons: list[Reason],
+) -> str:
+    """Give a count, with what to add where each row is an epoch and the first is called 0."""
+    if column != key:
+        reasons.append(Reason(key, f"read from {column}"))
+    alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
+    if alone and values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all():
+        text = "counts from 0, and each row is written after its epoch: 1 is added"
+        reasons.append(Reason(key, text, sure=False))
+        return f"{column} + 1"
+    return column
+
+
+def _clocks(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> list[tuple[str, str]]:
+    """Give what may be the clock, as a block says it: by names, then stamps by their look."""
+    found = [
+        (name, _UNITS[_CLOCKS[_plain(name)]])
+        for name in told
+        if _plain(name) in _CLOCKS and not _is_unix(told[name])
+    ]
+    stamps = [(name, "unix") for name in told if _plain(name) in _STAMPS and _is_unix(told[name])]
+    if not found and not stamps:
+        likely = [name for name in frame.columns if name not in told and _plain(name) in _STAMPS]
+        stamps = [(name, form) for name in likely if (form := form_of(frame[name]))]
+    return found or stamps
+
+
+def _is_unix(values: pl.Series) -> bool:
+    known = values.filter(values.is_finite())
+    return bool(len(known)) and bool((known > 9e8).all()) and bool((known < 4e9).all())
+
+
+def form_of(cells: pl.Series) -> str | None:
+    """Give the form of the stamps in some cells, as Python writes it, or None."""
+    said = texts(cells).drop_nulls()
+    if said.is_empty():
+        return None
+    return stamp_form(str(said[0]))
+
+
+_STAMP = re.compile(
+    r"(?P<year>\d{4})(?P<part>[-/])\d\d[-/]\d\d(?P<between>[T ])\d\d:\d\d:\d\d"
+    r"(?:(?P<mark>[.,])\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+)
+
+
+def stamp_form(text: str) -> str | None:
+    """Give the form of a stamp such as `2024-01-31 12:00:00,123`, or None where it is none."""
+    match = _STAMP.fullmatch(text)
+    if match is None or (match["zone"] and match["zone"] != "Z"):
+        return None
+    part, mark = match["part"], match["mark"]
+    fraction = f"{mark}%f" if mark else ""
+    zone = "Z" if match["zone"] else ""
+    return f"%Y{part}%m{part}%d{match['between']}%H:%M:%S{fraction}{zone}"
+
+
+def _seconds(
+    frame: pl.DataFrame,
+    told: Mapping[str, pl.Series],
+    runs: Sequence[str],
+    reasons: list[Reason],
+) -> str | None:
+    """Give the one clock that goes forward; an empty text says that there is none."""
+    found = _clocks(frame, told)
+    forward = [
+        (name, unit)
+        for name, unit in found
+        if name not in told or back_share(frame, told[name], runs) <= _MOST_BACK
+    ]
+    if len(forward) == 1:
+        name, unit = forward[0]
+        what = {"unix": "stamps, seconds since 1970"}.get(unit, f"in {unit}, by the name alone")
+        what = f"stamps of the form {unit}" if "%" in unit else what
+        reasons.append(Reason("seconds", f"{name}: {what}", sure=unit != "s" or _says_unit(name)))
+        return f"{name} {unit}"
+    if forward:
+        written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in forward)
+        reasons.append(Reason("seconds", f"several may be the clock: {written}", sure=False))
+        return ""
+    if found:
+        name, unit = found[0]
+        text = (
+            f"{name} goes up and down: the time of one step or epoch? If a column counts those, "
+            f"write seconds = '{name} {unit} per COLUMN'"
+        )
+        reasons.append(Reason("seconds", text, sure=False))
+        return ""
+    reasons.append(Reason("seconds", "no column looks like a clock: no time is known"))
+    return None
+
+
+def _says_unit(name: str) -> bool:
+    return re.search(r"sec|_s$|_ms$|min|hour", name.lower()) is not None
+
+
+def back_share(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> float:
+    """Give the share of steps in which a column goes back, within each run."""
+    keys = [texts(frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
+    whole = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
+    own = pl.col("v").diff()
+    steps = whole.select((own.over([k.name for k in keys]) if keys else own).alias("d"))
+    known = steps["d"].drop_nulls()
+    return float((known < 0).mean() or 0.0) if len(known) else 0.0  # type: ignore[arg-type]
+
+
+def _runs(
+    frame: pl.DataFrame,
+    told: Mapping[str, pl.Series],
+    counts: Mapping[str, str | None],
+    reasons: list[Reason],
+) -> tuple[str, ...]:
+    """Give the columns that tell runs apart: names, and a seed where it does what they do not."""
+    varying = [
+        name
+        for name in frame.columns
+        if _plain(name) in {*_NAMES, "seed"} and texts(frame[name]).drop_nulls().n_unique() > 1
+    ]
+    if not varying:
+        return ()
+    progress = next((counts[key] for key in ("step", "samples", "epoch") if counts[key]), None)
+    seeds = [name for name in varying if _plain(name) == "seed"]
+    named = sorted(
+        (name for name in varying if name not in seeds), key=lambda name: _NAMES.index(_plain(name))
+    )
+    best = _fewest(
+        frame, told, progress, [seeds, *([name, *seeds] for name in named), [*named, *seeds]]
+    )
+    if best:
+        number = frame.select(texts(frame[name]).alias(name) for name in best).unique().height
+        text = f"{' and '.join(best)}: {number} of them in the file that was looked at"
+        reasons.append(Reason("run", text))
+    return best
+
+
+def _fewest(
+    frame: pl.DataFrame,
+    told: Mapping[str, pl.Series],
+    progress: str | None,
+    choices: Iterable[Sequence[str]],
+) -> tuple[str, ...]:
+    """Give the first choice of columns that tells as many runs apart as any, going forward."""
+    best: tuple[int, tuple[str, ...]] = (1, ())
+    for choice in choices:
+        if not choice:
+            continue
+        if progress and back_share(frame, told[progress], choice) > 0:
+            continue
+        number = frame.select(texts(frame[name]).alias(name) for name in choice).unique().height
+        if number > best[0]:
+            best = (number, tuple(choice))
+    return best[1]

@@ -1,0 +1,464 @@
+"""What are the files of a folder that nobody has described, and what would ingest make of them?"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import polars as pl
+from msgspec import structs
+
+from ttastats import atomic, crossing, tables, units
+from ttastats.dialect import PART_OF_A_RUN, Log
+from ttastats.errors import TtastatsError
+from ttastats.guessing import kinds
+from ttastats.guessing.answer import Guessed, Kind, RunSeen
+from ttastats.guessing.columns import rank
+from ttastats.guessing.layout import Layout, layouts, literal
+from ttastats.guessing.proposal import NoLogError, Proposal, Reason, written
+from ttastats.ingestion import described
+from ttastats.ingestion.containers import printable
+from ttastats.ingestion.reading import Reading, way
+from ttastats.ingestion.sources import Source, find
+from ttastats.ingestion.streams import UnreadableError
+from ttastats.own_logs import FILE, config, patterns, presets
+from ttastats.own_logs.block import Block, metric_of
+from ttastats.records import Problem, Run
+
+#: So many runs are read, of so many files, and no more of each file than this.
+_RUNS = 3
+_MOST_FILES = 12
+_MOST_READ = 16 * 1024 * 1024
+_HEADER = (
+    "# Proposed by `ttastats guess`. Lines with a question mark are guesses: look at them.\n"
+    "# docs/your-logs.md says what the keys mean.\n"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _File:
+    source: Source
+    below: str
+
+
+def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
+    """Look at logs that nobody has described, and propose blocks of `ttastats.toml` for them.
+
+    Parameters
+    ----------
+    path
+        A folder, a file, an archive or a pattern.
+    output
+        Where to write the blocks; nothing that exists is written over.
+
+    Raises
+    ------
+    TtastatsError
+        There are no logs, or the blocks cannot be written.
+    """
+    if output is not None:
+        atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
+        if Path(output).exists():
+            raise atomic.kept(Path(output), "exists already")
+    blocks, sources = described.gathered(described.Said(), [str(path)], list(find([str(path)])))
+    (root,) = described.roots_of([str(path)])
+    files = [_File(source, _below(source, root)) for source in sources]
+    found = _sorted(files, Reading(blocks=blocks))
+    tried = [
+        _tried(title, own, proposal, root, blocks)
+        for title, own, proposal in _proposed(found, files)
+    ]
+    if not tried:
+        raise _nothing(str(path), found.left)
+    config_ = _config([proposal for _, proposal in tried if proposal], _prefix(root, output))
+    if output is not None:
+        _write(config_, Path(output), str(path))
+    left = tuple((reason, tuple(names)) for reason, names in sorted(found.left.items()))
+    shown = None if output is None else str(output)
+    return Guessed(str(path), tuple(kind for kind, _ in tried), left, config_, shown)
+
+
+def _config(proposals: Sequence[Proposal], prefix: str) -> str:
+    """Give the whole `ttastats.toml`; `prefix` leads from its folder to that of the logs."""
+    if not proposals:
+        return ""
+    texts = (written(_prefixed(proposal, prefix)) for proposal in proposals)
+    return "\n".join([_HEADER, *texts])
+
+
+def _write(text: str, output: Path, path: str) -> None:
+    if not text:
+        raise TtastatsError(
+            "nothing to write: all of these logs are read without a block",
+            where=path,
+            remedy=f"Go on with: ttastats ingest {path}",
+        )
+    with atomic.naming(output):
+        atomic.write_text(output, text)
+
+
+def _place(source: Source) -> PurePosixPath:
+    name = printable(posixpath.basename(source.file.name))
+    return source.container.folder(source.file.name) / name
+
+
+def _below(source: Source, root: str) -> str:
+    return str(_place(source)).removeprefix(f"{root.rstrip('/')}/")
+
+
+def _prefix(root: str, output: str | Path | None) -> str:
+    """Give what a pattern starts with in a file that lies in a folder above the logs."""
+    if output is None:
+        return ""
+    above = atomic.above(Path(output))
+    try:
+        below = PurePosixPath(root).relative_to(printable(str(above)))
+    except ValueError:
+        return ""
+    return "" if str(below) == "." else f"{literal(str(below))}/"
+
+
+def _prefixed(proposal: Proposal, prefix: str) -> Proposal:
+    files = f"{prefix}{proposal.said['files']}"
+    return replace(proposal, said={**proposal.said, "files": files})
+
+
+def _nothing(path: str, left: dict[str, list[str]]) -> TtastatsError:
+    if not left:
+        return TtastatsError("no files lie there", where=path, remedy="Name a folder with logs.")
+    most = max(left, key=lambda reason: len(left[reason]))
+    return TtastatsError(
+        f"nothing that looks like a log in {sum(map(len, left.values())):,} file(s); "
+        f"{left[most][0]}: {most}",
+        where=path,
+        remedy="docs/your-logs.md says how a block describes logs of any kind.",
+    )
+
+
+# ------------------------------------------------------------------------------- files into kinds
+
+
+@dataclass(slots=True, eq=False)
+class _Sorted:
+    """Files by kind: read without a block, described or recognised, guessed, and left."""
+
+    read: dict[str, list[_File]]
+    known: set[str]
+    guessed: dict[tuple[str, ...], list[tuple[_File, kinds.Sketch]]]
+    left: dict[str, list[str]]
+
+
+def _sorted(files: Sequence[_File], reading: Reading) -> _Sorted:
+    found = _Sorted(defaultdict(list), set(), defaultdict(list), defaultdict(list))
+    seen = kinds.Seen()
+    for file in files:
+        try:
+            _sort(file, reading, seen, found)
+        except (UnreadableError, NoLogError) as error:
+            found.left[str(error)].append(file.below)
+        except TtastatsError as error:
+            found.left[error.what].append(file.below)
+    _without_companions(found)
+    return found
+
+
+def _without_companions(found: _Sorted) -> None:
+    """Leave out what lies beside logs that are read without a block: it tells the same runs."""
+    folders = {_place(file.source).parent for title in found.known for file in found.read[title]}
+    for same, those in list(found.guessed.items()):
+        beside = [file for file, _ in those if _is_beside(file, folders)]
+        found.guessed[same] = [(file, one) for file, one in those if file not in beside]
+        if beside:
+            found.left[_BESIDE] += [file.below for file in beside]
+        if not found.guessed[same]:
+            del found.guessed[same]
+
+
+_BESIDE = "beside a log that is read without a block: the same run, perhaps"
+
+
+def _is_beside(file: _File, folders: Collection[PurePosixPath]) -> bool:
+    folder = _place(file.source).parent
+    return not file.source.named and (
+        folder in folders or (folder.name == "files" and folder.parent in folders)
+    )
+
+
+def _sort(file: _File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> None:
+    head = next(file.source.blocks(), b"")
+    place = _place(file.source)
+    dialect, block, _ = way(head, place.parent, place.name, None, reading)
+    hit = described.block_for(place, reading.blocks, with_pattern=True)
+    hit = hit or described.block_for(place, reading.blocks, with_pattern=False)
+    if hit is not None and dialect is not None:
+        found.read[f"described already, by {hit[0].where}"].append(file)
+        return
+    if block is not None:
+        sketch = kinds.of_a_preset(block, head, file.below)
+    elif dialect is not None:
+        title = f"{dialect.name}: read without a block"
+        found.known.add(title)
+        found.read[title].append(file)
+        return
+    else:
+        sketch = seen.sketch(head, file.below)
+    found.guessed[sketch.same].append((file, sketch))
+
+
+_Proposed = tuple[str, list[_File], Proposal | None]
+
+
+def _proposed(found: _Sorted, files: Sequence[_File]) -> Iterator[_Proposed]:
+    """Give what each kind is, its files, and the block proposed where one is needed."""
+    for title, own in found.read.items():
+        yield title, own, None
+    unfit = {name for names in found.left.values() for name in names}
+    of_a_kind = {file.below for file in files} - unfit
+    for those in found.guessed.values():
+        sketch = max((sketch for _, sketch in those), key=lambda one: one.rows)
+        by_path = {file.below: file for file, _ in those}
+        paths = list(by_path)
+        apart = _Apart(of_a_kind - set(paths), unfit, runs_inside="run" in sketch.proposal.said)
+        for layout in _of_a_preset(paths, sketch.proposal) or apart.layouts(paths):
+            yield sketch.title, [by_path[path] for path in layout.paths], _with(sketch, layout)
+
+
+def _of_a_preset(own: Sequence[str], proposal: Proposal) -> list[Layout]:
+    """Give the pattern that a preset has for its files, where it matches all of them."""
+    preset = presets.presets().get(str(proposal.said.get("preset")))
+    signs = preset.signs if preset else None
+    if signs and signs.path and all(patterns.matched(f"**/{signs.path}", path) for path in own):
+        return [Layout(f"**/{signs.path}", tuple(own), ())]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Apart:
+    """Finds patterns that match no files of another kind, and few that nothing suits."""
+
+    others: Collection[str]
+    unfit: Collection[str]
+    runs_inside: bool
+
+    def layouts(self, own: Sequence[str], *, by_folder: bool = True) -> Iterator[Layout]:
+        """Give as few patterns as can be: of all files, of those of a folder, of one file each."""
+        for layout in layouts(own, runs_inside=self.runs_inside):
+            also = [path for path in self.unfit if patterns.matched(layout.pattern, path)]
+            fits = not any(patterns.matched(layout.pattern, path) for path in self.others)
+            if fits and len(also) < len(layout.paths):
+                yield _with_doubt(layout, sorted(also))
+            elif by_folder:
+                folders: dict[str, list[str]] = defaultdict(list)
+                for path in layout.paths:
+                    folders[path.partition("/")[0] if "/" in path else ""].append(path)
+                for those in folders.values():
+                    yield from self.layouts(those, by_folder=False)
+            else:
+                yield from (Layout(literal(path), (path,), ()) for path in layout.paths)
+
+
+def _with_doubt(layout: Layout, also: Sequence[str]) -> Layout:
+    if not also:
+        return layout
+    text = f"matches {units.listed(also, 3)} too, of which nothing can be read: failed runs?"
+    return replace(layout, reasons=(*layout.reasons, Reason("files", text, sure=False)))
+
+
+def _with(sketch: kinds.Sketch, layout: Layout) -> Proposal:
+    said = {"files": layout.pattern, **sketch.proposal.said}
+    if layout.entry and "entry" not in said:
+        said["entry"] = layout.entry
+    return Proposal(said, (*layout.reasons, *sketch.proposal.reasons))
+
+
+# ------------------------------------------------------------------------------------ three runs
+
+
+def _tried(
+    title: str,
+    own: Sequence[_File],
+    proposal: Proposal | None,
+    root: str,
+    blocks: tuple[Block, ...],
+) -> tuple[Kind, Proposal | None]:
+    """Read some runs of a kind just as `ingest` would; where a step goes back, give the choices."""
+    block = written(proposal) if proposal else None
+    reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
+    runs: list[tables.SourcedRun] = []
+    problems: dict[str, None] = {}
+    for file in _spread(own):
+        if len(runs) >= _RUNS:
+            break
+        items = _items(file, reading)
+        found = [item for item in items if isinstance(item, Run)]
+        room = _RUNS - len(runs) if len(own) < _RUNS else 1
+        runs += [
+            tables.SourcedRun(run, file.below, f"{len(runs):016}", number, "")
+            for number, run in enumerate(found[:room])
+        ]
+        said = [item for item in items if isinstance(item, Problem)]
+        said += [problem for run in found for problem in run.problems]
+        back = next((one for one in said if one.code in _CHOICES), None)
+        if proposal and back and not proposal.choices:
+            proposal = replace(proposal, choices=_CHOICES[back.code])
+        problems.update(dict.fromkeys(_told(one, file) for one in said if one.severity != "info"))
+    reasons = proposal.reasons if proposal else ()
+    kind = Kind(
+        title,
+        tuple(file.below for file in own),
+        written(proposal) if proposal else None,
+        reasons,
+        tuple(_shown(runs, proposal)),
+        tuple(problems),
+        _entries(own, reading),
+    )
+    return kind, proposal
+
+
+#: What it may mean that a step, or a time, goes back.
+_CHOICES = {
+    "step_back": (
+        'new_run = "step back"    # a run of its own begins there',
+        'new_epoch = "step back"  # an epoch of the same run begins there',
+        'resume = "step back"     # the run was resumed there',
+    ),
+    "time_back": (
+        'new_run = "time back"    # a run of its own begins there',
+        'seconds = ""             # the clock starts again in each epoch (in the place of seconds)',
+        'resume = "time back"     # the run was resumed there',
+    ),
+}
+
+
+def _told(problem: Problem, file: _File) -> str:
+    line = f":{problem.line}" if problem.line else ""
+    message = problem.message
+    if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
+        message = f"{message.partition('. It may mean')[0]}: a new run, a new epoch or resumed?"
+        message += " Take the # from one of the three last lines of the block"
+    return f"{file.below}{line}: {message}"
+
+
+def _spread(own: Sequence[_File]) -> list[_File]:
+    """Give files from the beginning, the middle and the end, then others that may hold a run."""
+    at = dict.fromkeys([0, len(own) // 2, len(own) - 1, *range(min(len(own), _MOST_FILES))])
+    return [own[one] for one in at]
+
+
+def _items(file: _File, reading: Reading) -> list[Run | Problem]:
+    source, place = file.source, _place(file.source)
+    try:
+        head = next(source.blocks(), b"")
+        dialect, block, named = way(head, place.parent, place.name, None, reading)
+        if dialect is None:
+            return []
+        container = source.container
+        log = Log(
+            place.parent,
+            place.name,
+            lambda: _bounded(source),
+            container.companion,
+            listing=container.listing,
+            block=block,
+            named=named,
+        )
+        items = list(dialect.parse(log))
+    except UnreadableError as error:
+        return [Problem("unreadable_file", str(error), "error")]
+    if source.file.size > _MOST_READ:
+        text = f"only the first {_MOST_READ // 2**20} MiB were looked at"
+        items.append(Problem("large_file", text, "warning"))
+    return [
+        item
+        if isinstance(item, Problem) or item.entry
+        else structs.replace(item, entry=source.entry)
+        for item in items
+        if not (isinstance(item, Problem) and item.code == PART_OF_A_RUN)
+    ]
+
+
+def _bounded(source: Source) -> Iterator[bytes]:
+    size = 0
+    for block in source.blocks():
+        yield block[: _MOST_READ - size]
+        size += len(block)
+        if size >= _MOST_READ:
+            return
+
+
+def _entries(own: Sequence[_File], reading: Reading) -> tuple[str, ...]:
+    """Give what patterns call an entry in all files, those with most files first."""
+    hits = (
+        described.block_for(_place(file.source), reading.blocks, with_pattern=True) for file in own
+    )
+    found = [hit[1]["entry"] for hit in hits if hit and "entry" in hit[1]]
+    return tuple(name for name, _ in Counter(found).most_common())
+
+
+# ----------------------------------------------------------------------------------------- shown
+
+
+def _shown(runs: Sequence[tables.SourcedRun], proposal: Proposal | None) -> Iterator[RunSeen]:
+    """Give what runs would become, judged as any table is."""
+    if not runs:
+        return
+    rows = tables.frame_of(runs)
+    judged = {row["run_id"]: row for row in crossing.runs(rows).iter_rows(named=True)}
+    first = _metrics_of(proposal)
+    for sourced in runs:
+        row = judged[sourced.run_id]
+        run = sourced.run
+        own = rows.filter(pl.col("run_id") == sourced.run_id, pl.col("eval_index") >= 0)
+        metric = row["target_metric"] or _main(own["metric"].drop_nulls().unique(), first)
+        own = own.filter(pl.col("metric").eq_missing(metric))
+        last = own.row(-1, named=True) if own.height else dict.fromkeys(own.columns)
+        yield RunSeen(
+            file=sourced.source,
+            names=_names(run),
+            evaluations=own.height,
+            metric=metric or "",
+            higher_is_better=last["higher_is_better"],
+            final=last["value"],
+            seconds=last["seconds"],
+            step=last["step"],
+            epoch=last["epoch"],
+            to_target=_to_target(row),
+        )
+
+
+def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
+    """Give the metrics in the order in which a block or its preset names them."""
+    said = proposal.said if proposal else {}
+    if "metric" in said or "preset" not in said:
+        return [metric_of(text).name for text in said.get("metric", ())]
+    return [metric.name for metric in presets.block(str(said["preset"])).metrics]
+
+
+def _main(found: pl.Series, first: Sequence[str]) -> str | None:
+    known = sorted(found)
+    return next((name for name in first if name in known), None) or min(
+        known, key=rank, default=None
+    )
+
+
+def _names(run: Run) -> str:
+    named = {"entry": run.entry, "benchmark": run.benchmark, "seed": run.seed}
+    return " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+
+
+def _to_target(row: Mapping[str, Any]) -> str:
+    if row["target_value"] is None:
+        return ""
+    target = f"{row['target_metric']} {row['target_value']:g}"
+    if not row["reached"]:
+        return f"{target} not reached"
+    if row["tta_seconds"] is not None:
+        return f"{target} in {units.seconds(row['tta_seconds'])}"
+    for name in ("steps", "epochs", "samples"):
+        if row[name] is not None:
+            return f"{target} in {units.count(row[name])} {name}"
+    return f"{target} reached"

@@ -1,0 +1,84 @@
+"""What is proposed for one kind of files: the keys of a block, and why each is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ttastats.render.harmless import visible
+
+#: Keys in the order in which a block is written.
+_ORDER = (
+    "files",
+    "preset",
+    "line",
+    "metric",
+    "seconds",
+    "step",
+    "epoch",
+    "samples",
+    "run",
+    "entry",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a key says what it says; one that is not `sure` should be looked at by a person."""
+
+    key: str
+    text: str
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Keys of a block with what they say, and the reasons.
+
+    Of `choices`, lines of TOML, one must be taken before the files can be read.
+    """
+
+    said: Mapping[str, str | tuple[str, ...]]
+    reasons: tuple[Reason, ...]
+    choices: tuple[str, ...] = ()
+
+
+class NoLogError(Exception):
+    """Nothing suits a file, with the reason."""
+
+
+def written(proposal: Proposal) -> str:
+    """Give a block as TOML, with what is unsure as comments."""
+    lines = ["[[logs]]"]
+    for key in _ORDER:
+        doubts = [one.text for one in proposal.reasons if one.key == key and not one.sure]
+        lines += [f"# {key}? {visible(text)}" for text in doubts]
+        if key in proposal.said:
+            lines.append(f"{key:<7} = {_value(proposal.said[key])}")
+    if proposal.choices:
+        lines += [f"# {_CHOOSE}", *(f"# {choice}" for choice in proposal.choices)]
+    return "\n".join(lines) + "\n"
+
+
+_CHOOSE = "One of these is true; take the # from it:"
+
+
+def _value(said: str | tuple[str, ...]) -> str:
+    if isinstance(said, str):
+        return _text(said)
+    if len(said) == 1:
+        return _text(said[0])
+    inside = ", ".join(_text(one) for one in said)
+    return f"[{inside}]" if len(inside) < 80 else _in_lines(said)
+
+
+def _in_lines(said: tuple[str, ...]) -> str:
+    return "".join(["[\n", *(f"  {_text(one)},\n" for one in said), "]"])
+
+
+def _text(said: str) -> str:
+    """Give a text of TOML: one with a backslash as it is, in single quotes, where it can be."""
+    if "\\" in said and said.isprintable() and "'''" not in said and said[-1] != "'":
+        return f"'''{said}'''" if "'" in said else f"'{said}'"
+    return json.dumps(said, ensure_ascii=not said.isprintable()).replace("\x7f", "\\u007f")
