@@ -14,15 +14,13 @@ from ttastats import comparison, percentages, setups
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison, Options
 from ttastats.pairing import Pair, Pairing, Side, pairings
-from ttastats.report import compare_cells, compare_notes
+from ttastats.report import compare_cells, compare_notes, fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.compare_notes import Shown
 from ttastats.report.grouping import (
     common_title,
     group_notes,
-    key_cells,
-    key_columns,
     row_keys,
     set_aside_notes,
     shown_keys,
@@ -282,7 +280,7 @@ def _table(side: _Side, baseline: str, view: View, options: Options, axis: Axis)
     by = side.pairing.by
     keys = shown_keys(side.rows, by)
     columns = (
-        *key_columns(keys),
+        *(field.column for field in fields.keys(keys, heads=False)),
         Column("A: mean ±CV", "right", rank=2),
         Column("B: mean ±CV", "right", rank=2),
         Column("reached", rank=1),
@@ -319,8 +317,8 @@ def _key_cells(pair: Pair, row: Mapping[str, Any], keys: Sequence[str]) -> list[
     return [
         Text(f"{setups.said(pair.a, name)} | {setups.said(pair.b, name)}")
         if name in setups.COLUMNS and row[name] is None
-        else cell
-        for name, cell in zip(keys, key_cells(row, keys), strict=True)
+        else fields.key(name, row)
+        for name in keys
     ]
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats import axis, schema, units, varying
 from ttastats.counted import counted, standing
-from ttastats.report.cells import Column, Note, Text
+from ttastats.report.cells import Note
 
 BENCHMARK = schema.BENCHMARK
 ENTRY = (*BENCHMARK, "entry")
@@ -108,16 +108,6 @@ def common_title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
     """Give the keys that `shown_keys` left out, as a title."""
     hidden = [name for name in by if name not in shown_keys(rows, by)]
     return " ".join(str(rows[0][name]) for name in hidden if rows and rows[0][name] is not None)
-
-
-def key_columns(names: Sequence[str], *, heads: bool = False) -> tuple[Column, ...]:
-    """Give the columns of some keys; `heads` lets them stand above the rows that share them."""
-    return tuple(Column(name, names=True, heads=heads) for name in names)
-
-
-def key_cells(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Text, ...]:
-    """Give the cells of some keys; unknown is said."""
-    return tuple(Text("unknown" if row[name] is None else str(row[name])) for name in names)
 
 
 def group_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:

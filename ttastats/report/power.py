@@ -11,15 +11,15 @@ import polars as pl
 
 from ttastats import axis as axes
 from ttastats.axis import SECONDS, Axis
+from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Note, Quantity
+from ttastats.report.fields import Field
 from ttastats.report.grouping import (
     ENTRY,
     common_title,
     group_notes,
     groups,
-    key_cells,
-    key_columns,
     key_row,
     row_keys,
     shown_keys,
@@ -105,14 +105,14 @@ def _report(
     power: float,
     axis: Axis = SECONDS,
 ) -> Report:
-    columns = (
-        *key_columns(keys),
-        Column("CV [95%]", "right"),
-        Column("runs a side", "right"),
-        Column("can detect", "right"),
-        *(Column(f"runs for {effect:.3g}%", "right") for effect in (100 * e for e in effects)),
-    )
-    table = Table(columns, tuple(_row(row, keys) for row in rows), title)
+    shown = [
+        *fields.keys(keys, heads=False),
+        fields.number("CV [95%]", "cv", "fraction", interval=True),
+        fields.number("runs a side", "n"),
+        fields.words("can detect", _detectable),
+        *map(_needed, effects, _names(effects)),
+    ]
+    table = fields.table(rows, shown, title)
     text = (
         f"two-sided t test of the ratio of {axis.mean} at 5%, power {power:.0%}, equal CV and "
         "equal numbers of runs on both sides. Fix the number before you run: looking after every "
@@ -127,13 +127,11 @@ def _report(
     return Report("power", tuple(rows), (table,), tuple(notes))
 
 
-def _row(row: Mapping[str, Any], keys: Sequence[str]) -> Row:
-    detectable = row["detectable_ratio"]
-    cells: list[Cell] = [
-        *key_cells(row, keys),
-        Quantity(row["cv"], "fraction", row["cv_low"], row["cv_high"]),
-        Quantity(row["n"], "count"),
-        Text("–" if detectable is None else f"{detectable:.3f}×"),
-        *(Quantity(needed, "count") for needed in row["runs_needed"].values()),
-    ]
-    return Row(tuple(cells))
+def _detectable(row: Mapping[str, Any]) -> str:
+    ratio = row["detectable_ratio"]
+    return "–" if ratio is None else f"{ratio:.3f}×"
+
+
+def _needed(effect: float, name: str) -> Field:
+    title = Column(f"runs for {100 * effect:.3g}%", "right")
+    return Field(title, lambda row: Quantity(row["runs_needed"][name], "count"))

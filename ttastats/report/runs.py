@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from ttastats.counted import standing
+from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Cell, Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Quantity, Text
+from ttastats.report.fields import Field
 from ttastats.report.grouping import (
     common_title,
     failed_notes,
-    key_cells,
-    key_columns,
     no_length_notes,
     set_aside_notes,
     shown_keys,
@@ -34,61 +34,45 @@ def report(runs: pl.DataFrame) -> Report:
     """Give the report of a table of runs, in the order of its sources."""
     ordered = runs.sort("source", "run_id")
     rows = tuple(ordered.select(KEYS).iter_rows(named=True))
-    keys = shown_keys(rows, _SHOWN)
-    priced = any(row["cost"] is not None for row in rows)
     untimed = [
         unit
         for unit in ("samples", "steps")
         if all(row["run_seconds"] is None for row in rows)
         and any(row[unit] is not None for row in rows)
     ]
-    columns = (
-        *key_columns(keys, heads=True),
-        Column("log", rank=1, names=True),
-        Column("reached"),
-        Column("TTA", "right"),
-        *(Column(unit, "right") for unit in untimed),
-        Column("epochs", "right", rank=2),
-        Column("per epoch", "right", rank=3),
-        Column("quality", "right", rank=4),
-        Column("target", "right", rank=4),
-        *((Column("cost", "right", rank=2),) if priced else ()),
-    )
-    table = Table(
-        columns, tuple(_row(row, keys, priced, untimed) for row in rows), common_title(rows, _SHOWN)
-    )
+    shown = [
+        *fields.keys(shown_keys(rows, _SHOWN)),
+        Field(Column("log", rank=1, names=True), lambda row: Text(row["source"].split("/")[-1])),
+        Field(Column("reached"), _reached),
+        Field(Column("TTA", "right"), _time),
+        *(fields.number(unit, unit) for unit in untimed),
+        fields.number("epochs", "epochs", rank=2),
+        fields.number("per epoch", "epoch_seconds", "seconds", rank=3),
+        fields.words("quality", lambda row: _quality(row["value_final"]), rank=4),
+        fields.words("target", lambda row: _quality(row["target_value"]), rank=4),
+    ]
+    if any(row["cost"] is not None for row in rows):
+        shown.append(fields.number("cost", "cost", "dollars", rank=2))
+    table = fields.table(rows, shown, common_title(rows, _SHOWN))
     notes = [*failed_notes(standing(runs)), *set_aside_notes(runs), *no_length_notes(runs)]
     return Report("runs", rows, (table,), tuple(notes))
 
 
-def _row(row: dict[str, Any], keys: tuple[str, ...], priced: bool, untimed: Sequence[str]) -> Row:
+def _reached(row: Mapping[str, Any]) -> Text:
     reached = "yes" if row["reached"] else "no"
     if row["run_status"] in {"aborted", "truncated"}:
         reached += f" ({row['run_status']})"
     if row["set_aside"] is not None:
         reached += f" (not counted: {row['set_aside'].replace('_', ' ')})"
-    cells: list[Cell] = [
-        *key_cells(row, keys),
-        Text(row["source"].rsplit("/", 1)[-1]),
-        Text(reached),
-        _time(row),
-        *(Quantity(row[unit], "count") for unit in untimed),
-        Quantity(row["epochs"], "count"),
-        Quantity(row["epoch_seconds"], "seconds"),
-        _quality(row["value_final"]),
-        _quality(row["target_value"]),
-    ]
-    if priced:
-        cells.append(Quantity(row["cost"], "dollars"))
-    return Row(tuple(cells))
+    return Text(reached)
 
 
-def _time(row: dict[str, Any]) -> Cell:
+def _time(row: Mapping[str, Any]) -> Quantity:
     """Give the time to accuracy; of a run that failed, how long it was watched."""
     if row["reached"] or row["run_seconds"] is None:
         return Quantity(row["tta_seconds"], "seconds")
     return Quantity(row["run_seconds"], "seconds", mark="+")
 
 
-def _quality(value: float | None) -> Text:
-    return Text("–" if value is None else f"{value:.5g}")
+def _quality(value: float | None) -> str:
+    return "–" if value is None else f"{value:.5g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,14 @@ from ttastats.axis import Axis
 from ttastats.counted import counted
 from ttastats.crossing import common_progress
 from ttastats.errors import TtastatsError
+from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Note, Quantity, Reached, Row, Table, Text
+from ttastats.report.cells import Cell, Column, Note, Quantity, Table, Text
+from ttastats.report.fields import Field
 from ttastats.report.grouping import (
     BENCHMARK,
     failed_notes,
     groups,
-    key_cells,
-    key_columns,
     left_out_notes,
     row_keys,
 )
@@ -173,51 +174,33 @@ def distinct_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple
     return tuple(shown)
 
 
-_EFFICIENCIES = ("efficiency", "throughput_efficiency", "statistical_efficiency")
-
-
 def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], axis: Axis) -> Table:
     keys = distinct_keys(rows, by)
     same = [name for name in by if name not in keys and len({row[name] for row in rows}) == 1]
-    columns = (
-        *key_columns(keys, heads=True),
-        Column("entry", rank=1),
-        Column("accelerators", "right"),
-        Column("batch", "right", rank=3),
-        Column("reached", "right", rank=2),
-        Column(axis.mean, "right"),
-        Column("speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]", "right"),
-        *(
-            (
-                Column("efficiency", "right"),
-                Column("= throughput", "right", rank=1),
-                Column("× statistical", "right", rank=1),
-            )
-            if axis.is_time
-            else ()
-        ),
-    )
-    body = []
-    for row in rows:
-        is_base = row["entry"] == row["base_entry"]
-        body.append(
-            Row(
-                (
-                    *key_cells(row, keys),
-                    Text(row["entry"]),
-                    Quantity(row["accelerators"], "count"),
-                    Quantity(row["global_batch_size"], "count"),
-                    Reached(row["reached"], row["n"]),
-                    Quantity(row["tta_mean_seconds"], axis.unit),
-                    Text("base")
-                    if is_base
-                    else Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"]),
-                    *(Quantity(row[name], "fraction") for name in _EFFICIENCIES if axis.is_time),
-                )
-            )
-        )
+    speedup = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
+    shown = [
+        *fields.keys(keys),
+        Field(Column("entry", rank=1), partial(fields.key, "entry")),
+        fields.number("accelerators", "accelerators"),
+        fields.number("batch", "global_batch_size", rank=3),
+        fields.reached(rank=2),
+        fields.number(axis.mean, "tta_mean_seconds", axis.unit),
+        Field(Column(speedup, "right"), _speedup),
+    ]
+    if axis.is_time:
+        shown += [
+            fields.number("efficiency", "efficiency", "fraction"),
+            fields.number("= throughput", "throughput_efficiency", "fraction", rank=1),
+            fields.number("× statistical", "statistical_efficiency", "fraction", rank=1),
+        ]
     title = " ".join(str(rows[0][name]) for name in same if rows[0][name] is not None)
-    return Table(columns, tuple(body), title)
+    return fields.table(rows, shown, title)
+
+
+def _speedup(row: Mapping[str, Any]) -> Cell:
+    if row["entry"] == row["base_entry"]:
+        return Text("base")
+    return Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"])
 
 
 def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note]:

@@ -17,16 +17,16 @@ import polars as pl
 from ttastats import benchmarks
 from ttastats.benchmarks import Scoring
 from ttastats.counted import RESULT
+from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Note, Row, Table, Text
+from ttastats.report.cells import Column, Note, Text
+from ttastats.report.fields import Field
 from ttastats.report.grouping import (
     BENCHMARK,
     ENTRY,
     common_title,
     group_notes,
     groups,
-    key_cells,
-    key_columns,
     key_row,
     row_keys,
     shown_keys,
@@ -56,17 +56,16 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     """
     rows = [key_row(keys) | numbers(group) for keys, group in groups(runs, by)]
     rows.sort(key=_place)
-    keys = _shown(rows, by)
-    plain = all(row["status"] == _SCORED for row in rows)
-    columns = (
-        *key_columns(keys, heads=True),
-        Column("runs", "right", rank=1),
-        Column("score, min", "right"),
-        Column("raw, min", "right", rank=2),
-        Column("scaling", "right", rank=3),
-        *(() if plain else (Column("status"),)),
-    )
-    table = Table(columns, tuple(_row(row, keys, plain) for row in rows), _title(rows, by))
+    shown = [
+        *fields.keys(_shown(rows, by)),
+        fields.words("runs", _runs, rank=1),
+        fields.words("score, min", lambda row: _minutes(row["score_minutes"])),
+        fields.words("raw, min", lambda row: _minutes(row["raw_minutes"]), rank=2),
+        fields.words("scaling", _scaling, rank=3),
+    ]
+    if any(row["status"] != _SCORED for row in rows):
+        shown.append(Field(Column("status"), lambda row: Text(row["status"])))
+    table = fields.table(rows, shown, _title(rows, by), [_failed(row) for row in rows])
     notes = (*group_notes(runs, by), *_notes(rows))
     return Report("score", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
 
@@ -209,25 +208,27 @@ def _title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
     return f"{common_title(rows, by)} {division or ''}".strip()
 
 
-def _row(row: Mapping[str, Any], keys: Sequence[str], plain: bool) -> Row:
-    required, factor = row["required_runs"], row["scaling_factor"]
-    cells = (
-        *key_cells(row, keys),
-        Text(str(row["n"]) if required is None else f"{row['n']}/{required}"),
-        _minutes(row["score_minutes"]),
-        _minutes(row["raw_minutes"]),
-        Text("–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")),
-        *(() if plain else (Text(row["status"]),)),
-    )
+def _runs(row: Mapping[str, Any]) -> str:
+    n, required = row["n"], row["required_runs"]
+    return str(n) if required is None else f"{n}/{required}"
+
+
+def _minutes(value: float | None) -> str:
+    """Give minutes as the official tables print them."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _scaling(row: Mapping[str, Any]) -> str:
+    factor = row["scaling_factor"]
+    return "–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")
+
+
+def _failed(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the runs that failed, the first of them."""
     failures = row["failures"]
     more = len(failures) - _NAMED
     said = [f"failed: {text}" for text in failures[:_NAMED]]
-    return Row(cells, (*said, *((f"and {more} more failed",) if more > 0 else ())))
-
-
-def _minutes(value: float | None) -> Text:
-    """Give minutes as the official tables print them."""
-    return Text("–" if value is None else f"{value:.3f}")
+    return (*said, *((f"and {more} more failed",) if more > 0 else ()))
 
 
 def _notes(rows: Sequence[Mapping[str, Any]]) -> list[Note]:

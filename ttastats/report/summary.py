@@ -12,9 +12,9 @@ from ttastats import axis as axes
 from ttastats import percentages, units
 from ttastats.counted import counted
 from ttastats.crossing import evaluation_interval
-from ttastats.report import strips
+from ttastats.report import fields, strips
 from ttastats.report.answer import Report
-from ttastats.report.cells import Cell, Column, Note, Quantity, Reached, Row, Table
+from ttastats.report.cells import Note
 from ttastats.report.grouping import (
     BENCHMARK,
     ENTRY,
@@ -22,8 +22,6 @@ from ttastats.report.grouping import (
     failed_notes,
     group_notes,
     groups,
-    key_cells,
-    key_columns,
     key_row,
     row_keys,
     shown_keys,
@@ -56,20 +54,21 @@ def report(
     found.sort(key=lambda one: [_known(one[0][name]) for name in (*BENCHMARK, "tta_mean_seconds")])
     rows = [row for row, _ in found]
     details = _strips(found) if dots else [()] * len(rows)
-    keys = shown_keys(rows, by)
-    failed = any(row["reached"] < row["n"] for row in rows)
     axis = axes.of(runs)
-    columns = (
-        *key_columns(keys, heads=True),
-        Column("reached", "right"),
-        Column(axis.mean, "right"),
-        Column(f"CV [{percentages.text(confidence)}]", "right"),
-        *((Column("epochs", "right", rank=1),) if axis.name != "epochs" else ()),
-        *((Column(axis.per_epoch, "right", rank=2),) if not axis.progress else ()),
-        *((Column("ERT" if axis.is_time else axis.expected, "right"),) if failed else ()),
-    )
-    body = [Row(_cells(row, keys, failed), lines) for row, lines in zip(rows, details, strict=True)]
-    table = Table(columns, tuple(body), common_title(rows, by))
+    shown = [
+        *fields.keys(shown_keys(rows, by)),
+        fields.reached(),
+        fields.number(axis.mean, "tta_mean_seconds", axis.unit),
+        fields.number(f"CV [{percentages.text(confidence)}]", "cv", "fraction", interval=True),
+    ]
+    if axis.name != "epochs":
+        shown.append(fields.number("epochs", "epochs_mean", rank=1))
+    if not axis.progress:
+        shown.append(fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=2))
+    if any(row["reached"] < row["n"] for row in rows):
+        title = "ERT" if axis.is_time else axis.expected
+        shown.append(fields.number(title, "ert_seconds", axis.unit))
+    table = fields.table(rows, shown, common_title(rows, by), details)
     notes = [*group_notes(runs, by), *failed_notes(counted(runs, by)), *_cv_notes(rows, ddof)]
     return Report("summary", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
 
@@ -106,19 +105,6 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
 
 def _known(value: Any) -> tuple[bool, Any]:
     return value is None, value if value is not None else 0
-
-
-def _cells(row: Mapping[str, Any], keys: Sequence[str], failed: bool) -> tuple[Cell, ...]:
-    axis = axes.of_row(row)
-    return (
-        *key_cells(row, keys),
-        Reached(row["reached"], row["n"]),
-        Quantity(row["tta_mean_seconds"], axis.unit),
-        Quantity(row["cv"], "fraction", row["cv_low"], row["cv_high"]),
-        *((Quantity(row["epochs_mean"], "count"),) if axis.name != "epochs" else ()),
-        *((Quantity(row["epoch_seconds_mean"], axis.unit),) if not axis.progress else ()),
-        *((Quantity(row["ert_seconds"], axis.unit),) if failed else ()),
-    )
 
 
 def _strips(found: Sequence[tuple[Mapping[str, Any], pl.DataFrame]]) -> list[tuple[str, ...]]:

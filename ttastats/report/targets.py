@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -15,15 +16,15 @@ from ttastats.comparison import Comparison
 from ttastats.counted import counted
 from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair, Side
+from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Cell, Column, Note, PValue, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Note, PValue, Quantity, Table, Text
+from ttastats.report.fields import Field
 from ttastats.report.grouping import (
     BENCHMARK,
     common_title,
     group_notes,
     groups,
-    key_cells,
-    key_columns,
     row_keys,
     shown_keys,
 )
@@ -273,48 +274,35 @@ def _method(rows: Sequence[Mapping[str, Any]], axis: Axis) -> Note:
 def _table(
     rows: Sequence[Mapping[str, Any]], by: Sequence[str], labels: Sequence[str], axis: Axis
 ) -> Table:
-    keys = shown_keys(rows, by)
-    two = len(labels) == 2
     expected = "ERT" if axis.is_time else axis.expected
-    columns = (
-        *key_columns(keys, heads=True),
-        Column("metric", rank=2),
-        Column("target", "right"),
-        *(
-            column
-            for name in "AB"[: len(labels)]
-            for column in (
-                Column(f"{name} reached", "right"),
-                Column(f"{name} {expected}", "right"),
-            )
-        ),
-        *(
-            (Column(f"{axis.ratio} [95% CI]"), Column("p", "right"), Column("verdict"))
-            if two
-            else ()
-        ),
-    )
-    title = common_title(rows, by)
-    if two:
-        title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
-    return Table(columns, tuple(_row(row, keys, len(labels)) for row in rows), title)
-
-
-def _word(row: Mapping[str, Any]) -> str:
-    return axes.of_row(row).claim(row["verdict"])
-
-
-def _row(row: Mapping[str, Any], keys: Sequence[str], sides: int) -> Row:
-    mark = " *" if row["official"] else ""
-    cells: list[Cell] = [
-        *key_cells(row, keys),
-        Text(row["metric"]),
-        Text(f"{row['target']:.5g}{mark}"),
+    shown = [
+        *fields.keys(shown_keys(rows, by)),
+        Field(Column("metric", rank=2), partial(fields.key, "metric")),
+        fields.words("target", lambda row: f"{row['target']:.5g}{' *' * row['official']}"),
     ]
-    for name in "ab"[:sides]:
-        cells.append(Text(f"{row[f'reached_{name}']}/{row[f'n_{name}']}"))
-        cells.append(Quantity(row[f"ert_{name}_seconds"], axes.of_row(row).unit))
-    if sides == 2:
-        cells.append(Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"]))
-        cells += [PValue(row["p_value"]), Text(f"{_word(row)} {row['marks']}".strip())]
-    return Row(tuple(cells))
+    for name in "ab"[: len(labels)]:
+        shown += [
+            fields.words(f"{name.upper()} reached", partial(_reached, name)),
+            fields.number(f"{name.upper()} {expected}", f"ert_{name}_seconds", axis.unit),
+        ]
+    title = common_title(rows, by)
+    if len(labels) == 2:
+        title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
+        shown += [
+            Field(Column(f"{axis.ratio} [95% CI]"), _speedup),
+            Field(Column("p", "right"), lambda row: PValue(row["p_value"])),
+            Field(Column("verdict"), lambda row: Text(_verdict(row, axis))),
+        ]
+    return fields.table(rows, shown, title)
+
+
+def _reached(name: str, row: Mapping[str, Any]) -> str:
+    return f"{row[f'reached_{name}']}/{row[f'n_{name}']}"
+
+
+def _speedup(row: Mapping[str, Any]) -> Quantity:
+    return Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"])
+
+
+def _verdict(row: Mapping[str, Any], axis: Axis) -> str:
+    return f"{axis.claim(row['verdict'])} {row['marks']}".strip()

@@ -10,15 +10,15 @@ import polars as pl
 
 from ttastats import axis as axes
 from ttastats.axis import Axis
+from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Note, Quantity, Reached, Row, Table
+from ttastats.report.cells import Note
+from ttastats.report.fields import Field
 from ttastats.report.grouping import (
     ENTRY,
     common_title,
     group_notes,
     groups,
-    key_cells,
-    key_columns,
     key_row,
     row_keys,
     shown_keys,
@@ -38,66 +38,47 @@ def report(
     """
     rng = np.random.default_rng(seed)
     rows = [key_row(keys) | numbers(group, ddof, rng) for keys, group in groups(runs, by)]
-    keys = shown_keys(rows, by)
     axis = axes.of(runs)
+    shown = [*fields.keys(shown_keys(rows, by)), fields.reached()]
     if axis.progress:
-        return _of_progress(runs, by, rows, axis, ddof)
-    columns = (
-        *key_columns(keys, heads=True),
-        Column("reached", "right"),
-        Column("epochs", "right"),
-        Column(axis.per_epoch, "right"),
-        Column("CV ratio", "right"),
-        Column("share of epochs [95%]", "right", rank=1),
-        Column(f"share of {_per_epoch(axis)}", "right", rank=2),
-    )
-    table = Table(columns, tuple(_row(row, keys) for row in rows), common_title(rows, by))
-    notes = (*group_notes(runs, by), *_notes(rows, ddof, axis))
-    return Report("variance", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
+        shown += _of_progress(axis)
+        notes = [_no_throughput(axis, ddof)]
+    else:
+        shown += _of_parts(axis)
+        notes = _notes(rows, ddof, axis)
+    table = fields.table(rows, shown, common_title(rows, by))
+    notes = [*group_notes(runs, by), *notes]
+    return Report("variance", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
 
 
 def _per_epoch(axis: Axis) -> str:
     return "time per epoch" if axis.is_time else axis.per_epoch
 
 
-def _of_progress(
-    runs: pl.DataFrame,
-    by: Sequence[str],
-    rows: Sequence[Mapping[str, Any]],
-    axis: Axis,
-    ddof: int,
-) -> Report:
-    """Give the spread of what counts training itself, which has no part that is time."""
-    keys = shown_keys(rows, by)
-    columns = (
-        *key_columns(keys, heads=True),
-        Column("reached", "right"),
-        Column(axis.mean, "right"),
-        Column("CV", "right"),
-    )
-    body = [
-        Row(
-            (
-                *key_cells(row, keys),
-                Reached(row["reached"], row["n"]),
-                Quantity(
-                    row["tta_mean_seconds"],
-                    axis.unit,
-                    spread=row["tta_std_seconds"],
-                    spread_is_std=True,
-                ),
-                Quantity(row["cv"], "fraction"),
-            )
-        )
-        for row in rows
+def _of_parts(axis: Axis) -> list[Field]:
+    return [
+        fields.number("epochs", "epochs_mean", std="epochs_std"),
+        fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std"),
+        fields.number("CV ratio", "cv_ratio", "number"),
+        fields.number("share of epochs [95%]", "share_epochs", "fraction", interval=True, rank=1),
+        fields.number(f"share of {_per_epoch(axis)}", "share_epoch_time", "fraction", rank=2),
     ]
+
+
+def _of_progress(axis: Axis) -> list[Field]:
+    """Give the spread of what counts training itself, which has no part that is time."""
+    return [
+        fields.number(axis.mean, "tta_mean_seconds", axis.unit, std="tta_std_seconds"),
+        fields.number("CV", "cv", "fraction"),
+    ]
+
+
+def _no_throughput(axis: Axis, ddof: int) -> Note:
     text = (
         f"± is one standard deviation{' (ddof 0)' if ddof == 0 else ''}. {axis.to_target} have no "
         "time per epoch in them, so there is nothing to share out."
     )
-    table = Table(columns, tuple(body), common_title(rows, by))
-    notes = (*group_notes(runs, by), Note("no_throughput", text))
-    return Report("variance", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
+    return Note("no_throughput", text)
 
 
 def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -138,27 +119,6 @@ def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[st
         parts.cv_ratio, share.estimate, share.low, share.high, parts.share_epoch_time.estimate,
     )  # fmt: skip
     return row | dict(zip(empty, known, strict=True))
-
-
-def _row(row: Mapping[str, Any], keys: Sequence[str]) -> Row:
-    return Row(
-        (
-            *key_cells(row, keys),
-            Reached(row["reached"], row["n"]),
-            Quantity(row["epochs_mean"], "count", spread=row["epochs_std"], spread_is_std=True),
-            Quantity(
-                row["epoch_seconds_mean"],
-                axes.of_row(row).unit,
-                spread=row["epoch_seconds_std"],
-                spread_is_std=True,
-            ),
-            Quantity(row["cv_ratio"], "number"),
-            Quantity(
-                row["share_epochs"], "fraction", row["share_epochs_low"], row["share_epochs_high"]
-            ),
-            Quantity(row["share_epoch_time"], "fraction"),
-        )
-    )
 
 
 def _notes(rows: Sequence[Mapping[str, Any]], ddof: int, axis: Axis) -> list[Note]:

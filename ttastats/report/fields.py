@@ -1,0 +1,74 @@
+"""How do rows for programs become a table for people? Every column stands beside its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ttastats.report.cells import Cell, Column, Quantity, Reached, Row, Table, Text, Unit
+
+Numbers = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column, and what makes its cell of a row for programs."""
+
+    column: Column
+    cell: Callable[[Numbers], Cell]
+
+
+def table(
+    rows: Sequence[Numbers],
+    fields: Sequence[Field],
+    title: str,
+    details: Sequence[tuple[str, ...]] = (),
+) -> Table:
+    """Give the table of some rows, with lines of detail below each if there are any."""
+    body = [
+        Row(tuple(field.cell(row) for field in fields), below)
+        for row, below in zip(rows, details or [()] * len(rows), strict=True)
+    ]
+    return Table(tuple(field.column for field in fields), tuple(body), title)
+
+
+def keys(names: Sequence[str], *, heads: bool = True) -> list[Field]:
+    """Give the fields of some keys; `heads` lets them stand above the rows that share them."""
+    return [Field(Column(name, names=True, heads=heads), partial(key, name)) for name in names]
+
+
+def key(name: str, row: Numbers) -> Text:
+    """Give the cell of a key; unknown is said."""
+    return Text("unknown" if row[name] is None else str(row[name]))
+
+
+def number(
+    title: str,
+    name: str,
+    unit: Unit = "count",
+    *,
+    interval: bool = False,
+    std: str = "",
+    rank: int = 0,
+) -> Field:
+    """Give the field of a number: with `name_low` and `name_high`, or a standard deviation."""
+
+    def cell(row: Numbers) -> Quantity:
+        low, high = (row[f"{name}_low"], row[f"{name}_high"]) if interval else (None, None)
+        return Quantity(
+            row[name], unit, low, high, spread=row[std] if std else None, spread_is_std=bool(std)
+        )
+
+    return Field(Column(title, "right", rank=rank), cell)
+
+
+def words(title: str, said: Callable[[Numbers], str], *, rank: int = 0) -> Field:
+    """Give the field of words that are aligned like numbers."""
+    return Field(Column(title, "right", rank=rank), lambda row: Text(said(row)))
+
+
+def reached(rank: int = 0) -> Field:
+    """Give the field of how many runs reached the target."""
+    return Field(Column("reached", "right", rank=rank), lambda r: Reached(r["reached"], r["n"]))
