@@ -118,14 +118,37 @@ def finished(
     }
 
 
+def bands(base: alt.Chart, title: str, scale: alt.Scale, *opacities: float) -> list[alt.Chart]:
+    """Give the band of nearly all, and that of the middle half, of what has quantiles."""
+    import altair as alt  # costs start-up time
+
+    return [
+        base.mark_area(opacity=opacity, clip=True).encode(
+            y=alt.Y(f"{low}:Q", title=title, scale=scale), y2=f"{high}:Q"
+        )
+        for (low, high), opacity in zip(_BANDS, opacities, strict=True)
+    ]
+
+
+_BANDS = (("low", "high"), ("lower", "upper"))
+
+
 def picture(
     kind: str,
     panel: Panel,
     title: str,
     caption: Sequence[str],
-    chart: Mapping[str, Any],
+    chart: alt.LayerChart | alt.Chart,
     data: Mapping[str, pl.DataFrame],
+    *,
+    height: float,
+    described: str = "",
 ) -> Picture:
-    """Give a picture of one panel; the caption's sentences are those that are not empty."""
+    """Give a picture of one panel; the caption's sentences are those that are not empty.
+
+    It is `described` to those who cannot see it by its title and, by default, its runs.
+    """
     text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
-    return Picture(kind, title, text, chart, data, panel.benchmark)
+    description = f"{title}. {described or panel.counted}"
+    specification = finished(chart, height=height, description=description)
+    return Picture(kind, title, text, specification, data, panel.benchmark)

@@ -107,12 +107,11 @@ def _board(panel: Panel, measure: str) -> Picture:
         "Cost is time to accuracy times the price of the hardware." if by == "cost" else "",
         "Each entry is one run: a rank says what happened once, not what would happen again.",
     )
-    chart = charts.finished(
-        _board_chart(name, shown, measure, panel.axis),
-        height=shown.height * _STEP,
-        description=f"{title}. First: {shown.get_column('entry')[0]}.",
-    )
-    return charts.picture(KIND, panel, title, caption, chart, {name: shown.drop("started_at")})
+    chart = _board_chart(name, shown, measure, panel.axis)
+    data = {name: shown.drop("started_at")}
+    first = f"First: {shown.get_column('entry')[0]}."
+    height = shown.height * _STEP
+    return charts.picture(KIND, panel, title, caption, chart, data, height=height, described=first)
 
 
 def _with_room(times: pl.Series) -> list[float]:
@@ -201,10 +200,10 @@ def _record(panel: Panel, dated: pl.DataFrame) -> Picture:
         if panel.runs.filter("reached").height > dated.height
         else "",
     )
-    chart = charts.finished(
-        _record_chart(name, dated), height=_HEIGHT, description=f"{title}. {times}."
+    chart = _record_chart(name, dated)
+    return charts.picture(
+        RECORD, panel, title, caption, chart, {name: dated}, height=_HEIGHT, described=f"{times}."
     )
-    return charts.picture(RECORD, panel, title, caption, chart, {name: dated})
 
 
 def _span(dated: pl.DataFrame) -> list[int]:

@@ -11,7 +11,7 @@ import polars as pl
 from ttastats.pictures import charts, theme
 from ttastats.pictures.material import Material, Panel, side_labels
 from ttastats.pictures.picture import NothingToDrawError, Picture
-from ttastats.stats.failures import expected_time
+from ttastats.sides import expected_seconds
 from ttastats.stats.profile import PerformanceProfile, performance_profile
 
 KIND = "profile"
@@ -67,10 +67,7 @@ def expected_times(panels: tuple[Panel, ...], what: str) -> Times:
     for panel in panels:
         known = panel.runs.drop_nulls([column, "observed_seconds"])
         for (name,), runs in known.group_by(column, maintain_order=True):
-            ert = expected_time(
-                runs.get_column("observed_seconds").to_numpy(),
-                runs.get_column("reached").to_numpy(),
-            ).estimate
+            ert = expected_seconds(runs)
             if ert is not None and np.isfinite(ert):
                 found.setdefault(str(name), {})[panel.name] = ert
     return {name: row for name, row in found.items() if len(row) > 1}

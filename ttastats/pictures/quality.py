@@ -93,17 +93,13 @@ def _one_by_one(
         "Dashed, ending in a cross: a run that failed." if _failed(panel) else "",
         target_words(metric),
     )
-    chart = charts.finished(
-        _line_chart(panel, metric, names, axis, over, drawn),
-        height=_HEIGHT,
-        description=f"{title}. {panel.counted}",
-    )
+    chart = _line_chart(panel, metric, names, axis, over, drawn)
     data = {
         names[0]: lines,
         names[1]: charts.table_of_runs(panel),
         **target_table(panel, metric),
     }
-    return charts.picture(kind, panel, title, caption, chart, data)
+    return charts.picture(kind, panel, title, caption, chart, data, height=_HEIGHT)
 
 
 def _with_filters(lines: pl.DataFrame, panel: Panel) -> pl.DataFrame:
@@ -292,14 +288,9 @@ def _together(
         target_words(metric),
     )
     axis = _axis(bands.select(pl.col("series").alias("run"), pl.col("at").alias(over)), over)
-    chart = charts.finished(
-        _band_chart(panel, metric, name, axis, bands),
-        height=_HEIGHT,
-        description=f"{title}. {panel.counted}",
-    )
-    return charts.picture(
-        kind, panel, title, caption, chart, {name: bands, **target_table(panel, metric)}
-    )
+    chart = _band_chart(panel, metric, name, axis, bands)
+    data = {name: bands, **target_table(panel, metric)}
+    return charts.picture(kind, panel, title, caption, chart, data, height=_HEIGHT)
 
 
 def _differ_widely(times: pl.Series) -> bool:
@@ -334,14 +325,9 @@ def _band_chart(
         )
     )  # fmt: skip
     title = words(metric)
-    outer = base.mark_area(opacity=0.15, clip=True).encode(
-        y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q"
-    )
-    inner = base.mark_area(opacity=0.25, clip=True).encode(
-        y=alt.Y("lower:Q", title=title, scale=scale), y2="upper:Q"
-    )
+    areas = charts.bands(base, title, scale, 0.15, 0.25)
     line = base.mark_line(strokeWidth=1.6, clip=True).encode(
         y=alt.Y("median:Q", title=title, scale=scale),
         strokeDash=alt.StrokeDash("colour:N", legend=None, scale=alt.Scale(domain=list(labels))),
     )
-    return alt.layer(outer, inner, line, *target_layers(panel, metric, scale))
+    return alt.layer(*areas, line, *target_layers(panel, metric, scale))

@@ -93,10 +93,8 @@ def _picture(panel: Panel) -> Picture:
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )
     axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun)
-    chart = charts.finished(
-        _chart(panel, axis, name), height=_HEIGHT, description=f"{title}. {panel.counted}"
-    )
-    return charts.picture(KIND, panel, title, caption, chart, {name: steps})
+    chart = _chart(panel, axis, name)
+    return charts.picture(KIND, panel, title, caption, chart, {name: steps}, height=_HEIGHT)
 
 
 def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:

@@ -99,13 +99,9 @@ def _picture(panel: Panel, metric: Metric, bands: pl.DataFrame) -> Picture:
         "later epochs show those that had not.",
         quality.target_words(metric),
     )
-    chart = charts.finished(
-        _chart(panel, metric, name, shown, bands),
-        height=_HEIGHT,
-        description=f"{title}. {panel.counted}",
-    )
+    chart = _chart(panel, metric, name, shown, bands)
     data = {name: bands.drop("order"), **quality.target_table(panel, metric)}
-    return charts.picture(KIND, panel, title, caption, chart, data)
+    return charts.picture(KIND, panel, title, caption, chart, data, height=_HEIGHT)
 
 
 def _chart(panel: Panel, metric: Metric, name: str, shown: list[str], bands: pl.DataFrame) -> Any:
@@ -138,12 +134,7 @@ def _chart(panel: Panel, metric: Metric, name: str, shown: list[str], bands: pl.
     base = alt.Chart(alt.NamedData(name=name)).encode(
         x=charts.x(axis, "epoch"), color=color, tooltip=tooltip
     )
-    outer = base.mark_area(opacity=0.18, clip=True).encode(
-        y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q"
-    )
-    inner = base.mark_area(opacity=0.3, clip=True).encode(
-        y=alt.Y("lower:Q", title=title, scale=scale), y2="upper:Q"
-    )
+    areas = charts.bands(base, title, scale, 0.18, 0.3)
     line = base.mark_line(strokeWidth=1.4, clip=True).encode(
         y=alt.Y("median:Q", title=title, scale=scale)
     )
@@ -151,4 +142,4 @@ def _chart(panel: Panel, metric: Metric, name: str, shown: list[str], bands: pl.
         y=alt.Y("median:Q", title=title, scale=scale),
         shape=alt.Shape("series:N", scale=alt.Scale(domain=shown, range=forms), legend=key),
     )
-    return alt.layer(outer, inner, line, points, *quality.target_layers(panel, metric, scale))
+    return alt.layer(*areas, line, points, *quality.target_layers(panel, metric, scale))

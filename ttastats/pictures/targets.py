@@ -89,12 +89,8 @@ def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Pictur
             *shown.get_column("speedup_high").drop_nulls(),
         ],
     )
-    chart = charts.finished(
-        _speedup_chart(name, metric, limits, shown, of),
-        height=_HEIGHT,
-        description=f"{title}. {panel.counted}",
-    )
-    return charts.picture(KIND, panel, title, caption, chart, {name: shown})
+    chart = _speedup_chart(name, metric, limits, shown, of)
+    return charts.picture(KIND, panel, title, caption, chart, {name: shown}, height=_HEIGHT)
 
 
 def _words(of: Axis) -> dict[str, str]:
@@ -114,10 +110,7 @@ def _speedup_chart(
     import altair as alt  # costs start-up time
 
     ratio = "speedup A/B" if of.is_time else of.ratio
-    x = alt.X(
-        "target:Q", title=f"quality target ({metric.replace('_', ' ')})",
-        scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(grid=False, tickCount=8),
-    )  # fmt: skip
+    x = _x(metric)
     scale, axis = alt.Scale(**limits["scale"]), alt.Axis(**limits["axis"])
     y = alt.Y("speedup:Q", title=ratio, scale=scale, axis=axis)
     words = _words(of)
@@ -167,6 +160,18 @@ def _speedup_chart(
     return alt.layer(one, official, line, whisker, point)
 
 
+def _x(metric: str) -> Any:
+    """Give the horizontal encoding of quality targets."""
+    import altair as alt  # costs start-up time
+
+    return alt.X(
+        "target:Q",
+        title=f"quality target ({metric.replace('_', ' ')})",
+        scale=alt.Scale(zero=False, padding=12),
+        axis=alt.Axis(grid=False, tickCount=8),
+    )
+
+
 def _times(rows: pl.DataFrame, panel: Panel) -> Picture:
     name = f"targets: {panel.name}"
     metric = rows.get_column("metric")[0]
@@ -192,10 +197,8 @@ def _times(rows: pl.DataFrame, panel: Panel) -> Picture:
     times = shown.get_column("ert_seconds").drop_nulls()
     finite = times.filter(times.is_finite())
     axis = axes.amount_axis(finite, of, of.expected)
-    chart = charts.finished(
-        _time_chart(name, metric, axis, of), height=_HEIGHT, description=f"{title}. {panel.counted}"
-    )
-    return charts.picture(KIND, panel, title, caption, chart, {name: shown})
+    chart = _time_chart(name, metric, axis, of)
+    return charts.picture(KIND, panel, title, caption, chart, {name: shown}, height=_HEIGHT)
 
 
 def _time_chart(name: str, metric: str, axis: axes.TimeAxis, of: Axis) -> Any:
@@ -206,10 +209,7 @@ def _time_chart(name: str, metric: str, axis: axes.TimeAxis, of: Axis) -> Any:
         .transform_filter("datum.ert_seconds != null")
         .transform_calculate(at=axis.shown("ert_seconds"), said=axes.said("datum.ert_seconds", of))
     )
-    x = alt.X(
-        "target:Q", title=f"quality target ({metric.replace('_', ' ')})",
-        scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(grid=False, tickCount=8),
-    )  # fmt: skip
+    x = _x(metric)
     y = alt.Y("at:Q", title=axis.title, scale=alt.Scale(**axis.scale), axis=alt.Axis(**axis.axis))
     tooltip = [
         alt.Tooltip("target:Q", format=".5~g"),

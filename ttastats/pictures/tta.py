@@ -65,12 +65,10 @@ def _picture(panel: Panel, level: str) -> Picture:
         if any(one.reached > 1 for one in panel.series)
         else "",
     )
-    chart = charts.finished(
-        _chart(panel, axis, names, dots, means, level),
-        height=max(3, len(panel.series)) * _STEP,
-        description=f"{title}. {panel.counted}",
-    )
-    return charts.picture(KIND, panel, title, caption, chart, {names[0]: dots, names[1]: means})
+    chart = _chart(panel, axis, names, dots, means, level)
+    height = max(3, len(panel.series)) * _STEP
+    data = {names[0]: dots, names[1]: means}
+    return charts.picture(KIND, panel, title, caption, chart, data, height=height)
 
 
 def _failures(timed: pl.DataFrame, of: Axis) -> str:
