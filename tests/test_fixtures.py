@@ -31,7 +31,7 @@ CASES = sorted(
 #: Dialects whose files are no text: they have no lines that end otherwise or stand between others.
 BINARY = {"evaluations-npz", "mlflow-db", "tfevents", "wandb"}
 #: Those that are one whole, such as a table or a JSON object: nothing stands between its lines.
-WHOLE = {"dawnbench", "hf-trainer", "mlflow", "table"}
+WHOLE = {"dawnbench", "hf-trainer", "mlflow", "sb3-monitor", "table"}
 #: Reading these costs more; cuts at every place would take minutes.
 FEWER_CUTS = {"table": 7, "lines": 7}
 NOISE = b"epoch 3:  40%|####      | loss 1.25\r\xff\xfe not UTF-8\n"
@@ -96,7 +96,8 @@ def logs_of(case: Path) -> tuple[Path, ...]:
     files = files_of(case)
     if case.is_file():
         return tuple(files)
-    return tuple(p for p in files if registry.recognise(p.read_bytes(), PurePosixPath(p)))
+    known = ((p, registry.recognise(p.read_bytes(), PurePosixPath(p))) for p in files)
+    return tuple(p for p, dialect in known if dialect and dialect.name == dialect_of(p))
 
 
 def plain(item: Run | Problem) -> dict[str, Any]:

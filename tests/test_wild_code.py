@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -180,6 +181,21 @@ def test_runs_of_the_wandb_folder_are_each_one(wild: Path, tmp_path: Path) -> No
     rows = judged(read([tmp_path / "x.parquet"]), [target])
     reached = sum(run["reached"] for run in setup["runs"])
     assert rows.get_column("reached").sum() == reached
+
+
+def test_monitors_of_several_environments_are_one_run(wild: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(
+        wild / "sb3", tmp_path / "sb3", ignore=shutil.ignore_patterns("evaluations.npz")
+    )
+    account = ingest([copy], tmp_path / "x.parquet", workers=1)
+    expected = [run for setup in truth(wild) if setup["kind"] == "sb3" for run in setup["runs"]]
+    assert account.parts == sum(run["monitor_files"] - 1 for run in expected)
+    rows = read([tmp_path / "x.parquet"]).collect()
+    for run in expected:
+        own = rows.filter(rows["source"].str.contains(run["run"], literal=True))
+        assert own.height == run["monitor_episodes"]
+        assert near(own["seconds"].max(), run["monitor_seconds"], 1e-6)
+        assert own["run_id"].n_unique() == 1
 
 
 def test_no_other_file_is_taken_for_one_of_these(wild: Path) -> None:

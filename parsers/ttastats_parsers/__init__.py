@@ -12,6 +12,7 @@ BUILTIN = (
     "mlflow",
     "mlflow_db",
     "evaluations_npz",
+    "sb3_monitor",
     "table",
     "lines",
 )

@@ -6,7 +6,6 @@ The value is their mean. Progress is counted in steps of the environment; there 
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
+from ttastats_parsers import sb3_monitor
 from ttastats_parsers.checkpoints import Measured, evaluations_of
-from ttastats_parsers.payloads import as_float, as_mapping
+from ttastats_parsers.payloads import as_float
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,12 +55,13 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     ]
     evaluations, problems = evaluations_of(measured, log)
     episodes = results.shape[1] if results.ndim > 1 else 1
+    environment, monitored = _monitored(log)
     yield Run(
-        benchmark=_environment(log),
+        benchmark=environment,
         framework="stable-baselines3",
         evaluations=evaluations,
         problems=problems if evaluations else (Problem("no_evaluation", "it has no evaluation"),),
-        extra={"episodes_per_evaluation": episodes},
+        extra={"episodes_per_evaluation": episodes, **monitored},
     )
 
 
@@ -88,15 +89,16 @@ def _means(values: NDArray[np.float64]) -> list[Any]:
     return means
 
 
-def _environment(log: Log) -> str | None:
-    """Give the environment that a monitor beside names in its first line."""
-    monitors = [word for word in log.listing(log.folder) if word.endswith("monitor.csv")]
-    for word in monitors[:1]:
-        head = (log.companion(log.folder / word) or b"").split(b"\n", 1)[0].lstrip(b"#")
-        try:
-            found = as_mapping(json.loads(head)).get("env_id")
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, str):
-            return found
-    return None
+def _monitored(log: Log) -> tuple[str | None, dict[str, Any]]:
+    """Give the environment that the monitors beside name, and what they count."""
+    names = [word for word in log.listing(log.folder) if word.endswith("monitor.csv")]
+    monitors = [sb3_monitor.read(log.companion(log.folder / word) or b"") for word in names]
+    begun = min((one.begun for one in monitors), default=0.0)
+    ends = [episode.ended - begun for one in monitors for episode in one.episodes]
+    found = {
+        "environments": len(monitors),
+        "training_episodes": len(ends),
+        "training_seconds": round(max(ends), 6) if ends else 0.0,
+    }
+    named = next((one.environment for one in monitors if one.environment), None)
+    return named, found if monitors else {}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import polars as pl
 
 from ttastats.own_logs.block import Block
+from ttastats.records import Problem
 from ttastats_parsers.own_rows import Rows
 
 _BETWEEN = " - "
@@ -16,7 +20,9 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     columns = [
         name
         for name in rows.frame.columns
-        if _BETWEEN in name and not name.endswith(_LIMITS) and f"{name}{_LIMITS[0]}" in rows.frame
+        if _BETWEEN in name
+        and not name.endswith(_LIMITS)
+        and {f"{name}{limit}" for limit in _LIMITS} <= set(rows.frame.columns)
     ]
     wanted = {metric.name for metric in block.metrics}
     if not columns or wanted & set(rows.frame.columns):
@@ -24,11 +30,14 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     by_run: dict[str, dict[str, pl.Expr]] = {}
     for column in columns:
         run, _, metric = column.rpartition(_BETWEEN)
-        if metric != "_step":
-            by_run.setdefault(run, {})[metric] = pl.col(column).alias(metric)
+        by_run.setdefault(run, {})[metric] = pl.col(column).alias(metric)
     own = {"run", *(metric for metrics in by_run.values() for metric in metrics)}
     shared = [name for name in rows.frame.columns if _BETWEEN not in name and name not in own]
     frame = rows.frame.with_columns(rows.lines.alias("\0line"))
+    axis = _axis(shared[0]) if shared else None
+    if axis is not None and axis not in shared:
+        frame = frame.with_columns(pl.col(shared[0]).alias(axis))
+        shared.append(axis)
     parts = [
         frame.select("\0line", *shared, pl.lit(run).alias("run"), *metrics.values())
         for run, metrics in by_run.items()
@@ -36,4 +45,29 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     if not parts:
         return rows
     whole = pl.concat(parts, how="diagonal_relaxed")
-    return Rows(whole.drop("\0line"), whole["\0line"].rename("line"), problems=rows.problems)
+    problems = rows.problems + _averaged(rows.frame, columns)
+    return Rows(whole.drop("\0line"), whole["\0line"].rename("line"), problems=problems)
+
+
+def _averaged(frame: pl.DataFrame, columns: Sequence[str]) -> list[Problem]:
+    """Say which columns hold means: of points close together, or of the runs of a group."""
+    spread = [
+        column
+        for column in columns
+        if (frame[f"{column}{_LIMITS[0]}"] != frame[f"{column}{_LIMITS[1]}"]).any()
+    ]
+    if not spread:
+        return []
+    text = (
+        f"{len(spread)} of {len(columns)} columns hold means, of several points or of the runs of "
+        f"a group, first {spread[0]!r}: they are read as one run each"
+    )
+    return [Problem("averaged", text, "warning")]
+
+
+def _axis(name: str) -> str | None:
+    """Give what the axis of a panel counts, where its name says so: a user chooses any column."""
+    words = set(re.findall("[a-z]+", name.lower()))
+    if words & {"epoch", "epochs"}:
+        return "epoch"
+    return "Step" if words & {"step", "steps", "iter", "iters", "iteration", "iterations"} else None

@@ -24,11 +24,12 @@ _LOOKED_AT = 4 * 1024 * 1024
 class Signs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What tells that a file is of a preset: all of it must hold.
 
-    `path` is a pattern of the end of its path; `holds` are texts its first block has; `head` are
-    regular expressions of which each is found there, seen as lines.
+    `path` are patterns of the end of its path, of which the first that fits names things;
+    `holds` are texts its first block has; `head` are regular expressions of which each is found
+    there, seen as lines.
     """
 
-    path: str | None = None
+    path: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     head: tuple[str, ...] = ()
 
@@ -97,9 +98,8 @@ def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 def _named(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
     if not all(text in head for text in _bytes_of(signs.holds)):
         return None
-    named: Mapping[str, str] | None = {}
-    if signs.path:
-        named = patterns.matched(f"**/{signs.path}", path.lstrip("/"))
+    fitting = (patterns.matched(f"**/{one}", path.lstrip("/")) for one in signs.path)
+    named = next((each for each in fitting if each is not None), None if signs.path else {})
     if named is None or not all(_expression(pattern).search(head) for pattern in signs.head):
         return None
     return named
