@@ -214,3 +214,33 @@ def test_only_the_trainer_imports_torch() -> None:
     for name, path in modules():
         if not name.startswith("ttastats.trainer"):
             assert "torch" not in {word.split(".")[0] for word in imports(path.read_text())}, name
+
+
+def named_in_the_map(text: str) -> set[str]:
+    """Give the paths below the package that the map of CONTRIBUTING names."""
+    start = text.index("    stage      in ttastats/")
+    found = set()
+    for line in text[start : text.index("\n\n", start)].splitlines()[2:]:
+        folder = ""
+        for name in line[15:51].split(","):
+            above, _, last = name.strip().rpartition("/")
+            folder = above if last and above else folder  # what follows lies in it too
+            found.add(f"{folder}/{last}".strip("/") if last else above)
+    return found
+
+
+def test_the_map_of_contributing_names_every_module_and_none_that_is_not_there() -> None:
+    package = Path(ttastats.__file__).parent
+    guide = Path(__file__).parents[1] / "CONTRIBUTING.md"
+    named = named_in_the_map(guide.read_text())
+    there = {
+        path.stem if path.is_file() else path.name
+        for path in package.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    tops = {name.split("/")[0] for name in named}
+    assert there - tops == {"__init__", "__main__"}
+    inside = named - {"../parsers/ttastats_parsers", "report/COMMAND"}
+    assert not {
+        n for n in inside if not (package / n).is_dir() and not (package / f"{n}.py").exists()
+    }
