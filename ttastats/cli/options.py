@@ -103,25 +103,21 @@ class Counted:
 
     by: By = ""
     where: Where = None
-    unit: Annotated[
-        str,
-        typer.Option(
-            "--in",
-            metavar="UNIT",
-            help="Count this to the target: seconds, epochs, steps, samples, evaluations, cost, "
-            "cpu-seconds or energy.",
-            show_default="seconds, where there are",
-        ),
-    ] = ""
-    price: Annotated[
-        str,
-        typer.Option(
-            "--price",
-            metavar="PRICE",
-            help="For --in cost: US dollars per hour, or the column that holds them.",
-            show_default="cost_per_hour",
-        ),
-    ] = ""
+    unit: str = typer.Option(
+        "",
+        "--in",
+        metavar="UNIT",
+        help="Count this to the target: seconds, epochs, steps, samples, evaluations, cost, "
+        "cpu-seconds or energy.",
+        show_default="seconds, where there are",
+    )
+    price: str = typer.Option(
+        "",
+        "--price",
+        metavar="PRICE",
+        help="For --in cost: US dollars per hour, or the column that holds them.",
+        show_default="cost_per_hour",
+    )
 
     def counted(self) -> question.Counted:
         """Give the keywords of the API."""
@@ -148,15 +144,12 @@ class Judged(Counted):
 class Output:
     """How an answer is printed."""
 
-    output_format: Annotated[
-        Format, typer.Option("--format", "-f", help="How to print the result.")
-    ] = Format.table
-    no_pager: Annotated[
-        bool,
-        typer.Option(
-            "--no-pager", help="Print even what is taller than the screen without $PAGER."
-        ),
-    ] = False
+    output_format: Format = typer.Option(
+        Format.table, "--format", "-f", help="How to print the result."
+    )
+    no_pager: bool = typer.Option(
+        False, "--no-pager", help="Print even what is taller than the screen without $PAGER."
+    )
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:

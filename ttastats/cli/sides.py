@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -23,14 +23,12 @@ if TYPE_CHECKING:
 class Parts:
     """Which runs are set against which."""
 
-    a: Annotated[
-        list[str] | None,
-        typer.Option("--a", help="Condition that chooses side A of one file; repeat."),
-    ] = None
-    b: Annotated[
-        list[str] | None,
-        typer.Option("--b", help="Condition that chooses side B of one file; repeat."),
-    ] = None
+    a: list[str] | None = typer.Option(
+        None, "--a", help="Condition that chooses side A of one file; repeat."
+    )
+    b: list[str] | None = typer.Option(
+        None, "--b", help="Condition that chooses side B of one file; repeat."
+    )
 
     def of(self, files: Sequence[Path], *, one_will_do: bool = False) -> list[Source]:
         """Give the tables to compare: several files, or two parts of one."""
@@ -58,16 +56,12 @@ class Parts:
 class Sides(Parts):
     """Which runs are set against which, by what name and how matched."""
 
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", help="Name of a side, in the order of the files; repeat."),
-    ] = None
-    pool: Annotated[
-        bool,
-        typer.Option(
-            "--pool", help="Compare all runs of a benchmark, whatever hardware they ran on."
-        ),
-    ] = False
+    label: list[str] | None = typer.Option(
+        None, "--label", help="Name of a side, in the order of the files; repeat."
+    )
+    pool: bool = typer.Option(
+        False, "--pool", help="Compare all runs of a benchmark, whatever hardware they ran on."
+    )
 
     def compared(
         self, sources: Sequence[Source], asked: Judged, options: Options
@@ -87,49 +81,36 @@ class Sides(Parts):
 class Judging:
     """How a comparison is made, and when it fails."""
 
-    margin: Annotated[
-        str, typer.Option("--margin", help="Difference that does not matter, such as 1%.")
-    ] = ""
-    estimand: Annotated[
-        Literal["mean", "geomean"],
-        typer.Option("--estimand", help="Which mean of times is compared."),
-    ] = "mean"
-    same_convergence: Annotated[
-        bool,
-        typer.Option(
-            "--same-convergence",
-            help="Assume that both sides need the same epochs to the target: compare time per "
-            "epoch.",
-        ),
-    ] = False
-    epochs_fixed: Annotated[
-        bool, typer.Option("--epochs-fixed", help="Epochs to the target cannot vary, by design.")
-    ] = False
-    fdr: Annotated[
-        bool, typer.Option("--fdr", help="Adjust p by Benjamini-Hochberg, not by Holm.")
-    ] = False
+    margin: str = typer.Option("", "--margin", help="Difference that does not matter, such as 1%.")
+    estimand: Literal["mean", "geomean"] = typer.Option(
+        "mean", "--estimand", help="Which mean of times is compared."
+    )
+    same_convergence: bool = typer.Option(
+        False,
+        "--same-convergence",
+        help="Assume that both sides need the same epochs to the target: compare time per epoch.",
+    )
+    epochs_fixed: bool = typer.Option(
+        False, "--epochs-fixed", help="Epochs to the target cannot vary, by design."
+    )
+    fdr: bool = typer.Option(False, "--fdr", help="Adjust p by Benjamini-Hochberg, not by Holm.")
     ddof: Ddof = 1
     confidence: Confidence = ""
-    fail_on: Annotated[
-        str,
-        typer.Option(
-            "--fail-on",
-            metavar="slower:PERCENT",
-            help="Exit 3 if B is shown to be slower than A by more than this, or lacks a benchmark "
-            "of A: slower:2%.",
-            show_default=False,
-        ),
-    ] = ""
-    require: Annotated[
-        str,
-        typer.Option(
-            "--require",
-            metavar="not-slower:PERCENT",
-            help="Exit 3 unless B is shown not to be slower than A by more than this: "
-            "not-slower:2%.",
-            show_default=False,
-        ),
-    ] = ""
+    fail_on: str = typer.Option(
+        "",
+        "--fail-on",
+        metavar="slower:PERCENT",
+        help="Exit 3 if B is shown to be slower than A by more than this, or lacks a benchmark "
+        "of A: slower:2%.",
+        show_default=False,
+    )
+    require: str = typer.Option(
+        "",
+        "--require",
+        metavar="not-slower:PERCENT",
+        help="Exit 3 unless B is shown not to be slower than A by more than this: not-slower:2%.",
+        show_default=False,
+    )
 
     def options(self) -> Options:
         """Give how a comparison is made from what the options say."""
