@@ -25,7 +25,7 @@ from ttastats.report.grouping import (
     set_aside_notes,
     shown_keys,
 )
-from ttastats.report.verdicts import row_names
+from ttastats.report.verdicts import row_names, verdict_numbers
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import equivalence_confidence, time_saved
@@ -223,10 +223,7 @@ def _row_of(
         "runs_needed": plan.needed if plan else None,
     }
     return row | {
-        "verdict": verdict.word if verdict else "unavailable",
-        "dagger": verdict.dagger if verdict else False,
-        "conditions": list(verdict.conditions) if verdict else [],
-        "marks": verdict.marks if verdict else "",
+        **verdict_numbers(verdict),
         "claim": verdict.claim if verdict else None,
         "flags": [*pair.flags, *(flag.code for flag in one.flags)],
         **_judged_by(pair),

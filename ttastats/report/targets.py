@@ -29,6 +29,7 @@ from ttastats.report.grouping import (
     shown_keys,
 )
 from ttastats.report.target_grid import Question, goals, questions
+from ttastats.report.verdicts import verdict_numbers
 from ttastats.schema import RUN
 from ttastats.sides import expected_seconds
 from ttastats.stats.sensitivity import stable_range
@@ -171,7 +172,8 @@ def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
     if len(sides) < 2:
         return row, None
     if any(runs.is_empty() for runs in sides):
-        return row | _UNKNOWN, None
+        empty = dict.fromkeys(("speedup", "speedup_low", "speedup_high", "p_value"))
+        return row | empty | verdict_numbers(None), None
     (one,) = comparison.compare([Pair(keys, sides[0], sides[1])])
     ratio = one.speedup.ratio if one.speedup else None
     return row | {
@@ -179,20 +181,8 @@ def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
         "speedup_low": ratio.low if ratio else None,
         "speedup_high": ratio.high if ratio else None,
         "p_value": one.p_value,
-        "verdict": one.verdict.word if one.verdict else "unavailable",
-        "dagger": one.verdict.dagger if one.verdict else False,
-        "conditions": list(one.verdict.conditions) if one.verdict else [],
-        "marks": one.verdict.marks if one.verdict else "",
+        **verdict_numbers(one.verdict),
     }, one
-
-
-_UNKNOWN: dict[str, Any] = {
-    **dict.fromkeys(("speedup", "speedup_low", "speedup_high", "p_value")),
-    "verdict": "unavailable",
-    "dagger": False,
-    "conditions": [],
-    "marks": "",
-}
 
 
 def _base(question: Question, by: Sequence[str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Tone
 from ttastats.report.grouping import BENCHMARK, shown_keys
 from ttastats.stats.verdict import Condition
+from ttastats.stats.verdict import Verdict as Decision
 
 Numbers = Mapping[str, Any]
 
@@ -99,6 +100,18 @@ def finding(row: Numbers, a: str, b: str, confidence: float, on: str = "") -> st
     does = axis.does(axis.better if word == "faster" else axis.worse, factor)
     p = _p(row, "; {}")
     return f"{b} {does} than {a}{where} ({interval} {limits}{p}){condition}"
+
+
+def verdict_numbers(verdict: Decision | None) -> dict[str, Any]:
+    """Give what rows for programs tell of a verdict."""
+    if verdict is None:
+        return {"verdict": "unavailable", "dagger": False, "conditions": [], "marks": ""}
+    return {
+        "verdict": verdict.word,
+        "dagger": verdict.dagger,
+        "conditions": list(verdict.conditions),
+        "marks": verdict.marks,
+    }
 
 
 def condition_of(row: Numbers) -> str:
