@@ -1,0 +1,161 @@
+"""What authors state of their runs comes out of the commands, from logs nobody has described.
+
+A target that no run meets makes `runs` give the last value and the whole time of each.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.test_cli import run
+from ttastats import ingest
+
+pytestmark = pytest.mark.real
+
+KINDS = ("algoperf", "deit-jsonl", "modded-nanogpt", "parameter-golf", "wandb-export")
+
+
+@pytest.fixture(scope="module")
+def wild(real_logs: Path) -> Path:
+    folder = real_logs / "wild"
+    if not folder.is_dir():
+        pytest.skip(f"no logs of other kinds in {real_logs}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stated(wild: Path) -> dict[str, dict[str, Any]]:
+    return {one["setup"]: one for one in json.loads((wild / "truth.json").read_text("utf-8"))}
+
+
+@pytest.fixture(scope="module")
+def table(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("stated") / "wild.parquet"
+    ingest([wild / kind for kind in KINDS], found, workers=1)
+    return found
+
+
+def rows(command: str, table: Path, *options: str) -> list[dict[str, Any]]:
+    done = run(command, table, "-f", "json", *options)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
+    return found
+
+
+def spread(runs: list[dict[str, Any]], name: str) -> tuple[float, float]:
+    values = [each[name] for each in runs]
+    return statistics.mean(values), statistics.stdev(values)
+
+
+@pytest.mark.parametrize(
+    ("folder", "setup"),
+    [
+        ("baseline", "record 88 (baseline of record 89)"),
+        ("this_pr", "record 89: FP8 MLP down projection"),
+    ],
+)
+def test_nanogpt_records(
+    folder: str, setup: str, table: Path, stated: dict[str, dict[str, Any]]
+) -> None:
+    theirs = stated[setup]["stated_by_authors"]
+    runs = rows("runs", table, "--where", f"source=*FP8*/{folder}/*", "--target", "val_loss<=3.2")
+    assert [each["reached"] for each in runs] == [False] * 13
+    assert spread(runs, "run_seconds") == pytest.approx(
+        (theirs["mean_train_time"], theirs["sd_time"]), abs=1e-6
+    )
+    assert spread(runs, "value_final") == pytest.approx(
+        (theirs["mean_val_loss"], theirs["sd"]), abs=1e-9
+    )
+
+
+def test_means_and_deviations_of_all_setups_of_an_export(
+    table: Path, stated: dict[str, dict[str, Any]]
+) -> None:
+    setups = {
+        name.removeprefix("Lucas-longxutang "): one["stated_by_authors"]
+        for name, one in stated.items()
+        if one["kind"] == "wandb-export"
+    }
+    ours = ["--where", "source=*wandb_export*", "--target", "val/loss<=3.4"]
+    summary = {row["entry"]: row for row in rows("summary", table, *ours)}
+    runs = rows("runs", table, *ours)
+    assert summary.keys() == setups.keys()
+    assert len(setups) == 16
+    for entry, theirs in setups.items():
+        row, own = summary[entry], [each for each in runs if each["entry"] == entry]
+        assert row["n"] == len(own) == theirs["n"]
+        assert (row["tta_mean_seconds"], row["tta_std_seconds"]) == pytest.approx(
+            (theirs["runtime_mean"], theirs["runtime_std"]), rel=1e-8
+        )
+        assert spread(own, "value_final") == pytest.approx(
+            (theirs["val_loss_mean"], theirs["val_loss_std"]), rel=1e-8
+        )
+
+
+@pytest.mark.parametrize("epochs", [300, 450])
+def test_best_and_last_accuracy_of_repvit(
+    epochs: int, table: Path, stated: dict[str, dict[str, Any]]
+) -> None:
+    setup = stated[f"repvit_m0_9_distill_{epochs}e"]
+    (truth,) = setup["runs"]
+    which = ["--where", f"source=*{epochs}e.txt"]
+    (last,) = rows("runs", table, *which, "--target", "test_acc1>=99")
+    assert last["value_final"] == pytest.approx(truth["final"])
+    (best,) = rows("runs", table, *which, "--target", f"test_acc1>={truth['best']:.3f}")
+    (missed,) = rows("runs", table, *which, "--target", f"test_acc1>={truth['best'] + 0.01:.3f}")
+    assert (best["reached"], missed["reached"]) == (True, False)
+    # The published accuracy is that of the best epoch.
+    assert round(best["value_final"], 1) == setup["stated_by_authors"]["top1"]
+
+
+def test_medians_of_three_studies_of_algoperf(
+    table: Path, stated: dict[str, dict[str, Any]]
+) -> None:
+    setups = {n: one for n, one in stated.items() if one["kind"] == "algoperf"}
+    compared = 0
+    for name, setup in setups.items():
+        entry, _, benchmark = name.rpartition("/")[2].partition(" ")
+        best = [
+            min(
+                row["tta_seconds"] if row["reached"] else float("inf")
+                for row in rows(
+                    "runs",
+                    table,
+                    *("--where", f"entry={entry}", "--where", f"benchmark={benchmark}"),
+                    *("--where", f"source=*/study_{study}/*"),
+                )
+            )
+            for study in range(len(setup["check"]["best_trial_tta_per_study"]))
+        ]
+        theirs = [float(each) for each in setup["check"]["best_trial_tta_per_study"]]
+        assert best == pytest.approx(theirs, abs=1e-5)
+        assert statistics.median(best) == pytest.approx(
+            float(setup["check"]["median_over_studies"]), abs=1e-5
+        )
+        compared += 1
+    assert compared >= 8
+
+
+def test_the_submitted_value_of_parameter_golf(
+    wild: Path, tmp_path: Path, stated: dict[str, dict[str, Any]]
+) -> None:
+    setup = stated["2026-04-09_SP8192_3LayerRecur_ParResid_QK525_LegalTTT"]
+    ingest(
+        [wild / "parameter-golf"],
+        tmp_path / "golf.parquet",
+        block={
+            "files": "{entry}/train_seed{seed}.log",
+            "line": r"^quantized_ttt val_loss:\S+ val_bpb:(?P<val_bpb>\S+)",
+            "metric": "val_bpb",
+        },
+    )
+    runs = rows("runs", tmp_path / "golf.parquet")
+    mean, deviation = spread(runs, "value_final")
+    theirs = setup["stated_by_authors"]
+    assert sorted(each["seed"] for each in runs) == theirs["seeds"]
+    assert (round(mean, 3), round(deviation, 4)) == (theirs["val_bpb"], theirs["val_bpb_std"])
