@@ -340,6 +340,17 @@ class TestCopies:
         counts = {row["entry"]: row["n"] for row in api.summary(account.output).rows}
         assert counts == {"Example/one_gpu": 10, "renamed/digits": 10, "Example/eight_gpus": 10}
 
+    def test_logs_without_dates_are_copies_where_their_numbers_say_so(self, tmp_path: Path) -> None:
+        own = tmp_path / "own"
+        curve = "step,seconds,val_loss\n10,1.517,3.2781\n20,3.044,3.1415\n30,4.561,3.0127\n"
+        coarse = "step,seconds,val_acc\n10,1,0.5\n20,2,0.6\n30,3,0.7\n"
+        for name, text in {"train": curve, "seed1": curve, "a": coarse, "b": coarse}.items():
+            (own / name).mkdir(parents=True)
+            (own / name / "log.csv").write_text(text)
+        account = ingest([own], tmp_path / "x.parquet", block={"files": "{run}/log.csv"})
+        said = [p.source for p in account.problems if p.code == "duplicate_run"]
+        assert said == [str(own / "train" / "log.csv")]
+
     def test_different_runs_are_no_copies(self, logs: Path, tmp_path: Path) -> None:
         account = ingest([logs.parent], tmp_path / "x.parquet")
         assert read(account.output)["duplicate_of"].null_count() == read(account.output).height

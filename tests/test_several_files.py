@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from tests.made_stores import exit_record, history, run_record, wandb_store
 from ttastats import ingest, store
 from ttastats.dialect import PART_OF_A_RUN, Log, log_from_bytes
 from ttastats.errors import TtastatsError
@@ -162,3 +163,28 @@ def test_arrays_of_numpy_are_no_archive(book: Path, tmp_path: Path) -> None:
         archive.writestr("9.page", "9.0")
     account = ingest([book], tmp_path / "x.parquet", workers=1)
     assert (account.runs, account.other_files) == (2, 1)
+
+
+def test_sessions_of_a_run_of_wandb_are_one_run(tmp_path: Path) -> None:
+    def session(folder: str, start: int, rows: list[tuple[int, float, float]], *end: bytes) -> None:
+        about = run_record("abc", "proj", {"lr": 0.1}, start)
+        logged = [history({"_step": s, "_runtime": t, "val/loss": v}) for s, t, v in rows]
+        (tmp_path / "wandb" / folder).mkdir(parents=True)
+        written = wandb_store([about, *logged, *end])
+        (tmp_path / "wandb" / folder / "run-abc.wandb").write_bytes(written)
+
+    first, second, third = (f"run-2024010{day}_100000-abc" for day in (1, 2, 3))
+    session(first, 1_704_103_200, [(0, 1.0, 3.0), (1, 2.0, 2.5), (2, 3.0, 2.4)])
+    session(second, 1_704_189_600, [(2, 4.0, 2.3)])  # goes on with the time
+    session(third, 1_704_276_000, [(3, 1.0, 2.0)], exit_record(0, 1))  # starts again
+    account = ingest([tmp_path / "wandb"], tmp_path / "x.parquet", workers=1)
+    assert (account.runs, account.parts) == (1, 2)
+    assert account.problem_counts() == {"resumed": 2, "part_of_a_run": 2}
+    rows = store.read([tmp_path / "x.parquet"]).collect()
+    assert rows.select("step", "seconds", "value").rows() == [
+        (0, 1.0, 3.0),
+        (1, 2.0, 2.5),
+        (2, 4.0, 2.3),
+        (3, 5.0, 2.0),
+    ]
+    assert rows.select("run_status", "run_seconds").unique().rows() == [("success", 5.0)]

@@ -87,13 +87,30 @@ def _content_digest(run: Run) -> str | None:
     """Digest what makes a run this run: when it ran, how long, and what it measured when.
 
     Names and folders are left out, so that a copy under another name has the same digest, and so
-    are training metrics, which are read on request. A run
-    without a date has none: two may well take the same time.
+    are training metrics, which are read on request. A run without a date has none, since two may
+    well take the same time; but for logs of one's own whose numbers no two runs share by chance.
     """
-    if run.run_seconds is None or run.started_at is None:
+    dated = run.run_seconds is not None and run.started_at is not None
+    if not dated and run.suite is not None:
         return None
     measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations if e.index >= 0]
+    if not dated and not _is_telling(value for _, *both in measured for value in both):
+        return None
     return xxhash.xxh3_64_hexdigest(_encode((run.started_at, run.run_seconds, measured)))
+
+
+#: So many different numbers, each of so many digits, are those of one run.
+_NUMBERS, _DIGITS = 4, 4
+
+
+def _is_telling(values: Iterable[float | None]) -> bool:
+    """Tell whether there are so many numbers of several digits that only copies share them."""
+    long = {
+        value
+        for value in values
+        if value is not None and len(f"{abs(value):.15g}".replace(".", "").strip("0")) >= _DIGITS
+    }
+    return len(long) >= _NUMBERS
 
 
 def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:

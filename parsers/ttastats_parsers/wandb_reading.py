@@ -8,12 +8,15 @@ copied while it was written is complemented by the summary beside it, which is w
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from ttastats.dialect import Log
+import msgspec
+
+from ttastats.dialect import PART_OF_A_RUN, Log
 from ttastats.records import Problem, Run, RunStatus
 from ttastats_parsers import leveldb_log, plain_yaml, protobuf
 from ttastats_parsers.checkpoints import Measured, evaluations_of
@@ -22,6 +25,8 @@ from ttastats_parsers.settings import entry_of, flat, seed_of
 from ttastats_parsers.wandb_names import HISTORY_FILE, SUMMARY_FILE
 
 _HEADER = 7
+#: How W&B calls the folder of a session, with the run's id behind.
+_SESSION = re.compile(r"(?:offline-)?run-(?P<begun>\d{8}_\d{6})-(?P<run>.+)")
 _HISTORY, _SUMMARY, _RUN, _EXIT = 2, 3, 17, 18
 _STEPS = ("trainer/global_step", "train/global_step", "global_step", "_step")
 _EPOCHS = ("epoch", "train/epoch")
@@ -47,7 +52,10 @@ class Told(NamedTuple):
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the run, from its store, else its history, else its summary; the others are parts."""
+    """Give the run, from its store, else its history, else its summary; the others are parts.
+
+    A run that was resumed has a folder for each session: the first tells all of them.
+    """
     if log.name == SUMMARY_FILE:
         if _is_told_elsewhere(log):
             return
@@ -59,7 +67,69 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if told is None:
         yield Problem("unreadable_file", "no JSON object", "error")
         return
+    sessions = _sessions(log)
+    if sessions and sessions[0] != log.folder:
+        shown = sessions[0].name
+        yield Problem(PART_OF_A_RUN, f"a session of the run that {shown} tells", "info")
+        return
+    for folder in sessions[1:]:
+        told = _resumed(told, log, folder)
     yield _run(told, log)
+
+
+def _sessions(log: Log) -> list[PurePosixPath]:
+    """Give the folders of the sessions of a store's run, in the order of time; none of others."""
+    match = _SESSION.fullmatch(log.folder.name)
+    if match is None or log.name != f"run-{match['run']}.wandb":
+        return []
+    found = {}
+    for word in log.listing(log.folder.parent):
+        other = _SESSION.fullmatch(word.removesuffix("/"))
+        if other is not None and other["run"] == match["run"]:
+            folder = log.folder.parent / other[0]
+            if folder == log.folder or log.name in log.listing(folder):
+                found[other["begun"]] = folder
+    return [folder for _, folder in sorted(found.items())]
+
+
+def _resumed(told: Told, log: Log, folder: PurePosixPath) -> Told:
+    """Add what a later session tells: rows that it logged again replace those before.
+
+    W&B goes on with the time of the session before, except where that never reached its server.
+    """
+    content = log.companion(folder / log.name) or b""
+    later = _store(msgspec.structs.replace(log, folder=folder, blocks=lambda: iter((content,))))
+    first = min((step for row in later.history if (step := _logged(row)) is not None), default=None)
+    kept = [row for row in told.history if first is None or (_logged(row) or 0) < first]
+    ended = max((as_float(row.get("_runtime")) or 0.0 for row in kept), default=0.0)
+    begins = min((as_float(row.get("_runtime")) or 0.0 for row in later.history), default=ended)
+    lost = ended if begins < ended else 0.0
+    rows = [_later(row, lost) for row in later.history]
+    text = f"resumed in {folder.name}, which logged {len(rows):,} more rows"
+    again = len(told.history) - len(kept)
+    text += f"; {again:,} before are logged again" if again else ""
+    text += "; the seconds add up" if lost else ""
+    problems = [one for one in told.problems if one.code != "no_exit_record"]
+    about = told.about | later.about | {"started": told.about.get("started")}
+    about["runtime"] = (as_float(later.about.get("runtime")) or 0.0) + lost
+    return Told(
+        kept + rows,
+        told.summary | _later(later.summary, lost),
+        told.config | later.config,
+        about,
+        later.exit_code,
+        [*problems, *later.problems, Problem("resumed", text, "info")],
+    )
+
+
+def _logged(row: Row) -> int | None:
+    return as_int(row.get("_step"))
+
+
+def _later(row: Row, seconds: float) -> Row:
+    """Give a row whose time counts from the start of an earlier session."""
+    runtime = as_float(row.get("_runtime"))
+    return row if runtime is None else row | {"_runtime": runtime + seconds}
 
 
 def _is_told_elsewhere(log: Log) -> bool:
