@@ -207,7 +207,35 @@ def _clocks(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> list[tuple[st
     if not found and not stamps:
         likely = [name for name in frame.columns if name not in told and _plain(name) in _STAMPS]
         stamps = [(name, form) for name in likely if (form := form_of(frame[name]))]
-    return found or stamps
+    return found or stamps or [(name, unit) for name in told if (unit := _unit_of(name))]
+
+
+def _unit_of(name: str) -> str | None:
+    """Give the unit of a column that has a word of time in its name, and none of a part of it."""
+    words = set(_plain(name).split("_"))
+    if not words & _TIME or words & _OF_A_PART:
+        return None
+    return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
+
+
+_TIME = frozenset(
+    {
+        "time", "elapsed", "seconds", "secs", "sec", "duration", "runtime", "walltime", "wallclock",
+        "clock", "minutes", "hours",
+    }
+)  # fmt: skip
+_OF_A_PART = frozenset(
+    {
+        "per", "step", "iter", "iteration", "batch", "epoch", "eval", "evaluation", "val",
+        "validation", "test", "inference", "data", "load", "loading", "logging", "forward",
+        "backward", "eta", "remaining", "left", "avg", "average", "mean", "delta",
+    }
+)  # fmt: skip
+_NAMED_UNITS = {
+    "ms": {"ms", "msec", "millis", "milliseconds"},
+    "min": {"min", "mins", "minutes"},
+    "h": {"h", "hr", "hrs", "hours"},
+}
 
 
 def _is_unix(values: pl.Series) -> bool:
@@ -224,20 +252,20 @@ def form_of(cells: pl.Series) -> str | None:
 
 
 _STAMP = re.compile(
-    r"(?P<year>\d{4})(?P<part>[-/])\d\d[-/]\d\d(?P<between>[T ])\d\d:\d\d:\d\d"
+    r"(?:\d{4}(?P<part>[-/])\d\d[-/]\d\d(?P<between>[T ]))?\d\d:\d\d:\d\d"
     r"(?:(?P<mark>[.,])\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
 
 
 def stamp_form(text: str) -> str | None:
-    """Give the form of a stamp such as `2024-01-31 12:00:00,123`, or None where it is none."""
+    """Give the form of a stamp such as `2024-01-31 12:00:00,123` or `12:00:00`, or None."""
     match = _STAMP.fullmatch(text)
     if match is None or (match["zone"] and match["zone"] != "Z"):
         return None
     part, mark = match["part"], match["mark"]
+    date = f"%Y{part}%m{part}%d{match['between']}" if part else ""
     fraction = f"{mark}%f" if mark else ""
-    zone = "Z" if match["zone"] else ""
-    return f"%Y{part}%m{part}%d{match['between']}%H:%M:%S{fraction}{zone}"
+    return f"{date}%H:%M:%S{fraction}{'Z' if match['zone'] else ''}"
 
 
 def _seconds(
@@ -251,7 +279,7 @@ def _seconds(
     forward = [
         (name, unit)
         for name, unit in found
-        if name not in told or back_share(frame, told[name], runs) <= _MOST_BACK
+        if name not in told or _goes_forward(frame, told[name], runs)
     ]
     if len(forward) == 1:
         name, unit = forward[0]
@@ -266,7 +294,7 @@ def _seconds(
     if found:
         name, unit = found[0]
         text = (
-            f"{name} goes up and down: the time of one step or epoch? If a column counts those, "
+            f"{name} does not go forward: the time of one step or epoch? If a column counts those, "
             f"write seconds = '{name} {unit} per COLUMN'"
         )
         reasons.append(Reason("seconds", text, sure=False))
@@ -279,14 +307,25 @@ def _says_unit(name: str) -> bool:
     return re.search(r"sec|_s$|_ms$|min|hour", name.lower()) is not None
 
 
-def back_share(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> float:
-    """Give the share of steps in which a column goes back, within each run."""
+def _goes_forward(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> bool:
+    """Tell whether a column is a clock: seldom back, where a run begins, and mostly forward."""
+    steps = _steps(frame, values, runs)
+    if steps.is_empty():
+        return True
+    back, forward = (steps < 0).sum(), (steps > 0).sum()
+    return back <= _MOST_BACK * len(steps) and forward >= _MOST_BACK * len(steps)
+
+
+def _goes_back(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> bool:
+    return bool((_steps(frame, values, runs) < 0).any())
+
+
+def _steps(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> pl.Series:
+    """Give by how much a column rises from row to row within each run."""
     keys = [texts(frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
-    whole = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
-    own = pl.col("v").diff()
-    steps = whole.select((own.over([k.name for k in keys]) if keys else own).alias("d"))
-    known = steps["d"].drop_nulls()
-    return float((known < 0).mean() or 0.0) if len(known) else 0.0  # type: ignore[arg-type]
+    known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
+    rise = pl.col("v").diff()
+    return known.select(rise.over([key.name for key in keys]) if keys else rise)["v"].drop_nulls()
 
 
 def _runs(
@@ -329,7 +368,7 @@ def _fewest(
     for choice in choices:
         if not choice:
             continue
-        if progress and back_share(frame, told[progress], choice) > 0:
+        if progress and _goes_back(frame, told[progress], choice):
             continue
         number = frame.select(texts(frame[name]).alias(name) for name in choice).unique().height
         if number > best[0]:

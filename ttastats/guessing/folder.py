@@ -230,9 +230,9 @@ def _proposed(found: _Sorted, files: Sequence[_File]) -> Iterator[_Proposed]:
 def _of_a_preset(own: Sequence[str], proposal: Proposal) -> list[Layout]:
     """Give the pattern that a preset has for its files, where it matches all of them."""
     preset = presets.presets().get(str(proposal.said.get("preset")))
-    signs = preset.signs if preset else None
-    if signs and signs.path and all(patterns.matched(f"**/{signs.path}", path) for path in own):
-        return [Layout(f"**/{signs.path}", tuple(own), ())]
+    for pattern in preset.signs.path if preset and preset.signs else ():
+        if all(patterns.matched(f"**/{pattern}", path) for path in own):
+            return [Layout(f"**/{pattern}", tuple(own), ())]
     return []
 
 

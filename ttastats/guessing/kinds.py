@@ -16,6 +16,8 @@ from ttastats.own_logs.block import Block
 from ttastats.units import listed
 from ttastats_parsers.own_cells import rows_of
 from ttastats_parsers.own_choice import UnfitError
+from ttastats_parsers.own_panels import unpivoted
+from ttastats_parsers.own_rows import Rows
 
 #: Of a text so much is looked at, of JSON the whole first block: it may be one value.
 _LOOKED_AT = 1024 * 1024
@@ -75,18 +77,22 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     text = f"recognised: preset {preset}; no block needed, this one adds target and names"
     reasons = [Reason("preset", text)]
     if not block.metrics:
-        ranked = tuple(sorted(names.metrics(_columns(head, path)), key=columns.rank))
+        ranked = tuple(sorted(names.metrics(_columns(head, path, block)), key=columns.rank))
         if ranked:
             said["metric"] = ranked
             reasons.append(Reason("metric", f"{ranked[0]}, by the name; add a target"))
-    elif not block.line and not {metric.name for metric in block.metrics} & {*_columns(head, path)}:
+    elif not block.line and _knows_none(block, _columns(head, path, block)):
         return sketched(head, path)  # another program writes such files too
     return Sketch(("preset", preset), Proposal(said, tuple(reasons)), f"preset {preset}", 0)
 
 
-def _columns(head: bytes, path: str) -> Sequence[str]:
+def _knows_none(block: Block, columns: Sequence[str]) -> bool:
+    return not any(metric.name in columns for metric in block.metrics)
+
+
+def _columns(head: bytes, path: str, block: Block) -> Sequence[str]:
     try:
-        return _rows(head, path).columns
+        return unpivoted(_rows(head, path), block).frame.columns
     except UnfitError:
         return ()
 
@@ -114,7 +120,7 @@ def sketched(head: bytes, path: str) -> Sketch:
         Nothing suits it, with the reason.
     """
     try:
-        frame = _rows(head, path)
+        frame = _rows(head, path).frame
     except UnfitError as error:
         if path.endswith(_TABLES) and error.problem.code != "no_header":
             raise NoLogError(str(error)) from error
@@ -147,13 +153,13 @@ def _said(proposal: Proposal) -> tuple[str, ...]:
     return tuple(f"{key}={proposal.said[key]}" for key in sorted(proposal.said))
 
 
-def _rows(head: bytes, path: str) -> pl.DataFrame:
+def _rows(head: bytes, path: str) -> Rows:
     whole = _is_json(head) or head.startswith(b"PAR1")
     rows = rows_of(head if whole else _cut(head))
     wrong = sum(problem.code == "row_width" for problem in rows.problems)
     if rows.frame.width < 2 or (wrong > rows.frame.height and not path.endswith(_TABLES)):
         raise UnfitError("no_table", "no table: its lines have no common columns")
-    return rows.frame
+    return rows
 
 
 def _is_json(head: bytes) -> bool:

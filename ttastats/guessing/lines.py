@@ -27,7 +27,7 @@ _DRESS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|^\[(?:(?:default|rank)\d+|\d+,\d+)\
 _DIGIT = re.compile(r"\d")
 _FILLERS = frozenset({"at", "with", "is", "of", "the", "and", "on", "in", "for", "after", "to"})
 _STAMP = re.compile(
-    r"^\[?(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
+    r"^\[?((?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
 )
 _CLOCKS = ("time", "elapsed", "train_time", "runtime", "seconds", "wallclock", "walltime", "wall")
 #: More lines are not looked at, and longer ones hold no evaluation.
