@@ -34,7 +34,7 @@ CONTRACTS = (
     (
         "ttastats.trainer.workloads",
         "ttastats.trainer.workloads.contract",
-        ("REQUIRED", "OPTIONAL"),
+        ("REQUIRED", "HOOKS"),
     ),
 )
 

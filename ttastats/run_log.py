@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -46,63 +45,13 @@ class SilentLog:
     begin = end = point
 
 
-class LineWriter(Protocol):
-    """Writes one event as one line. `depth` is the number of callers to skip."""
-
-    def __call__(
-        self,
-        event_type: EventType,
-        time_ms: float,
-        key: str,
-        value: Any,
-        metadata: dict[str, Any],
-        *,
-        depth: int,
-    ) -> None:
-        """Write the line.
-
-        Raises
-        ------
-        OSError
-            It could not be written whole.
-        """
-
-
-class OwnLines:
-    """Writes the lines without the official package."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __call__(
-        self,
-        event_type: EventType,
-        time_ms: float,
-        key: str,
-        value: Any,
-        metadata: dict[str, Any],
-        *,
-        depth: int,
-    ) -> None:
-        """Write the line."""
-        frame = sys._getframe(depth + 1)
-        place = {
-            "file": frame.f_code.co_filename.removeprefix(f"{ROOT}/"),
-            "lineno": frame.f_lineno,
-        }
-        self._stream.write(mllog.line(event_type, time_ms, key, value, place | metadata))
-
-
 class RunLog:
     """The log of one run in a file, one line per event."""
 
-    def __init__(
-        self, path: Path, stream: TextIO, clock: Clock, lines: LineWriter | None = None
-    ) -> None:
+    def __init__(self, path: Path, stream: TextIO, clock: Clock) -> None:
         self.path = path
         self._stream = stream
         self._clock = clock
-        self._lines = lines or OwnLines(stream)
 
     def now(self) -> Stamp:
         """Give this moment, for events that happen together."""
@@ -140,8 +89,13 @@ class RunLog:
         key: str,
         value: Any,
         at: Stamp | None,
-        about: Mapping[str, Any],
+        about: dict[str, Any],
     ) -> None:
         moment = at or self._clock.stamp()
+        caller = sys._getframe(2)
+        place = {
+            "file": caller.f_code.co_filename.removeprefix(f"{ROOT}/"),
+            "lineno": caller.f_lineno,
+        }
         with explained(self.path):
-            self._lines(event_type, moment.time_ms, key, value, dict(about), depth=2)
+            self._stream.write(mllog.line(event_type, moment.time_ms, key, value, place | about))

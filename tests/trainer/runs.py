@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from ttastats.trainer import experiment
+from ttastats import api
+from ttastats.trainer import after, experiment, session
 from ttastats.trainer.experiment import Request
 from ttastats.trainer.session import Made
 from ttastats.trainer.settings import Options
 
+#: Seconds after which a process of its own is given up, on a machine that others use as well.
+PATIENCE = 400
+
 
 def small(**changes: object) -> Options:
     """Give settings that train for a fraction of a second per epoch."""
-    chosen: dict[str, object] = {"width": 8, "epochs": 2, "device": "cpu"} | changes
-    return Options(**chosen)  # type: ignore[arg-type]
+    chosen: dict[str, object] = {"width": 8, "epochs": 2.0, "device": "cpu"} | changes
+    where = {name: chosen.pop(name) for name in ("device", "data") if name in chosen}
+    return Options(chosen, **where)  # type: ignore[arg-type]
 
 
 def request(root: Path, workload: str = "digits", **changes: object) -> Request:
@@ -28,13 +34,20 @@ def request(root: Path, workload: str = "digits", **changes: object) -> Request:
 def trained(
     root: Path, options: Options, workload: str = "digits", seeds: Sequence[int] = (0,)
 ) -> list[Made]:
-    """Train in this process and give the runs."""
-    return experiment.make(experiment.plan(request(root, workload), options, seeds))
+    """Train in this process and give the runs, those that were there before included."""
+    planned = experiment.plan(request(root, workload), options, seeds).runs
+    return session.run_all(planned, session.Nobody())
+
+
+def summary(made: Sequence[Made]) -> Sequence[Mapping[str, Any]]:
+    """Give the rows of the summary of the folders that runs lie in."""
+    places = list(dict.fromkeys(one.log.parent for one in made))
+    return api.summary(after.table_of(places)).rows
 
 
 def curve(made: Made) -> list[tuple[float, float]]:
     """Give loss and quality of every epoch, bit for bit."""
-    return [(epoch.train_loss, epoch.quality) for epoch in made.outcome.epochs]
+    return [(epoch.train_loss, epoch.quality) for epoch in made.outcome.checkpoints]
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.resources
 import io
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
 from ttastats.result_files import Place
 from ttastats.run_log import RunLog
-from ttastats.trainer import event_lines, experiment, machine
+from ttastats.trainer import experiment, hardware, session
 from ttastats.trainer.session import Made
 
 RULES = importlib.resources.files("ttastats.trainer") / "rules" / "ttastats_common.yaml"
@@ -44,7 +46,7 @@ def test_the_events_of_an_epoch_come_in_order(two_runs: list[Made]) -> None:
         "block_start", "epoch_start", "epoch_stop", "tracked_stats",
         "eval_start", "eval_accuracy", "eval_stop", "block_stop",
     ]  # fmt: skip
-    epochs = len(two_runs[0].outcome.epochs)
+    epochs = len(two_runs[0].outcome.checkpoints)
     assert keys.count("eval_accuracy") == keys.count("tracked_stats") == epochs
     assert keys.index("init_stop") < keys.index("run_start") < keys.index("train_samples") < first
 
@@ -60,13 +62,20 @@ def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
     assert said["global_batch_size"]["value"] == 64
     assert said["train_samples"]["value"] == 1198
     assert said["eval_samples"]["value"] == 599
-    assert said["settings"]["value"] == two_runs[1].settings.as_dict()
+    settings = two_runs[1].settings
+    assert said["settings"]["value"] == settings.as_dict()
+    source = said["workload_source"]["value"]
+    assert hashlib.sha256(source.encode()).hexdigest() == settings.sha256
+    assert 'metric="accuracy"' in source
     assert said["dataset_sha256"]["value"] == two_runs[1].outcome.dataset
     target = said["eval_target"]
     assert (target["value"], target["metadata"]["higher_is_better"]) == (0.96, True)
     assert said["run_stop"]["metadata"]["status"] == "success"
     totals = said["run_totals"]["value"]
     assert totals["training_seconds"] + totals["evaluation_seconds"] <= totals["wall_seconds"]
+    last = said["eval_accuracy"]["metadata"]  # the event that was logged last
+    assert last["training_seconds"] == totals["training_seconds"]
+    assert 0 < last["training_cpu_seconds"] < last["cpu_seconds"] <= totals["cpu_seconds"]
 
 
 def test_lines_name_the_place_that_said_them(two_runs: list[Made]) -> None:
@@ -126,21 +135,32 @@ def test_the_official_checker_accepts_the_description_of_the_system(two_runs: li
         assert checker.check_system_desc(str(path), "training", ruleset)[0]
 
 
+def without_lines(text: str) -> str:
+    """Leave out which line of this file said it."""
+    return re.sub(r'"lineno": \d+', "", text)
+
+
 def test_our_own_lines_equal_those_of_the_official_package() -> None:
-    pytest.importorskip("mlperf_logging", reason="the official package is not installed")
+    reason = "the official package is not installed"
+    mllog = pytest.importorskip("mlperf_logging.mllog.mllog", reason=reason)
     own, official = io.StringIO(), io.StringIO()
     clock = Clock()
     moment = clock.stamp()
-    for stream, lines in (
-        (own, run_log.OwnLines(own)),
-        (official, event_lines.OfficialLines(official)),
-    ):
-        log = RunLog(Path("log"), stream, clock, lines)
-        log.begin("init_start", at=moment)
-        log.point("settings", {"a": [1, 2.5, None, True], "ü": "“”"}, at=moment)
-        log.point("eval_accuracy", 0.1 + 0.2, at=moment, epoch_num=3, samples_count=10)
-        log.end("run_stop", at=moment, status="success")
-    assert own.getvalue() == official.getvalue()
+    log = RunLog(Path("log"), own, clock)
+    log.begin("init_start", at=moment)
+    log.point("settings", {"a": [1, 2.5, None, True], "ü": "“”"}, at=moment)
+    log.point("eval_accuracy", 0.1 + 0.2, at=moment, epoch_num=3, samples_count=10)
+    log.end("run_stop", at=moment, status="success")
+    theirs = logging.Logger("official", logging.INFO)
+    theirs.addHandler(logging.StreamHandler(official))
+    other = mllog.MLLogger(logger=theirs, root_dir=re.escape(str(run_log.ROOT)))
+    time: dict[str, Any] = {"time_ms": moment.time_ms}
+    other.start("init_start", None, **time)
+    other.event("settings", {"a": [1, 2.5, None, True], "ü": "“”"}, **time)
+    labels = {"epoch_num": 3, "samples_count": 10}
+    other.event("eval_accuracy", 0.1 + 0.2, metadata=labels, **time)
+    other.end("run_stop", None, metadata={"status": "success"}, **time)
+    assert without_lines(own.getvalue()) == without_lines(official.getvalue())
     assert len(own.getvalue().splitlines()) == 4
     here = Path(__file__)
     # Tested as an installed package, the tests lie elsewhere.
@@ -159,15 +179,15 @@ def test_two_logs_at_once_do_not_mix() -> None:
 def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
     from tests.trainer.runs import request
 
-    planned = experiment.plan(request(tmp_path, dawnbench=True), small(), (0,))
-    (made,) = experiment.make(planned, write_dawnbench=True)
+    planned = experiment.plan(request(tmp_path, dawnbench=True), small(), (0,)).runs
+    (made,) = session.run_all(planned, session.Nobody(), write_dawnbench=True)
     (table,) = planned[0].place.dawnbench.glob("*.tsv")
     assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == made.log.name
     account = api.ingest([table], tmp_path / "entry.parquet")
     assert [problem.code for problem in account.problems] == ["task_guessed"]
     rows = api.read(tmp_path / "entry.parquet").collect()
     assert rows.get_column("value").to_list() == pytest.approx(
-        [epoch.quality for epoch in made.outcome.epochs], abs=1e-6
+        [one.quality for one in made.outcome.checkpoints], abs=1e-6
     )
     assert rows.get_column("epoch").to_list() == [1.0, 2.0]
 
@@ -186,7 +206,7 @@ def test_a_description_that_differs_is_left_alone_and_said(
     place.system_file.parent.mkdir(parents=True)
     place.system_file.write_text('{"system_name": "by hand"}')
     with pytest.warns(system_file.SystemDiffers, match="left as it is"):
-        system_file.write(place, machine.description(place, two_runs[0].settings))
+        system_file.write(place, hardware.description(place, two_runs[0].settings))
     assert place.system_file.read_text() == '{"system_name": "by hand"}'
 
 
@@ -195,5 +215,5 @@ def test_the_same_machine_is_described_in_the_same_words(
 ) -> None:
     place = Place(tmp_path, "Test", "machine", "digits")
     for _ in range(2):
-        system_file.write(place, machine.description(place, two_runs[0].settings))
+        system_file.write(place, hardware.description(place, two_runs[0].settings))
     assert len(list(place.system_file.parent.iterdir())) == 1

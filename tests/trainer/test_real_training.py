@@ -8,16 +8,15 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs PyTorch")
 
-from tests.trainer.runs import curve, small, trained  # noqa: E402
+from tests.trainer.runs import curve, small, summary, trained  # noqa: E402
 from ttastats import api  # noqa: E402
-from ttastats.trainer import after  # noqa: E402
 from ttastats.trainer.session import Made  # noqa: E402
 
 
 def test_both_seeds_reach_the_target_and_stop_there(two_runs: list[Made]) -> None:
     assert [made.outcome.reached for made in two_runs] == [True, True]
     for made in two_runs:
-        qualities = [epoch.quality for epoch in made.outcome.epochs]
+        qualities = [one.quality for one in made.outcome.checkpoints]
         assert [quality >= 0.96 for quality in qualities] == [False] * (len(qualities) - 1) + [True]
 
 
@@ -29,7 +28,7 @@ def test_our_own_reader_finds_the_runs_without_a_problem(
     two_runs: list[Made], tmp_path: Path
 ) -> None:
     account = api.ingest([two_runs[0].log.parent], tmp_path / "runs.parquet")
-    epochs = [len(made.outcome.epochs) for made in two_runs]
+    epochs = [len(made.outcome.checkpoints) for made in two_runs]
     assert account.problems == ()
     assert (account.runs, account.evaluations) == (2, sum(epochs))
     rows = api.runs(tmp_path / "runs.parquet").rows
@@ -42,14 +41,14 @@ def test_our_own_reader_finds_the_runs_without_a_problem(
 
 
 def test_the_summary_counts_the_runs(two_runs: list[Made]) -> None:
-    (row,) = after.summary_of(two_runs).rows
+    (row,) = summary(two_runs)
     assert (row["n"], row["reached"]) == (2, 2)
 
 
 def test_a_run_that_misses_its_target_says_aborted_and_is_counted(tmp_path: Path) -> None:
     (made,) = trained(tmp_path, small(target=0.9999, epochs=1))
     assert not made.outcome.reached
-    (row,) = after.summary_of([made]).rows
+    (row,) = summary([made])
     assert (row["n"], row["reached"]) == (1, 0)
     assert '"status": "aborted", "reason": "epochs"' in made.log.read_text()
 
@@ -78,9 +77,9 @@ def test_the_same_seed_gives_bitwise_the_same_curve(
 def test_bits_per_pixel_fall_and_lower_is_better(tmp_path: Path) -> None:
     (made,) = trained(tmp_path, small(target=4.0, epochs=3, width=8), "digits-lm")
     assert made.outcome.reached
-    (row,) = after.summary_of([made]).rows
+    (row,) = summary([made])
     assert row["reached"] == 1
-    assert made.outcome.epochs[-1].quality < 4.0
+    assert made.outcome.checkpoints[-1].quality < 4.0
 
 
 def test_other_random_numbers_of_the_program_change_nothing(tmp_path: Path) -> None:

@@ -11,17 +11,18 @@ pytest.importorskip("torch", reason="training needs PyTorch")
 from tests.trainer.runs import request, small
 from ttastats.errors import TtastatsError
 from ttastats.report.answer import Report
-from ttastats.trainer import after, experiment, sweep, table_7
+from ttastats.trainer import after, experiment, table_7, workloads
+from ttastats.trainer.settings import Options
 
 GRID = {"batch_size": [64, 512]}
 
 
-def plan(root: Path, runs: int = 2, **changes: object) -> sweep.Plan:
+def plan(root: Path, runs: int = 2, **changes: object) -> experiment.Plan:
     options = small(target=0.5, epochs=12, **changes)
-    return sweep.plan(request(root), options, GRID, range(runs))
+    return experiment.plan(request(root), options, range(runs), GRID)
 
 
-def report(done: sweep.Plan) -> Report:
+def report(done: experiment.Plan) -> Report:
     table = after.table_of([place.results for place in done.setups.values()])
     return table_7.report(table, {name: place.system for name, place in done.setups.items()})
 
@@ -33,7 +34,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def order(of: sweep.Plan) -> list[tuple[int, int]]:
+def order(of: experiment.Plan) -> list[tuple[int, int]]:
     return [(one.settings.seed, one.settings.batch_size) for one in of.runs]
 
 
@@ -45,7 +46,8 @@ def test_setups_take_turns_and_none_is_always_first(tmp_path: Path) -> None:
 
 def test_every_combination_is_a_setup(tmp_path: Path) -> None:
     grid = {"batch_size": [64, 512], "width": [8], "precision": ["fp32", "bf16"], "optimizer": []}
-    made = sweep.plan(request(tmp_path), small(), grid, range(1))
+    options = Options({"epochs": 2}, device="cpu")
+    made = experiment.plan(request(tmp_path), options, range(1), grid)
     assert list(made.setups) == [
         "batch_size 64, precision fp32",
         "batch_size 64, precision bf16",
@@ -57,7 +59,7 @@ def test_every_combination_is_a_setup(tmp_path: Path) -> None:
 
 def test_the_same_setup_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="are the same"):
-        sweep.plan(request(tmp_path), small(), {"batch_size": [64, 64]}, range(1))
+        experiment.plan(request(tmp_path), small(), range(1), {"batch_size": [64, 64]})
 
 
 def test_a_finished_sweep_has_nothing_left_to_run(swept: Path) -> None:
@@ -70,7 +72,7 @@ def test_other_settings_or_seeds_are_run(swept: Path) -> None:
     assert len(plan(swept, optimizer="adamw").missing) == 4
 
 
-def test_an_incomplete_log_is_run_again_stays_and_counts(swept: Path, tmp_path: Path) -> None:
+def test_a_run_that_broke_off_is_made_again_and_replaced(swept: Path, tmp_path: Path) -> None:
     import shutil
 
     root = tmp_path / "copy"
@@ -90,8 +92,73 @@ def test_an_incomplete_log_is_run_again_stays_and_counts(swept: Path, tmp_path: 
     rows = {row["setup"]: row for row in report(done).rows}
     assert {name: (row["reached"], row["n"]) for name, row in rows.items()} == {
         "batch_size 64": (2, 2),
-        "batch_size 512": (2, 3),
+        "batch_size 512": (2, 2),
     }
+
+
+def test_any_value_of_the_recipe_is_an_axis(tmp_path: Path) -> None:
+    grid = {"lr": [0.05, 0.1], "channels_last": [False, True], "threads": [1, 2]}
+    made = experiment.plan(request(tmp_path), small(), range(1), grid)
+    assert len(made.runs) == 8
+    assert len({one.settings.setup() for one in made.runs}) == 8
+    assert len({place.system for place in made.setups.values()}) == 8
+
+
+WORKLOAD = """
+import torch
+from torch import nn
+from ttastats.trainer.workloads.contract import Data, Recipe
+RECIPE = Recipe(metric="error", higher_is_better=False, target=0.5, epochs=1, batch_size=8, lr=0.1)
+def data():
+    x = torch.linspace(-1, 1, 40)[:, None]
+    return Data(x, 2 * x, x, 2 * x)
+def model():
+    return nn.Linear(1, 1)
+def loss(outputs, targets):
+    return (outputs - targets).square().mean()
+def score(outputs, targets):
+    return (outputs - targets).square().mean(1)
+"""
+
+
+def planned(path: Path, root: Path, runs: int = 2) -> experiment.Plan:
+    asked = request(root, str(path))
+    return experiment.plan(asked, Options(device="cpu"), range(runs))
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    path = tmp_path / "line.py"
+    path.write_text(WORKLOAD)
+    workloads.load.cache_clear()
+    return path
+
+
+def test_more_runs_are_the_seeds_that_are_missing(workload: Path, tmp_path: Path) -> None:
+    first = planned(workload, tmp_path)
+    experiment.make(first.missing)
+    more = planned(workload, tmp_path, runs=5)
+    assert [one.settings.seed for one in more.missing] == [2, 3, 4]
+    assert {one.place for one in more.runs} == {first.runs[0].place}
+    elsewhere = tmp_path / "copy" / "line.py"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text(WORKLOAD)
+    assert planned(elsewhere, tmp_path).missing == ()
+
+
+def test_a_changed_file_makes_other_runs_of_another_entry(workload: Path, tmp_path: Path) -> None:
+    before = planned(workload, tmp_path)
+    experiment.make(before.missing)
+    workload.write_text(WORKLOAD.replace("lr=0.1", "lr=0.3"))
+    workloads.load.cache_clear()
+    after_change = planned(workload, tmp_path)
+    assert len(after_change.missing) == 2
+    assert after_change.runs[0].place != before.runs[0].place
+    experiment.make(after_change.missing)
+    assert planned(workload, tmp_path).missing == ()
+    workload.write_text(WORKLOAD)
+    workloads.load.cache_clear()
+    assert planned(workload, tmp_path).missing == ()
 
 
 def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:

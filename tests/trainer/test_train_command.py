@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from ttastats.cli import app
-from ttastats.cli import train as train_command
 from ttastats.errors import TtastatsError
 
 PROGRAM = "from ttastats.cli import main\nmain()\n"
@@ -114,8 +113,12 @@ def test_a_sweep_prints_table_7_and_goes_on_where_it_was(tmp_path: Path) -> None
         (("train", "cifar10"), "--data DIR"),
         (("train", "cifar10", "--data", "/nowhere"), "holds neither"),
         (("train", "--optimizer", "lion"), "no learning rate"),
-        (("sweep", "--batch-size", "64,many"), "Separate the values by commas"),
+        (("sweep", "--batch-size", "64,many"), "'many' is not a whole number"),
         (("sweep", "--precision", "fp8"), "--precision"),
+        (("train", "--set", "lr=0.1,0.2"), "`sweep` takes several"),
+        (("train", "--set", "lr"), "Write --set NAME=VALUE once"),
+        (("train", "--set", "width=8", "--width", "8"), "is set twice"),
+        (("train", "--set", "lrr=1"), "Nearest: lr"),
     ],
 )
 def test_mistakes_are_answered_by_one_message(arguments: tuple[str, ...], message: str) -> None:
@@ -123,8 +126,3 @@ def test_mistakes_are_answered_by_one_message(arguments: tuple[str, ...], messag
     assert isinstance(done.exception, TtastatsError)
     assert message in str(done.exception)
     assert done.stdout == ""
-
-
-def test_lists_of_values_are_read_with_spaces() -> None:
-    assert train_command._list(" 32, 64,512 ", train_command._positive, "--x") == [32, 64, 512]
-    assert train_command._list("", train_command._positive, "--x") == []

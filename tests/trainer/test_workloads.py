@@ -8,15 +8,15 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs PyTorch")
 
-from tests.trainer.runs import trained  # noqa: E402
+from tests.trainer.runs import small, summary, trained  # noqa: E402
 from ttastats.clock import Clock  # noqa: E402
 from ttastats.errors import TtastatsError  # noqa: E402
-from ttastats.trainer import after, workloads  # noqa: E402
+from ttastats.trainer import workloads  # noqa: E402
 from ttastats.trainer.network import build, warm_up  # noqa: E402
 from ttastats.trainer.optimisation import Schedule  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.settings import Options, settings_of, setup_suffix  # noqa: E402
-from ttastats.trainer.workloads.contract import LearningRate  # noqa: E402
+from ttastats.trainer.workloads.contract import Data, LearningRate  # noqa: E402
 
 OWN = '''
 """A line through points."""
@@ -55,14 +55,14 @@ def test_a_file_of_the_users_own_is_a_workload(tmp_path: Path) -> None:
     options = Options(device="cpu")
     (made,) = trained(tmp_path, options, str(path))
     assert made.outcome.reached
-    (row,) = after.summary_of([made]).rows
+    (row,) = summary([made])
     assert (row["benchmark"], row["reached"]) == ("my-line", 1)
 
 
 def test_a_file_that_lacks_something_is_told_what(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    path.write_text(OWN.replace("def model(", "def network(").replace("def dummy(", "def other("))
-    with pytest.raises(TtastatsError, match="does not define model, dummy"):
+    path.write_text(OWN.replace("def model(", "def network("))
+    with pytest.raises(TtastatsError, match="does not define model"):
         workloads.load(str(path))
 
 
@@ -97,7 +97,7 @@ def test_the_digits_are_1797_of_which_599_are_held_out(name: str) -> None:
 
 def test_the_default_network_has_the_documented_size() -> None:
     sizes = {
-        name: sum(p.numel() for p in workload.model(workload.recipe.width).parameters())
+        name: sum(p.numel() for p in workload.model(workload.recipe.values["width"]).parameters())
         for name in ("digits", "digits-lm")
         for workload in [workloads.load(name)]
     }
@@ -129,25 +129,25 @@ def test_shifted_digits_keep_their_inner_pixels() -> None:
 
 def test_warming_up_leaves_no_trace() -> None:
     workload = workloads.load("digits")
-    settings = settings_of(Options(width=8, device="cpu"), workload, "digits", 3)
+    settings = settings_of(small(), workload, "digits", 3)
     network = build(workload, settings, Team(0, 1, torch.device("cpu")))
     before = {name: tensor.clone() for name, tensor in network.bare.state_dict().items()}
     rng = torch.get_rng_state()
     warm_up(network)
     assert all(torch.equal(before[k], v) for k, v in network.bare.state_dict().items())
     assert torch.equal(rng, torch.get_rng_state())
-    assert not network.optimizer.state
+    assert not any(optimizer.state for optimizer in network.optimizers)
     assert all(parameter.grad is None for parameter in network.bare.parameters())
     assert network.bare.training
 
 
 def test_the_learning_rate_rises_then_falls_to_zero() -> None:
-    schedule = Schedule(peak=0.4, warmup_epochs=5, epochs=24)
+    schedule = Schedule(warmup_epochs=5, epochs=24)
     assert [schedule.at(epoch) for epoch in (0, 2.5, 5, 14.5, 24, 30)] == pytest.approx(
-        [0, 0.2, 0.4, 0.2, 0, 0]
+        [0, 0.5, 1, 0.5, 0, 0]
     )
-    assert Schedule(1.0, 0.0, 10).at(0) == 1.0
-    assert Schedule(1.0, 2.0, 2).at(2) == 1.0
+    assert Schedule(0.0, 10).at(0) == 1.0
+    assert Schedule(2.0, 2).at(2) == 1.0
 
 
 def test_the_learning_rate_follows_the_batch_size() -> None:
@@ -160,23 +160,30 @@ def test_one_thread_is_the_default_on_a_cpu() -> None:
     settings = settings_of(Options(device="cpu"), workload, "digits", 0)
     assert settings.threads == 1
     assert (settings.batch_size, settings.width, settings.target) == (64, 16, 0.97)
-    assert setup_suffix(settings, workload) == ""
+    assert setup_suffix(Options(), settings, workload) == ""
 
 
 def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
     workload = workloads.load("digits")
-    options = Options(
-        batch_size=512, precision="bf16", compiled=True, workers=2, device="cpu", epochs=5
-    )
+    changed = {
+        "batch_size": 512, "precision": "bf16", "compile": True, "workers": 2, "epochs": 5,
+        "width": 16, "nesterov": False,
+    }  # fmt: skip
+    options = Options(changed, device="cpu")
     settings = settings_of(options, workload, "digits", 0)
-    assert setup_suffix(settings, workload) == "-batch512-bf16-compile-workers2-epochs5"
+    expected = {"batch512", "bf16", "compile", "workers2", "epochs5", "no_nesterov"}
+    suffix = setup_suffix(options, settings, workload)
+    assert set(suffix.removeprefix("-").split("-")) == expected
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (Options(optimizer="lion", device="cpu"), "no learning rate for 'lion'"),
-        (Options(batch_size=2, workers=3, device="cpu"), "cannot be shared by 3 workers"),
+        (small(optimizer="lion"), "no learning rate for 'lion'"),
+        (small(batch_size=2, workers=3), "cannot be shared by 3 workers"),
+        (small(precision="fp8"), "knows no precision 'fp8'"),
+        (small(learning_rate=1.0), "no value 'learning_rate'"),
+        (small(epochs=0), "must be above 0"),
     ],
 )
 def test_impossible_options_are_refused(options: Options, message: str) -> None:
@@ -188,6 +195,180 @@ def test_impossible_options_are_refused(options: Options, message: str) -> None:
 def test_a_gpu_that_is_not_there_is_refused() -> None:
     with pytest.raises(TtastatsError, match="no CUDA device"):
         settings_of(Options(device="cuda"), workloads.load("digits"), "digits", 0)
+
+
+def test_a_schedule_lasts_as_long_as_the_run_may() -> None:
+    recipe = workloads.load("digits").recipe
+    usual = recipe.values["schedule_epochs"]
+    assert recipe.complete({"epochs": 5})["schedule_epochs"] == usual
+    assert recipe.complete({"epochs": 90})["schedule_epochs"] == 90
+    assert recipe.complete({"epochs": 90, "schedule_epochs": 8})["schedule_epochs"] == 8
+
+
+def test_the_learning_rate_is_the_recipes_unless_it_is_set() -> None:
+    recipe = workloads.load("digits").recipe
+    assert recipe.complete({"batch_size": 512})["lr"] == pytest.approx(0.4)
+    assert recipe.complete({"batch_size": 512, "lr": 0.2})["lr"] == 0.2
+    assert recipe.complete({"optimizer": "adamw"})["weight_decay"] == 1e-2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("target", "97%", 0.97),
+        ("lr", "1e-3", 0.001),
+        ("batch_size", "64", 64),
+        ("nesterov", "false", False),
+        ("optimizer", "adamw", "adamw"),
+    ],
+)
+def test_values_are_read_as_they_are_written(name: str, text: str, value: object) -> None:
+    found = workloads.load("digits").recipe.read(name, text)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("batch_size", "6.4", "'6.4' is not a whole number"),
+        ("lr", "high", "'high' is not a number"),
+        ("nesterov", "no", "'no' is not true or false"),
+        ("momentun", "0.9", "Nearest: momentum"),
+    ],
+)
+def test_what_is_no_value_is_refused(name: str, text: str, message: str) -> None:
+    with pytest.raises(TtastatsError, match=message):
+        workloads.load("digits").recipe.read(name, text)
+
+
+#: Owns all of its training: groups of weights, batches, schedule, step, evaluation.
+WHOLE = """
+import torch
+from torch import nn
+from ttastats.trainer.workloads.contract import Data, Recipe
+
+RECIPE = Recipe(
+    metric="error", higher_is_better=False, target=0.001, epochs=2.5, batch_size=16,
+    drop_last=True, evaluate_every=0.5, lr=0.5, bias_factor=0.1, precision="float64",
+)
+SEEN = []
+
+def data(device):
+    x = torch.linspace(-1, 1, 70, device=device, dtype=torch.float64)[:, None]
+    return Data(x, 2 * x + 1, x[::7], 2 * x[::7] + 1)
+
+def model(data):
+    line = nn.Linear(1, 1).double()
+    line.bias.data.fill_(data.train_targets.mean())  # looks at the data
+    return line
+
+def optimizer(model, lr, bias_factor):
+    return [torch.optim.SGD([model.weight], lr=lr),
+            torch.optim.SGD([model.bias], lr=lr * bias_factor)]
+
+def schedule(epoch, epochs, group):
+    return 1 - epoch / epochs
+
+def batches(data, rng, epoch, batch_size):
+    order = torch.randperm(64, generator=rng)
+    if epoch % 2:
+        order = order.flip(0)
+    for part in order.split(batch_size):
+        yield data.train_inputs[part], data.train_targets[part]
+
+def augment(inputs, epoch, step):
+    SEEN.append((epoch, step))
+    return inputs
+
+def step(model, inputs, targets, optimizers):
+    loss = (model(inputs) - targets).square().mean()
+    for one in optimizers:
+        one.zero_grad()
+    loss.backward()
+    for one in optimizers:
+        one.step()
+    return loss
+
+def evaluate(model, data):
+    return (model(data.eval_inputs) - data.eval_targets).abs().max()
+"""
+
+
+def test_a_workload_may_own_its_whole_training(tmp_path: Path) -> None:
+    path = tmp_path / "whole.py"
+    path.write_text(WHOLE)
+    (made,) = trained(tmp_path, Options(device="cpu"), str(path))
+    checkpoints = made.outcome.checkpoints
+    assert [one.epoch for one in checkpoints][:3] == [0.5, 1.0, 1.5]
+    assert [one.samples for one in checkpoints][:3] == [32, 64, 96]
+    assert checkpoints[-1].epoch <= 2.5
+    assert checkpoints[-1].quality < checkpoints[0].quality < 2
+    seen = workloads.load(str(path)).augment.function.__globals__["SEEN"]
+    trained_at = seen[-checkpoints[-1].step :]
+    assert trained_at[:5] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 4)]
+
+
+def test_values_of_the_trainers_own_way_are_gone_where_a_file_has_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "whole.py"
+    path.write_text(WHOLE)
+    recipe = workloads.load(str(path)).recipe
+    with pytest.raises(TtastatsError, match="no value 'momentum'"):
+        recipe.read("momentum", "0.8")
+    assert recipe.read("bias_factor", "2") == 2.0
+    assert recipe.complete({})["optimizer"] == "own"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("lr, bias_factor)", "lr, bias)", "optimizer takes 'bias', which is neither given"),
+        ("lr=0.5, ", "lr=0.5, inputs=3, ", "a value cannot be called inputs"),
+    ],
+)
+def test_what_nobody_gives_is_named_before_anything_begins(
+    before: str, after: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "whole.py"
+    path.write_text(WHOLE.replace(before, after))
+    with pytest.raises(TtastatsError, match=message) as caught:
+        workloads.load(str(path))
+    assert caught.value.where == str(path)
+
+
+def test_a_workload_is_what_its_file_holds_wherever_it_lies(tmp_path: Path) -> None:
+    paths = [tmp_path / "whole.py", tmp_path / "elsewhere" / "whole.py"]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(WHOLE)
+    first, second = (
+        settings_of(Options(device="cpu"), workloads.load(str(path)), str(path), 0)
+        for path in paths
+    )
+    assert first.identity() == second.identity()
+    assert first.setup() == second.setup()
+
+
+def test_any_tensor_has_a_digest() -> None:
+    def of(kind: torch.dtype) -> str:
+        samples = torch.arange(6).reshape(3, 2).to(kind)
+        return Data(samples, samples, samples, samples).digest()
+
+    kinds = (torch.float32, torch.bfloat16, torch.uint8, torch.bool)
+    assert len({of(kind) for kind in kinds}) == len(kinds)
+    assert of(torch.bfloat16) == of(torch.bfloat16)
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "workloads"
+
+
+@pytest.mark.parametrize("name", ["diabetes", "modules"])
+def test_the_examples_reach_their_target(name: str, tmp_path: Path) -> None:
+    path = EXAMPLES / f"{name}.py"
+    if not path.exists():
+        pytest.skip("the examples are not installed")
+    made = trained(tmp_path, Options(device="cpu"), str(path), seeds=(0, 1))
+    assert [one.outcome.reached for one in made] == [True, True]
+    assert len(path.read_text().splitlines()) < 50
 
 
 class TestClock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ttastats import percentages
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
-
-
-class Precision(StrEnum):
-    """How many bits a number has where that is safe."""
-
-    fp32 = "fp32"
-    bf16 = "bf16"
+    from ttastats.trainer.experiment import Plan
+    from ttastats.trainer.settings import Options
 
 
 class Device(StrEnum):
@@ -34,33 +28,23 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
-_RECIPE = "recipe"
-_NONE = {"show_default": False}
+_RECIPE: dict[str, Any] = {"show_default": "recipe"}
+_NONE: dict[str, Any] = {"show_default": False}
+#: Values of the recipe that are options without a value.
+_FLAGS = ("compile", "channels_last")
 
 Workload = Annotated[
     str, typer.Argument(help="digits, digits-lm, cifar10, or a Python file of your own.")
 ]
 Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setup.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run; then the next.")]
-Target = Annotated[
-    str | None,
+Set = Annotated[
+    list[str] | None,
     typer.Option(
-        "--target", help="Quality at which a run ends: 0.97 or 97%.", show_default=_RECIPE
+        "--set", metavar="NAME=VALUE", help="Any value of the recipe, such as lr=0.1.", **_NONE
     ),
 ]
-Epochs = Annotated[
-    int | None,
-    typer.Option("--epochs", min=1, help="Give up after so many.", show_default=_RECIPE),
-]
-Compile = Annotated[bool, typer.Option("--compile", help="Compile the network first.")]
-ChannelsLast = Annotated[
-    bool, typer.Option("--channels-last", help="Store images with their channels last.")
-]
-Threads = Annotated[
-    int | None,
-    typer.Option("--threads", min=1, help="Threads of each worker.", show_default="1 on CPU"),
-]
-DeviceOption = Annotated[Device, typer.Option("--device", help="What computes.")]
+DeviceOption = Annotated[Device, typer.Option("--device", help="What computes. CUDA: not yet run.")]
 Data = Annotated[
     Path | None, typer.Option("--data", help="Folder with the data, for cifar10.", **_NONE)
 ]
@@ -71,39 +55,51 @@ System = Annotated[
 ]
 
 
+Target = Annotated[
+    str | None,
+    typer.Option("--target", help="Quality at which a run ends: 0.97 or 97%.", **_RECIPE),
+]
+Epochs = Annotated[str | None, typer.Option("--epochs", help="Give up after so many.", **_RECIPE)]
+BatchSize = Annotated[
+    str | None, typer.Option("--batch-size", help="Samples per step, all workers.", **_RECIPE)
+]
+Width = Annotated[str | None, typer.Option("--width", help="Width of the network.", **_RECIPE)]
+Optimizer = Annotated[str | None, typer.Option("--optimizer", help="sgd or adamw.", **_RECIPE)]
+Precision = Annotated[
+    str | None, typer.Option("--precision", help="fp32, tf32 or bf16.", **_RECIPE)
+]
+Threads = Annotated[
+    str | None, typer.Option("--threads", help="Threads of each worker; 1 on a CPU.", **_RECIPE)
+]
+Workers = Annotated[
+    str | None, typer.Option("--workers", help="Processes that share each batch.", **_RECIPE)
+]
+Compile = Annotated[bool, typer.Option("--compile", help="Compile the network first.")]
+ChannelsLast = Annotated[
+    bool, typer.Option("--channels-last", help="Store images with their channels last.")
+]
+
+
 def train(
     workload: Workload = "digits",
     runs: Runs = 1,
     seed: Seed = 0,
     target: Target = None,
     epochs: Epochs = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            "--batch-size", min=1, help="Samples per step, all workers.", show_default=_RECIPE
-        ),
-    ] = None,
-    width: Annotated[
-        int | None,
-        typer.Option("--width", min=1, help="Width of the network.", show_default=_RECIPE),
-    ] = None,
-    precision: Annotated[
-        Precision, typer.Option("--precision", help="Precision of the numbers.")
-    ] = Precision.fp32,
-    optimizer: Annotated[
-        str | None, typer.Option("--optimizer", help="sgd or adamw.", show_default=_RECIPE)
-    ] = None,
+    batch_size: BatchSize = None,
+    width: Width = None,
+    precision: Precision = None,
+    optimizer: Optimizer = None,
     compile_: Compile = False,
     channels_last: ChannelsLast = False,
     threads: Threads = None,
+    workers: Workers = None,
+    set_: Set = None,
     device: DeviceOption = Device.auto,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes that share each batch.")
-    ] = 1,
     data: Data = None,
     emit_log: Annotated[
         Path | None,
-        typer.Option("--emit-log", help="Folder for the logs; without it none is kept.", **_NONE),
+        typer.Option("--emit-log", help="Folder for the logs; go on with what is there.", **_NONE),
     ] = None,
     dawnbench: Annotated[
         bool, typer.Option("--dawnbench", help="Write DAWNBench files beside the logs.")
@@ -111,36 +107,36 @@ def train(
     org: Org = "local",
     system: System = None,
 ) -> None:
-    """Train a reference workload to its target, and log each run in the MLPerf format."""
+    """Train a workload to its target, and log each run in the MLPerf format.
+
+    `--runs 10` makes it ten seeds: those that the folder of logs holds already are not made again.
+    """
     if dawnbench and emit_log is None:
         raise TtastatsError("needs a folder", where="--dawnbench", remedy="Add --emit-log DIR.")
     with _needs_torch():
         from ttastats.trainer import after, experiment
-        from ttastats.trainer.settings import Options
 
-    options = Options(
-        target=None if target is None else percentages.number(target, "--target"),
-        epochs=epochs,
-        batch_size=batch_size,
-        width=width,
-        precision=precision.value,
-        optimizer=optimizer,
-        compiled=compile_,
-        channels_last=channels_last,
-        threads=threads,
-        device=device.value,
-        workers=workers,
-        data=None if data is None else str(data),
-    )
+    asked = {
+        "target": target, "epochs": epochs, "batch_size": batch_size, "width": width,
+        "precision": precision, "optimizer": optimizer, "threads": threads, "workers": workers,
+    }  # fmt: skip
+    options, grid = _options(workload, asked, set_, device, data, compile_, channels_last)
+    if grid:
+        raise TtastatsError(
+            "takes one value", where=f"--set {next(iter(grid))}", remedy="`sweep` takes several."
+        )
     with _folder(emit_log) as root:
         request = experiment.Request(workload, root, org, system, dawnbench)
-        planned = experiment.plan(request, options, range(seed, seed + runs))
-        made = experiment.make(planned, write_dawnbench=dawnbench)
-        if not experiment.leads():
+        plan = experiment.plan(request, options, range(seed, seed + runs))
+        results = _made(plan, write_dawnbench=dawnbench)
+        if results is None:
             return
-        _print(after.summary_of(made))
-        _say_all([*after.what_varied(made), *after.remarks(made)])
-    _say_next(emit_log, planned[0].place.results.parent.parent if emit_log else None)
+        from ttastats import api
+
+        table = after.table_of(results)
+        _print(api.summary(table))
+        _say_all(after.remarks(table))
+    _say_next(emit_log, results[0].parent.parent if emit_log else None)
 
 
 def sweep(
@@ -149,24 +145,15 @@ def sweep(
     seed: Seed = 0,
     target: Target = None,
     epochs: Epochs = None,
-    batch_size: Annotated[
-        str, typer.Option("--batch-size", help="Samples per step, such as 32,64,512.", **_NONE)
-    ] = "",
-    width: Annotated[
-        str, typer.Option("--width", help="Widths of the network, such as 8,16.", **_NONE)
-    ] = "",
-    precision: Annotated[
-        str, typer.Option("--precision", help="Precisions, such as fp32,bf16.", **_NONE)
-    ] = "",
-    optimizer: Annotated[
-        str, typer.Option("--optimizer", help="Optimizers, such as sgd,adamw.", **_NONE)
-    ] = "",
-    workers: Annotated[
-        str, typer.Option("--workers", help="Numbers of workers, such as 1,2.", **_NONE)
-    ] = "",
+    batch_size: BatchSize = None,
+    width: Width = None,
+    precision: Precision = None,
+    optimizer: Optimizer = None,
     compile_: Compile = False,
     channels_last: ChannelsLast = False,
     threads: Threads = None,
+    workers: Workers = None,
+    set_: Set = None,
     device: DeviceOption = Device.auto,
     data: Data = None,
     emit_log: Annotated[
@@ -177,40 +164,67 @@ def sweep(
 ) -> None:
     """Run a grid of settings in turns, and show throughput beside time-to-accuracy (Table 7).
 
-    The first value of each list makes the baseline. A sweep that was stopped goes on where it was.
+    Every value may be a list, such as `--batch-size 32,512 --set lr=0.05,0.1`; the first of each
+    makes the baseline. A sweep that was stopped goes on where it was.
     """
     with _needs_torch():
         from ttastats.trainer import after, experiment, table_7
-        from ttastats.trainer import sweep as sweeps
-        from ttastats.trainer.settings import Options
 
-    grid = {
-        "batch_size": _list(batch_size, _positive, "--batch-size"),
-        "width": _list(width, _positive, "--width"),
-        "precision": _list(precision, lambda word: Precision(word).value, "--precision"),
-        "optimizer": _list(optimizer, str, "--optimizer"),
-        "workers": _list(workers, _positive, "--workers"),
-    }
-    options = Options(
-        target=None if target is None else percentages.number(target, "--target"),
-        epochs=epochs,
-        compiled=compile_,
-        channels_last=channels_last,
-        threads=threads,
-        device=device.value,
-        data=None if data is None else str(data),
-    )
+    asked = {
+        "target": target, "epochs": epochs, "batch_size": batch_size, "width": width,
+        "precision": precision, "optimizer": optimizer, "threads": threads, "workers": workers,
+    }  # fmt: skip
+    options, grid = _options(workload, asked, set_, device, data, compile_, channels_last)
     request = experiment.Request(workload, emit_log, org, system)
-    plan = sweeps.plan(request, options, grid, range(seed, seed + runs))
-    if len(plan.missing) < len(plan.runs) and experiment.leads():
-        _say(f"{len(plan.runs) - len(plan.missing)} of {len(plan.runs)} runs are complete already")
-    made = experiment.make(plan.missing)
-    if not experiment.leads():
+    plan = experiment.plan(request, options, range(seed, seed + runs), grid)
+    results = _made(plan)
+    if results is None:
         return
-    table = after.table_of([place.results for place in plan.setups.values()])
+    table = after.table_of(results)
     _print(table_7.report(table, {name: place.system for name, place in plan.setups.items()}))
-    _say_all(after.remarks(made))
-    _say_next(emit_log, plan.runs[0].place.results.parent.parent)
+    _say_all(after.remarks(table))
+    _say_next(emit_log, results[0].parent.parent)
+
+
+def _options(
+    workload: str,
+    asked: Mapping[str, str | None],
+    set_: Sequence[str] | None,
+    device: Device,
+    data: Path | None,
+    *flags: bool,
+) -> tuple[Options, dict[str, list[Any]]]:
+    """Give the values that are set once, and those of a grid, by their names in the recipe."""
+    from ttastats.trainer import workloads
+    from ttastats.trainer.settings import Options
+
+    recipe = workloads.load(workload).recipe
+    texts = {name: text for name, text in asked.items() if text is not None}
+    texts |= {name: "true" for name, flag in zip(_FLAGS, flags, strict=True) if flag}
+    for one in set_ or ():
+        name, sign, text = one.partition("=")
+        if not sign or name in texts:
+            what = "is set twice" if sign else "lacks a value"
+            raise TtastatsError(what, where=f"--set {one}", remedy="Write --set NAME=VALUE once.")
+        texts[name] = text
+    found = {
+        name: [recipe.read(name, word.strip()) for word in text.split(",")]
+        for name, text in texts.items()
+    }
+    once = {name: values[0] for name, values in found.items() if len(values) == 1}
+    grid = {name: values for name, values in found.items() if len(values) > 1}
+    return Options(once, device.value, None if data is None else str(data)), grid
+
+
+def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
+    """Make the missing runs, and give the folders of all; None to workers beside the first."""
+    from ttastats.trainer import experiment
+
+    there = len(plan.runs) - len(plan.missing)
+    if there and experiment.leads():
+        _say(f"{there} of {len(plan.runs)} runs are complete already")
+    experiment.make(plan.missing, write_dawnbench=write_dawnbench)
+    return [place.results for place in plan.setups.values()] if experiment.leads() else None
 
 
 @contextmanager
@@ -234,24 +248,6 @@ def _folder(emit_log: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
         yield Path(folder)
-
-
-def _list(text: str, read: Callable[[str], Any], option: str) -> list[Any]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    try:
-        return [read(word) for word in words]
-    except ValueError:
-        raise TtastatsError(
-            f"{text!r} is not a list of values for it",
-            where=option,
-            remedy="Separate the values by commas.",
-        ) from None
-
-
-def _positive(word: str) -> int:
-    if int(word) < 1:
-        raise ValueError(word)
-    return int(word)
 
 
 def _print(report: Report) -> None:

@@ -4,55 +4,48 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-from ttastats.clock import Seconds
+from ttastats import mllog
+from ttastats.clock import Seconds, Stamp
+from ttastats.result_files import Place
 from ttastats.run_log import EventLog
-from ttastats.trainer.optimisation import schedule
-from ttastats.trainer.parallel import Team
-from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import Data, Workload
+from ttastats.trainer.network import Network
+from ttastats.trainer.outcome import Checkpoint, Outcome
+from ttastats.trainer.workloads.contract import Data
 from ttastats.version import __version__
 
-if TYPE_CHECKING:
-    from ttastats.trainer.network import Network
-    from ttastats.trainer.outcome import Epoch
 
-
-def log_head(log: EventLog, *, benchmark: str, org: str, system: str) -> None:
-    """Say what is run by whom, on what. Nothing is cached between runs that could be cleared."""
-    log.point("cache_clear", True)
-    log.point("submission_benchmark", benchmark)
-    log.point("submission_org", org)
+def log_head(log: EventLog, place: Place) -> None:
+    """Say what is run by whom, on what, and that no rules of a round hold for it."""
+    log.point(mllog.RECORDER, f"ttastats {__version__}")
+    log.point("submission_benchmark", place.benchmark)
+    log.point("submission_org", place.org)
     log.point("submission_division", "open")
     log.point("submission_status", "research")
-    log.point("submission_platform", system)
+    log.point("submission_platform", place.system)
 
 
-def log_setup(log: EventLog, workload: Workload, settings: Settings, team: Team) -> None:
-    """Say everything that decides how the run will go."""
-    recipe = workload.recipe
-    rates = schedule(settings, recipe)
+def log_setup(log: EventLog, net: Network) -> None:
+    """Say everything that decides how the run will go, the workload's own text included."""
+    workload, settings = net.workload, net.settings
     log.point("seed", settings.seed)
     log.point("global_batch_size", settings.batch_size)
     log.point("gradient_accumulation_steps", 1)
     log.point("opt_name", settings.optimizer)
-    log.point("opt_base_learning_rate", rates.peak)
-    log.point("opt_learning_rate_warmup_epochs", rates.warmup_epochs)
-    log.point("opt_learning_rate_decay_epochs", rates.epochs)
-    log.point("opt_weight_decay", recipe.learning_rates[settings.optimizer].weight_decay)
+    log.point("opt_base_learning_rate", net.optimizers[0].param_groups[0]["initial_lr"])
     log.point(
         "eval_target",
         settings.target,
-        metric=recipe.metric,
-        higher_is_better=recipe.higher_is_better,
+        metric=workload.recipe.metric,
+        higher_is_better=workload.recipe.higher_is_better,
     )
     log.point("settings", settings.as_dict())
+    log.point("workload_source", workload.source)
     log.point("software", _software())
-    log.point("workers", team.size)
+    log.point("workers", net.team.size)
 
 
 def log_data(log: EventLog, data: Data) -> None:
@@ -65,68 +58,57 @@ def log_data(log: EventLog, data: Data) -> None:
 
 def log_training(
     log: EventLog,
-    network: Network,
-    number: int,
+    net: Network,
     training: Seconds,
     loss: float,
-    collective_seconds: float,
     samples: int,
+    step: int,
+    about: dict[str, Any],
 ) -> None:
-    """Say what an epoch of training cost; throughput is in samples per second."""
-    per_epoch = samples // number
-    steps = math.ceil(per_epoch / network.settings.batch_size)
-    stats: dict[str, Any] = {
-        "throughput": round(per_epoch / training.wall, 3) if training.wall else None,
+    """Say what a stretch of training cost; throughput is in samples per second."""
+    stats = {
+        "throughput": round(samples / training.wall, 3) if training.wall else None,
         "train_loss": loss if math.isfinite(loss) else None,
+        "lr": net.optimizers[0].param_groups[0]["lr"],
         "wall_seconds": round(training.wall, 6),
         "cpu_seconds": round(training.cpu, 6),
     }
-    if network.team.size > 1:
-        stats["collective_seconds"] = round(collective_seconds, 6)
-    log.point("tracked_stats", stats, step=number * steps, epoch_num=number)
+    log.point("tracked_stats", stats, step=step, epoch_num=about["epoch_num"])
 
 
-def log_totals(
-    log: EventLog, run: Seconds, cpu_all_workers: float, epochs: Sequence[Epoch]
+def log_evaluation(
+    log: EventLog, metric: str, one: Checkpoint, about: dict[str, Any], at: Stamp
 ) -> None:
-    """Say what the counted time was made of."""
+    """Say how good the network is, and what it cost by each clock; CPU is that of all workers."""
+    clocks = {
+        "cpu_seconds": one.known_at.cpu,
+        "training_seconds": one.trained.wall,
+        "training_cpu_seconds": one.trained.cpu,
+    }
+    log.point(
+        "eval_accuracy",
+        one.quality if math.isfinite(one.quality) else None,
+        at=at,
+        metric=metric,
+        **about,
+        **{name: round(seconds, 6) for name, seconds in clocks.items()},
+    )
+
+
+def log_totals(log: EventLog, outcome: Outcome, cpu: float, waiting: float) -> None:
+    """Say what the counted time was made of; `cpu` and `waiting` for a core are of all workers."""
+    last = outcome.checkpoints[-1]
     totals = {
-        "wall_seconds": run.wall,
-        "cpu_seconds": run.cpu,
-        "cpu_seconds_all_workers": cpu_all_workers,
-        "training_seconds": sum(epoch.training.wall for epoch in epochs),
-        "evaluation_seconds": sum(epoch.evaluation.wall for epoch in epochs),
+        "wall_seconds": outcome.run.wall,
+        "cpu_seconds": outcome.run.cpu,
+        "cpu_seconds_all_workers": cpu,
+        "waiting_seconds": waiting,
+        "training_seconds": last.trained.wall,
+        "training_cpu_seconds": last.trained.cpu,
+        "evaluation_seconds": last.evaluated,
     }
     log.point("run_totals", {name: round(value, 6) for name, value in totals.items()})
-
-
-def log_communication(
-    log: EventLog,
-    network: Network,
-    data: Data,
-    epochs: Sequence[Epoch],
-    measured: dict[str, float],
-) -> None:
-    """Say what the workers' talk cost over the run, by each of the three measures.
-
-    `share` is that of the collective time in the time spent training. Exposed time is a difference
-    of two measurements: where it is small, it can come out below zero.
-    """
-    steps = len(epochs) * math.ceil(len(data.train_targets) / network.settings.batch_size)
-    training = sum(epoch.training.wall for epoch in epochs)
-    collective = sum(epoch.collective_seconds for epoch in epochs)
-    log.point(
-        "communication",
-        {
-            "collective_seconds": round(collective, 6),
-            "exposed_seconds": round(steps * measured["exposed_step_seconds"], 6),
-            "allreduce_seconds": round(steps * measured["allreduce_step_seconds"], 6),
-            "share": round(collective / training, 6) if training else None,
-            "workers": network.team.size,
-            "steps": steps,
-            **{name: round(value, 9) for name, value in measured.items()},
-        },
-    )
+    log.point("dataset_sha256", outcome.dataset)
 
 
 def _software() -> dict[str, Any]:

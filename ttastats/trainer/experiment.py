@@ -1,18 +1,32 @@
-"""Which runs does a command ask for, and who makes them: this process or several workers?"""
+"""Which runs does a command ask for, which of them are there, and who makes the rest?
+
+A run is what it is made of: the text of its workload, all values of its recipe, its seed and its
+device. What is complete on disk is not made again. The runs of several setups take turns, seed by
+seed, and no setup always comes first: a machine that grows slower is equally unfair to all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+from ttastats import mllog, result_files
 from ttastats.errors import TtastatsError
 from ttastats.file_names import own_name
 from ttastats.result_files import Place
-from ttastats.trainer import dawnbench, hardware, launch, parallel, progress, session, workloads
-from ttastats.trainer.session import Made, Planned
-from ttastats.trainer.settings import Options, settings_of, setup_suffix
+from ttastats.trainer import dawnbench, hardware, parallel, progress, session, workloads
+from ttastats.trainer.session import Planned
+from ttastats.trainer.settings import Options, Settings, settings_of, setup_suffix
+from ttastats.trainer.workloads.contract import Value
+
+#: Why `run_stop` is written in a run that nobody stopped.
+_COMPLETE = frozenset({"target", "epochs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,54 +43,78 @@ class Request:
     dawnbench: bool = False
 
 
-def plan(request: Request, options: Options, seeds: Iterable[int]) -> list[Planned]:
-    """Give one run per seed, every one of them checked before the first begins.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All runs of a command in their order; `missing` are those not complete on disk.
 
-    A system that the user named keeps its name; a detected one also says what differs from the
-    recipe, so that different setups do not end up as one entry.
+    `setups` are the names of the setups for people with their places, the baseline first.
+    """
+
+    runs: tuple[Planned, ...]
+    missing: tuple[Planned, ...]
+    setups: Mapping[str, Place]
+
+
+def plan(
+    request: Request,
+    options: Options,
+    seeds: Sequence[int],
+    grid: Mapping[str, Sequence[Value]] | None = None,
+) -> Plan:
+    """Give the runs of a grid, every one of them checked before the first begins.
+
+    Parameters
+    ----------
+    grid
+        Values by their name in the recipe; what has none is as in `options`.
 
     Raises
     ------
     TtastatsError
-        The options contradict each other, or a name cannot be a folder.
+        A combination is impossible, two are the same, or a name cannot be a folder.
     """
     workload = workloads.load(request.workload)
     if request.dawnbench:
         dawnbench.check(workload.recipe)
     workload.check(Path(options.data) if options.data else None)
-    options = replace(options, workers=_workers(options.workers))
-    planned = []
-    for seed in seeds:
-        settings = settings_of(options, workload, request.workload, seed)
-        system = request.system or (
-            hardware.default_system(settings.device) + setup_suffix(settings, workload)
-        )
-        place = Place(
-            request.root,
-            own_name(request.org, "--org"),
-            own_name(system, "--system"),
-            own_name(workload.name, "workload"),
-        )
-        planned.append(Planned(settings, place))
-    return planned
+    grid = {name: values for name, values in (grid or {}).items() if values}
+    setups = {
+        _name(chosen, grid): _planned(request, options, chosen, seeds)
+        for chosen in _combinations(grid)
+    }
+    if len({runs[0].settings.setup() for runs in setups.values()}) < math.prod(
+        len(values) for values in grid.values()
+    ):
+        raise TtastatsError("two setups of the grid are the same", remedy="Name each value once.")
+    runs = tuple(_in_turns(list(setups.values())))
+    missing = tuple(one for one in runs if not _is_complete(one))
+    return Plan(runs, missing, {name: some[0].place for name, some in setups.items()})
 
 
-def make(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> list[Made]:
-    """Make the runs in their order; workers beside the first give nothing.
+def make(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> None:
+    """Make the runs in their order.
 
     Raises
     ------
     TtastatsError
-        A log could not be written, a worker died, or somebody interrupted.
+        A log could not be written, a worker failed, or somebody interrupted.
     """
-    made: list[Made] = []
     for workers, some in groupby(planned, key=lambda one: one.settings.workers):
-        if workers > 1 and not parallel.started_by_torchrun():
-            made += launch.run_with_workers(list(some), write_dawnbench=write_dawnbench)
+        runs = list(some)
+        if workers == 1 or parallel.started_by_torchrun():
+            _make_here(runs, write_dawnbench=write_dawnbench)
             continue
-        with progress.watcher() as watcher:
-            made += session.run_all(list(some), watcher, write_dawnbench=write_dawnbench)
-    return made
+        try:
+            parallel.launch(workers, _make_here, runs, write_dawnbench)
+        except TtastatsError:
+            # Now and then gloo aborts a worker that has finished: the logs tell what was done.
+            if not all(map(_is_complete, runs)):
+                raise
+
+
+def _make_here(planned: list[Planned], write_dawnbench: bool) -> None:
+    with progress.watcher() as watcher:
+        session.run_all(planned, watcher, write_dawnbench=write_dawnbench)
 
 
 def leads() -> bool:
@@ -84,14 +122,98 @@ def leads() -> bool:
     return parallel.rank() == 0
 
 
-def _workers(asked: int) -> int:
+def _planned(
+    request: Request, options: Options, chosen: Mapping[str, Value], seeds: Sequence[int]
+) -> list[Planned]:
+    """Give the runs of one setup.
+
+    A system that the user named keeps its name, but in a sweep; a detected one also says what
+    differs from the recipe, so that different setups do not end up as one entry.
+    """
+    workload = workloads.load(request.workload)
+    options = replace(options, values={**options.values, **chosen})
+    options = replace(options, values=_with_workers(options.values))
+    settings = [settings_of(options, workload, request.workload, seed) for seed in seeds]
+    suffix = setup_suffix(options, settings[0], workload)
+    system = request.system or hardware.default_system(settings[0].device)
+    place = Place(
+        request.root,
+        own_name(request.org, "--org"),
+        own_name(system + (suffix if chosen or not request.system else ""), "--system"),
+        own_name(workload.name, "workload"),
+    )
+    place = _of_its_own(place, settings[0].setup())
+    return [Planned(one, place) for one in settings]
+
+
+def _of_its_own(place: Place, setup: str) -> Place:
+    """Give a place where no runs of another setup lie, such as those of a file before a change."""
+    others = {_setup(told) for _, told, _ in _told(place)} - {setup}
+    return replace(place, system=f"{place.system}-{setup[:7]}") if others else place
+
+
+def _is_complete(one: Planned) -> bool:
+    identity = one.settings.identity()
+    return any(
+        settings is not None and settings.identity() == identity and reason in _COMPLETE
+        for _, settings, reason in _told(one.place)
+    )
+
+
+def _setup(settings: Settings | None) -> str | None:
+    return settings.setup() if settings else None
+
+
+def _told(place: Place) -> Iterator[tuple[Path, Settings | None, str | None]]:
+    """Give the logs of a place with the settings and the end that each tells."""
+    for path in result_files.existing(place):
+        yield path, *_told_by(path, path.stat().st_size)
+
+
+@cache
+def _told_by(path: Path, _size: int) -> tuple[Settings | None, str | None]:
+    settings = reason = None
+    for event in mllog.events(path.read_text("utf-8", "replace")):
+        if event.get("key") == "settings":
+            settings = _settings(event["value"])
+        elif event.get("key") == "run_stop":
+            reason = event["metadata"].get("reason")
+    return settings, reason
+
+
+def _settings(told: Any) -> Settings | None:
+    """Give the settings a log names, as far as it is of this version of the trainer."""
+    known = set(Settings.__dataclass_fields__)
+    return Settings(**told) if isinstance(told, dict) and told.keys() == known else None
+
+
+def _combinations(grid: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Value]]:
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))
+
+
+def _name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]) -> str:
+    """Give what is particular about a setup, such as `batch_size 512`."""
+    varied = {name: value for name, value in chosen.items() if len(grid[name]) > 1}
+    return ", ".join(f"{name} {value}" for name, value in varied.items()) or "the only setup"
+
+
+def _in_turns(setups: Sequence[Sequence[Planned]]) -> Iterator[Planned]:
+    """Give run after run of all setups, beginning with another setup at each seed."""
+    for number, runs in enumerate(zip(*setups, strict=True)):
+        first = number % len(runs)
+        yield from runs[first:] + runs[:first]
+
+
+def _with_workers(values: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Let torchrun say how many workers there are, where it started them."""
     if not parallel.started_by_torchrun():
-        return asked
-    there = parallel.world_size()
+        return values
+    asked, there = values.get("workers", 1), parallel.world_size()
     if asked not in {1, there}:
         raise TtastatsError(
             f"torchrun started {there} workers, not {asked}",
             where="--workers",
             remedy="Leave the option out under torchrun.",
         )
-    return there
+    return {**values, "workers": there}

@@ -7,8 +7,12 @@ import platform
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import torch
+
+from ttastats.result_files import Place
+from ttastats.trainer.settings import Settings
 
 #: Folders in which Linux tells about itself.
 _CPUINFO, _RELEASE = Path("/proc/cpuinfo"), Path("/etc/os-release")
@@ -30,17 +34,32 @@ FIELDS = (
 )  # fmt: skip
 
 
-def describe(device: str, workers: int) -> dict[str, str]:
-    """Give the fields that can be detected; all values are text, as the official checker wants."""
+def description(place: Place, settings: Settings) -> dict[str, Any]:
+    """Give the official fields, and under `ttastats` what decides how fast this machine is.
+
+    All official values are text, as the official checker wants.
+    """
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", settings.workers))
     found = {
-        "number_of_nodes": "1",
+        "submitter": place.org,
+        "division": "open",
+        "status": "Research, Development, or Internal (RDI)",
+        "system_name": place.system,
+        "number_of_nodes": str(settings.workers // here),
         "framework": f"PyTorch {torch.__version__}",
         "other_software_stack": f"Python {platform.python_version()}",
         "operating_system": operating_system(),
         **_processor(),
-        **_accelerator(device, workers),
+        **_accelerator(settings.device, here),
     }
-    return {field: found.get(field, "") for field in FIELDS}
+    fields: dict[str, Any] = {field: found.get(field, "") for field in FIELDS}
+    fields["ttastats"] = {
+        "available_cpus": available_cpus(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": settings.threads,
+        "workers": settings.workers,
+    }
+    return fields
 
 
 def processor_name() -> str:
@@ -87,12 +106,12 @@ def _processor() -> dict[str, str]:
     }
 
 
-def _accelerator(device: str, workers: int) -> dict[str, str]:
+def _accelerator(device: str, workers_here: int) -> dict[str, str]:
     if device != "cuda":
         return {"accelerators_per_node": "0"}
     facts = torch.cuda.get_device_properties(0)
     return {
-        "accelerators_per_node": str(workers),
+        "accelerators_per_node": str(workers_here),
         "accelerator_model_name": facts.name,
         "accelerator_memory_capacity": f"{facts.total_memory / _GIB:.0f} GiB",
         "other_software_stack": f"Python {platform.python_version()}, CUDA {torch.version.cuda}",

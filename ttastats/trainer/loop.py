@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
-from ttastats.clock import Clock
+from ttastats.clock import Clock, Seconds
 from ttastats.run_log import EventLog
-from ttastats.trainer import communication, events, optimisation
+from ttastats.trainer import events, network
+from ttastats.trainer.clock import waiting_seconds
 from ttastats.trainer.interrupts import Interrupted, StopRequest
-from ttastats.trainer.network import Network, build, warm_up
-from ttastats.trainer.outcome import Epoch, Outcome
-from ttastats.trainer.parallel import Team
+from ttastats.trainer.network import Network
+from ttastats.trainer.outcome import Checkpoint, Outcome
+from ttastats.trainer.parallel import Team, lost
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Data, Workload
+
+#: The part of a step's samples that this worker trains on, and how many all have.
+Batch = tuple[Any, Any, int]
 
 
 def train(
@@ -27,7 +31,7 @@ def train(
     log: EventLog,
     clock: Clock,
     stop: StopRequest,
-    on_epoch: Callable[[Epoch], None],
+    on_checkpoint: Callable[[Checkpoint], None],
 ) -> Outcome:
     """Train until the target is reached or the epochs are used up, and log every event.
 
@@ -36,158 +40,177 @@ def train(
     Interrupted
         The run was asked to stop; the log says so, if it had begun.
     """
-    log.begin("init_start")
-    events.log_setup(log, workload, settings, team)
-    network = build(workload, settings, team)
-    warm_up(network)
-    stop.check()
-    team.wait()
-    log.end("init_stop")
-
-    log.begin("run_start", at=clock.start())
-    done: list[Epoch] = []
-    samples = 0
+    run = None
     try:
-        data = workload.data(Path(settings.data) if settings.data else None).on(team.device)
-        samples = len(data.train_targets)
-        events.log_data(log, data)
-        outcome = _epochs(network, data, log, clock, stop, on_epoch, done)
+        net = _ready(workload, settings, team, log, stop)
+        run = _Run(net, log, clock, stop, on_checkpoint)
+        waited = waiting_seconds()
+        log.begin("run_start", at=clock.start())
+        outcome = run.to_its_end()
+        waited = None if waited is None else (waiting_seconds() or waited) - waited
+        cpu, waiting = team.total(outcome.run.cpu, math.nan if waited is None else waited)
     except BaseException as error:
-        if clock.stopped is None:
-            reason = error.reason if isinstance(error, Interrupted) else type(error).__name__
-            _log_end(log, clock, done, samples, status="aborted", reason=reason)
+        if not isinstance(error, Interrupted) and not lost(error):
+            team.tell_failure(error)
+        if run is not None and clock.started is not None and clock.stopped is None:
+            run.log_end(status="aborted", **_why(error, team))
         raise
-    outcome = replace(outcome, dataset=data.digest() if team.leads else "", notes=data.notes)
-    _after_the_run(network, data, outcome, log)
+    events.log_totals(log, outcome, cpu, waiting)
     return outcome
 
 
-def _epochs(
-    network: Network,
-    data: Data,
-    log: EventLog,
-    clock: Clock,
-    stop: StopRequest,
-    on_epoch: Callable[[Epoch], None],
-    done: list[Epoch],
-) -> Outcome:
-    """Train epoch after epoch, adding each to `done`, and log the end of the run."""
-    settings, workload, team = network.settings, network.workload, network.team
-    order = torch.Generator(team.device).manual_seed(settings.seed)
-    augmentation = torch.Generator(team.device).manual_seed(_augmentation_seed(settings, team))
-    reached = False
-    for number in range(1, settings.epochs + 1):
-        epoch = _epoch(network, data, number, (order, augmentation), log, clock, stop)
-        done.append(epoch)
-        on_epoch(epoch)
-        reached = team.leader_says(_meets(epoch.quality, settings, workload))
-        if reached:
-            break
-    status, reason = ("success", "target") if reached else ("aborted", "epochs")
-    _log_end(log, clock, done, len(data.train_targets), status=status, reason=reason)
-    return Outcome(reached, tuple(done), clock.counted())
-
-
-def _epoch(
-    network: Network,
-    data: Data,
-    number: int,
-    generators: tuple[torch.Generator, torch.Generator],
-    log: EventLog,
-    clock: Clock,
-    stop: StopRequest,
-) -> Epoch:
-    """Train on every sample once, then evaluate."""
-    samples = number * len(data.train_targets)
-    began = clock.stamp()
-    log.begin("block_start", at=began, first_epoch_num=number, epoch_count=1)
-    log.begin("epoch_start", at=began, epoch_num=number)
-    loss = _train_once(network, data, number, generators, stop)
-    trained = clock.stamp()
-    log.end("epoch_stop", at=trained, epoch_num=number, samples_count=samples)
-    collective_seconds = network.collectives.take_seconds()
-    training = trained.since(began)
-    events.log_training(log, network, number, training, loss, collective_seconds, samples)
-
-    about = {"epoch_num": number, "samples_count": samples}
-    evaluating = clock.stamp()
-    log.begin("eval_start", at=evaluating, **about)
-    leads = network.team.leads
-    quality = network.quality(data.eval_inputs, data.eval_targets) if leads else math.nan
-    known = clock.stamp()
-    log.point("eval_accuracy", quality if math.isfinite(quality) else None, at=known, **about)
-    log.end("eval_stop", at=known, **about)
-    log.end("block_stop", at=known, first_epoch_num=number)
+def _ready(
+    workload: Workload, settings: Settings, team: Team, log: EventLog, stop: StopRequest
+) -> Network:
+    """Build the network and warm it up, off the clock."""
+    log.begin("init_start")
+    first_look = None
+    if network.sees_data(workload):
+        first_look = network.read(workload, settings, team)
+    net = network.build(workload, settings, team, first_look)
+    events.log_setup(log, net)
+    network.warm_up(net, first_look)
     stop.check()
-    return Epoch(
-        number=number,
-        quality=quality,
-        train_loss=loss,
-        training=training,
-        evaluation=known.since(evaluating),
-        collective_seconds=collective_seconds,
-        known_at_seconds=clock.counted(known).wall,
-    )
+    team.wait()
+    log.end("init_stop")
+    return net
 
 
-def _train_once(
-    network: Network,
-    data: Data,
-    number: int,
-    generators: tuple[torch.Generator, torch.Generator],
-    stop: StopRequest,
-) -> float:
-    """Take one epoch of steps, and give the mean training loss."""
-    settings, team, inputs = network.settings, network.team, data.train_inputs
-    rates = optimisation.schedule(settings, network.workload.recipe)
-    order, augmentation = generators
-    shuffled = torch.randperm(len(inputs), generator=order, device=team.device)
-    # Every worker needs the same number of samples: the average over workers counts them alike.
-    usable = shuffled[: len(inputs) - len(inputs) % team.size]
-    batches = torch.split(usable, settings.batch_size)
-    total = torch.zeros((), dtype=torch.float64, device=team.device)
-    for step, batch in enumerate(batches):
-        stop.check()
-        rate = rates.at(number - 1 + (step + 0.5) / len(batches))
-        optimisation.set_learning_rate(network.optimizer, rate)
-        mine = team.share(batch)
-        some = network.workload.augment(inputs[mine], augmentation)
-        total += network.step(some, data.train_targets[mine]).double() * len(batch)
-    return float(total) / len(usable)
+def _why(error: BaseException, team: Team) -> dict[str, str]:
+    """Give why a run broke off: somebody stopped it, a worker was lost, or the code failed."""
+    if said := team.failure():
+        return {"reason": "exception", "error": said.partition("\n")[0]}
+    if isinstance(error, Interrupted):
+        return {"reason": error.reason}
+    if isinstance(error, KeyboardInterrupt):
+        return {"reason": "SIGINT"}
+    if lost(error):
+        return {"reason": "worker_lost"}
+    return {"reason": "exception", "error": f"{type(error).__name__}: {error}"}
 
 
-def _augmentation_seed(settings: Settings, team: Team) -> int:
-    """Give a seed of its own to each worker, far from those of the order of samples."""
-    return settings.seed * team.size + team.rank + 2**32
+class _Run:
+    """What a run has come to between its start and its end."""
+
+    def __init__(
+        self,
+        net: Network,
+        log: EventLog,
+        clock: Clock,
+        stop: StopRequest,
+        on_checkpoint: Callable[[Checkpoint], None],
+    ) -> None:
+        self._net, self._log, self._clock, self._stop = net, log, clock, stop
+        self._on_checkpoint = on_checkpoint
+        self._done: list[Checkpoint] = []
+        device, settings, team = net.team.device, net.settings, net.team
+        self._order = torch.Generator(device).manual_seed(settings.seed)
+        # A seed of its own for each worker, far from those of the order of samples.
+        own = settings.seed * team.size + team.rank + 2**32
+        self._augmentation = torch.Generator(device).manual_seed(own)
+
+    def to_its_end(self) -> Outcome:
+        """Read the data, train, and log the end of the run."""
+        net = self._net
+        data = network.read(net.workload, net.settings, net.team)
+        if net.workload.model.names("data"):
+            made = network.made(net.workload, net.settings, net.team, data)
+            net.bare.load_state_dict(made.state_dict())
+        events.log_data(self._log, data)
+        per_epoch = network.steps_per_epoch(len(data.train_targets), net.settings)
+        last = math.ceil(net.settings.epochs * per_epoch)
+        batches, reached = self._batches(data), False
+        while not reached and self._step < last:
+            due = (len(self._done) + 1) * net.settings.evaluate_every * per_epoch
+            until = min(last, max(self._step + 1, math.ceil(due)))
+            some = itertools.islice(batches, until - self._step)
+            checkpoint = self._stretch(some, data, per_epoch)
+            self._done.append(checkpoint)
+            self._on_checkpoint(checkpoint)
+            reached = net.team.leader_says(self._meets(checkpoint.quality))
+        if reached:
+            self.log_end(status="success", reason="target")
+        else:
+            self.log_end(status="aborted", reason="epochs")
+        dataset = data.digest() if net.team.leads else ""
+        return Outcome(reached, tuple(self._done), self._clock.counted(), dataset, data.notes)
+
+    @property
+    def _step(self) -> int:
+        return self._done[-1].step if self._done else 0
+
+    def _batches(self, data: Data) -> Iterator[Batch]:
+        """Give batch after batch, epoch after epoch."""
+        for epoch in itertools.count():
+            yield from self._net.batches(data, self._order, epoch)
+
+    def _stretch(self, batches: Iterator[Batch], data: Data, per_epoch: int) -> Checkpoint:
+        """Train on some batches, then evaluate."""
+        log, before = self._log, self._done[-1] if self._done else None
+        number = self._step // per_epoch + 1
+        began = self._clock.stamp()
+        log.begin("block_start", at=began, first_epoch_num=number, epoch_count=1)
+        log.begin("epoch_start", at=began, epoch_num=number)
+        loss, steps, trained_on = self._train(batches, per_epoch)
+        trained = self._clock.stamp()
+        step = self._step + steps
+        samples = trained_on + (before.samples if before else 0)
+        about = {"epoch_num": _whole(step / per_epoch), "samples_count": samples}
+        log.end("epoch_stop", at=trained, **about)
+        training = trained.since(began)
+        events.log_training(log, self._net, training, loss, trained_on, step, about)
+        evaluating = self._clock.stamp()
+        log.begin("eval_start", at=evaluating, **about)
+        quality = self._net.quality(data) if self._net.team.leads else math.nan
+        known = self._clock.stamp()
+        counted = self._clock.counted(known)
+        cpu, cpu_trained = self._net.team.total(counted.cpu, training.cpu)
+        checkpoint = Checkpoint(
+            epoch=step / per_epoch,
+            step=step,
+            samples=samples,
+            quality=quality,
+            train_loss=loss,
+            trained=Seconds(
+                training.wall + (before.trained.wall if before else 0.0),
+                cpu_trained + (before.trained.cpu if before else 0.0),
+            ),
+            evaluated=known.since(evaluating).wall + (before.evaluated if before else 0.0),
+            known_at=Seconds(counted.wall, cpu),
+        )
+        metric = self._net.workload.recipe.metric
+        events.log_evaluation(log, metric, checkpoint, about, known)
+        log.end("eval_stop", at=known, **about)
+        log.end("block_stop", at=known, first_epoch_num=number)
+        self._stop.check()
+        return checkpoint
+
+    def _train(self, batches: Iterator[Batch], per_epoch: int) -> tuple[float, int, int]:
+        """Take steps, and give their mean loss, how many they were, and of how many samples."""
+        total = torch.zeros((), dtype=torch.float64, device=self._net.team.device)
+        steps = samples = 0
+        for inputs, targets, count in batches:
+            self._stop.check()
+            step = self._step + steps
+            epoch = (step + 0.5) / per_epoch
+            loss = self._net.step(inputs, targets, self._augmentation, epoch, step)
+            total += loss.double() * count
+            steps, samples = steps + 1, samples + count
+        return float(total) / max(1, samples), steps, samples
+
+    def _meets(self, quality: float) -> bool:
+        target = self._net.settings.target
+        higher = self._net.workload.recipe.higher_is_better
+        return bool(quality >= target if higher else quality <= target)
+
+    def log_end(self, **how: str) -> None:
+        """Log the end of the run, however it came."""
+        last = self._done[-1] if self._done else None
+        about = {"epoch_num": _whole(last.epoch) if last else 0}
+        about["samples_count"] = last.samples if last else 0
+        self._log.end("run_stop", at=self._clock.stop(), **how, **about)
 
 
-def _meets(quality: float, settings: Settings, workload: Workload) -> bool:
-    if workload.recipe.higher_is_better:
-        return quality >= settings.target
-    return quality <= settings.target
-
-
-def _log_end(
-    log: EventLog, clock: Clock, done: list[Epoch], samples: int, *, status: str, reason: str
-) -> None:
-    about = {"epoch_num": len(done), "samples_count": len(done) * samples}
-    log.end("run_stop", at=clock.stop(), status=status, reason=reason, **about)
-
-
-def _after_the_run(
-    network: Network,
-    data: Data,
-    outcome: Outcome,
-    log: EventLog,
-) -> None:
-    """Measure and log what must not cost time on the clock."""
-    cpu_all_workers = network.team.total(outcome.run.cpu)
-    events.log_totals(log, outcome.run, cpu_all_workers, outcome.epochs)
-    log.point("dataset_sha256", outcome.dataset)
-    if network.team.size == 1:
-        return
-    batch = data.train_inputs[: network.settings.batch_size]
-    labels = data.train_targets[: network.settings.batch_size]
-    mine = network.team.share(torch.arange(len(batch), device=network.team.device))
-    measured = communication.measure(network, (batch[mine], labels[mine]))
-    events.log_communication(log, network, data, outcome.epochs, measured)
+def _whole(epoch: float) -> float:
+    """Give epochs as people write them: whole ones without a fraction."""
+    return int(epoch) if epoch == int(epoch) else round(epoch, 6)

@@ -7,68 +7,107 @@ times as long as the next, which says nothing of the setup.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import itertools
+import math
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ttastats.trainer import optimisation
-from ttastats.trainer.collectives import Collectives
 from ttastats.trainer.parallel import Team, shared_by_workers
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import Workload
+from ttastats.trainer.workloads.contract import Data, Workload
 
-#: Samples evaluated at once.
-EVALUATION_BATCH = 1024
+#: Batches of a file's own kind that are tried before the clock runs.
+_TRIED = 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Network:
     """The model three ways: bare, as it evaluates, and as it trains (shared by the workers)."""
 
     bare: nn.Module
-    evaluating: Callable[[Tensor], Tensor]
-    training: Callable[[Tensor], Tensor]
-    optimizer: torch.optim.Optimizer
+    evaluating: nn.Module
+    training: nn.Module
+    optimizers: list[Any]
     workload: Workload
     settings: Settings
     team: Team
-    collectives: Collectives
 
-    def step(self, inputs: Tensor, targets: Tensor) -> Tensor:
+    def given(self) -> dict[str, Any]:
+        """Give what every hook is given."""
+        about = {"device": self.team.device, "seed": self.settings.seed}
+        return {**self.settings.values, **about}
+
+    def batches(
+        self, data: Data, rng: torch.Generator, epoch: int
+    ) -> Iterator[tuple[Any, Any, int]]:
+        """Give this worker's part of each batch of an epoch, and how many samples the batch has.
+
+        Every worker gets the same number: the average over workers counts them alike.
+        """
+        size = self.team.size
+        if self.workload.batches is not None:
+            for inputs, targets in self.workload.batches(data, rng, epoch, **self.given()):
+                count = len(targets) - len(targets) % size
+                yield self.team.share(inputs[:count]), self.team.share(targets[:count]), count
+            return
+        samples, batch_size = len(data.train_inputs), self.settings.batch_size
+        shuffled = torch.randperm(samples, generator=rng, device=self.team.device)
+        usable = shuffled[: samples - samples % size]
+        for batch in torch.split(usable, batch_size):
+            if len(batch) == batch_size or not self.settings.drop_last:
+                mine = self.team.share(batch)
+                yield data.train_inputs[mine], data.train_targets[mine], len(batch)
+
+    def step(
+        self, inputs: Any, targets: Any, rng: torch.Generator, epoch: float, step: int
+    ) -> Tensor:
         """Take one step of training, and give the loss before it."""
-        loss = self.gradients(inputs, targets)
-        self.optimizer.step()
-        return loss
-
-    def gradients(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute the gradients of a batch, and give its loss."""
-        self.optimizer.zero_grad(set_to_none=True)
-        with self.precision():
-            loss = self.workload.loss(self.training(self.laid_out(inputs)), targets)
+        given, workload = self.given(), self.workload
+        optimisation.set_learning_rates(self.optimizers, workload, self.settings, epoch, step)
+        some = workload.augment(inputs, rng, int(epoch), step, **given)
+        if workload.step is not None:
+            loss = workload.step(
+                self.training, some, targets, self.optimizers, epoch, step, self.autocast, **given
+            )
+            return torch.as_tensor(math.nan if loss is None else loss).detach()
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none=True)
+        with self.autocast():
+            loss = workload.loss(self.training(some), targets, **given)
         torch.autograd.backward(loss)
-        return loss.detach()
+        for optimizer in self.optimizers:
+            optimizer.step()
+        return torch.as_tensor(loss).detach()
 
     @torch.no_grad()
-    def quality(self, inputs: Tensor, targets: Tensor) -> float:
-        """Give the mean score of the evaluation samples."""
+    def quality(self, data: Data) -> float:
+        """Give the quality: one number for the evaluation samples."""
         self.bare.eval()
-        total = torch.zeros((), dtype=torch.float64, device=inputs.device)
-        for some, right in zip(
-            torch.split(inputs, EVALUATION_BATCH),
-            torch.split(targets, EVALUATION_BATCH),
-            strict=True,
-        ):
-            with self.precision():
-                outputs = self.evaluating(self.laid_out(some))
-            total += self.workload.score(outputs, right).double().sum()
+        if self.workload.evaluate is None:
+            quality = self._mean_score(data.eval_inputs, data.eval_targets)
+        else:
+            with self.autocast():
+                quality = float(self.workload.evaluate(self.evaluating, data, **self.given()))
         self.bare.train()
+        return quality
+
+    def _mean_score(self, inputs: Tensor, targets: Tensor) -> float:
+        total = torch.zeros((), dtype=torch.float64, device=targets.device)
+        size, given = self.settings.eval_batch_size, self.given()
+        for some, right in zip(torch.split(inputs, size), torch.split(targets, size), strict=True):
+            with self.autocast():
+                outputs = self.evaluating(some)
+            total += self.workload.score(outputs, right, **given).double().sum()
         return float(total) / len(targets)
 
-    def precision(self) -> AbstractContextManager[Any]:
+    def autocast(self) -> AbstractContextManager[Any]:
         """Give the context in which numbers are as precise as the settings say."""
         return torch.autocast(
             self.team.device.type,
@@ -76,66 +115,109 @@ class Network:
             enabled=self.settings.precision == "bf16",
         )
 
-    def laid_out(self, inputs: Tensor) -> Tensor:
-        """Give images with their channels last, if the settings say so."""
-        if self.settings.channels_last and inputs.dim() == 4:
-            return inputs.contiguous(memory_format=torch.channels_last)
-        return inputs
+
+def steps_per_epoch(samples: int, settings: Settings) -> int:
+    """Give the number of batches of an epoch; the last one may be smaller."""
+    batches = samples / settings.batch_size
+    return max(1, int(batches) if settings.drop_last else math.ceil(batches))
 
 
-def build(workload: Workload, settings: Settings, team: Team) -> Network:
-    """Give the network of a run, with weights that the seed decides."""
+def read(workload: Workload, settings: Settings, team: Team) -> Data:
+    """Give the data of a run, on the device."""
+    folder = Path(settings.data) if settings.data else None
+    found: Data = workload.data(folder, **settings.values, device=team.device, seed=settings.seed)
+    return found.on(team.device)
+
+
+def sees_data(workload: Workload) -> bool:
+    """Tell whether nothing but the data shows the shapes of batches or the form of the model."""
+    return workload.dummy is None or workload.model.names("data")
+
+
+def made(workload: Workload, settings: Settings, team: Team, data: Data | None) -> nn.Module:
+    """Give the model of a run, with weights that the seed decides, and the data if it looks."""
     torch.manual_seed(settings.seed)
+    given = {**settings.values, "device": team.device, "seed": settings.seed, "data": data}
     where: dict[str, Any] = {"device": team.device}
     if settings.channels_last:
         where["memory_format"] = torch.channels_last
-    bare = workload.model(settings.width).to(**where)
-    shared: nn.Module = bare
-    collectives = Collectives(team)
-    if team.size > 1:
-        among_workers = shared_by_workers(bare, team)
-        # PyTorch inspects the annotations of a hook, and takes one that has none.
-        among_workers.register_comm_hook(collectives, lambda state, bucket: state.reduce(bucket))
-        shared = among_workers
+    model: nn.Module = workload.model(**given).to(**where)
+    return model
+
+
+def build(workload: Workload, settings: Settings, team: Team, data: Data | None = None) -> Network:
+    """Give the network of a run; `data` are needed where the model looks at them."""
+    bare = made(workload, settings, team, data)
+    if settings.channels_last:
+        bare.register_forward_pre_hook(_channels_last)
+    shared: nn.Module = shared_by_workers(bare, team) if team.size > 1 else bare
+    compiled: Any = torch.compile if settings.compile else _as_it_is
     return Network(
         bare=bare,
-        evaluating=torch.compile(bare) if settings.compiled else bare,
-        training=torch.compile(shared) if settings.compiled else shared,
-        optimizer=optimisation.optimizer(bare, settings, workload.recipe),
+        # Shapes are known: a graph for any shape would be slower in every step.
+        evaluating=compiled(bare, dynamic=False),
+        training=compiled(shared, dynamic=False),
+        optimizers=optimisation.optimizers(bare, workload, settings),
         workload=workload,
         settings=settings,
         team=team,
-        collectives=collectives,
     )
 
 
-def warm_up(network: Network) -> None:
-    """Take steps on dummy samples of every shape the run will meet, and undo them.
+def _as_it_is(model: nn.Module, *, dynamic: bool) -> nn.Module:  # noqa: ARG001 - torch.compile's
+    return model
 
-    Afterwards weights, statistics, optimizer and random numbers are what they were before.
+
+def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Give images with their channels last."""
+    return tuple(
+        one.contiguous(memory_format=torch.channels_last)
+        if isinstance(one, Tensor) and one.dim() == 4
+        else one
+        for one in inputs
+    )
+
+
+def warm_up(network: Network, data: Data | None = None) -> None:
+    """Take steps on samples of every shape the run will meet, and undo them.
+
+    Afterwards weights, statistics, optimizers and random numbers are what they were before. The
+    samples are dummies, or `data` where the workload has none.
     """
-    settings, recipe = network.settings, network.workload.recipe
-    state, rng = copy.deepcopy(network.bare.state_dict()), torch.get_rng_state()
-    remainder = recipe.train_samples % settings.batch_size
-    for batch in (settings.batch_size, settings.batch_size, remainder, remainder):
-        share = len(network.team.share(torch.arange(batch - batch % network.team.size)))
-        if share:
-            network.step(*_dummy(network, share))
-    if network.team.leads:
-        for share in {
-            min(EVALUATION_BATCH, recipe.eval_samples),
-            recipe.eval_samples % EVALUATION_BATCH,
-        }:
-            if share:
-                network.quality(*_dummy(network, share))
+    settings, team = network.settings, network.team
+    devices = [team.device] if team.device.type == "cuda" else []
+    state = copy.deepcopy(network.bare.state_dict())
+    with torch.random.fork_rng(devices=devices):
+        some = _samples(network, data).on(team.device)
+        for epoch in range(2):
+            rng = torch.Generator(team.device).manual_seed(epoch)
+            batches = network.batches(some, rng, epoch)
+            if network.workload.batches is not None:
+                batches = itertools.islice(batches, _TRIED)
+            for step, (inputs, targets, _) in enumerate(batches):
+                network.step(inputs, targets, rng, 0.0, step)
+        if team.leads:
+            network.quality(some)
     network.bare.load_state_dict(state)
-    network.optimizer.zero_grad(set_to_none=True)
-    network.optimizer.state.clear()
-    network.collectives.take_seconds()
-    torch.set_rng_state(rng)
+    network.bare.zero_grad(set_to_none=True)
+    network.optimizers = optimisation.optimizers(network.bare, network.workload, settings)
 
 
-def _dummy(network: Network, samples: int) -> tuple[Tensor, Tensor]:
-    inputs, targets = network.workload.dummy(samples)
-    device, rng = network.team.device, torch.Generator(network.team.device)
-    return network.workload.augment(inputs.to(device), rng), targets.to(device)
+def _samples(network: Network, data: Data | None) -> Data:
+    """Give samples that make up one batch, and one of what remains at the end of an epoch."""
+    settings, dummy = network.settings, network.workload.dummy
+    if network.workload.batches is not None and data is not None:
+        return data
+    sizes = (len(data.train_targets), len(data.eval_targets)) if data else _expected(settings)
+    trained = min(sizes[0], settings.batch_size + sizes[0] % settings.batch_size)
+    chunk = int(settings.values.get("eval_batch_size", sizes[1]))
+    evaluated = min(sizes[1], chunk + sizes[1] % chunk)
+    if data is not None:
+        return data.first(trained, evaluated)
+    assert dummy is not None  # noqa: S101 - as no data are given
+    train, evaluation = dummy(trained, **network.given()), dummy(evaluated, **network.given())
+    return Data(*train, *evaluation)
+
+
+def _expected(settings: Settings) -> tuple[int, int]:
+    return int(settings.train_samples), int(settings.eval_samples)

@@ -1,4 +1,4 @@
-"""What came of one run: its epochs, what each cost, and whether it reached the target."""
+"""What came of one run: its checkpoints, what each cost, and whether it reached the target."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from ttastats.clock import Seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
-    """One epoch: what it taught, and what it cost. `number` counts from 1."""
+class Checkpoint:
+    """A stretch of training and the evaluation after it, and what the run cost until then.
 
-    number: int
+    `epoch` are the epochs trained by then, `trained` and `evaluated` the time spent on each by
+    then, `known_at` all that was on the clock when the quality was known.
+    """
+
+    epoch: float
+    step: int
+    samples: int
     quality: float
     train_loss: float
-    training: Seconds
-    evaluation: Seconds
-    collective_seconds: float
-    known_at_seconds: float
+    trained: Seconds
+    evaluated: float
+    known_at: Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Outcome:
     """How a run ended. `run` is the counted time; `dataset` the digest of the samples."""
 
     reached: bool
-    epochs: tuple[Epoch, ...]
+    checkpoints: tuple[Checkpoint, ...]
     run: Seconds
     dataset: str = ""
     notes: tuple[str, ...] = ()

@@ -1,27 +1,38 @@
 """Who else works on this run? Nothing to do for one process; PyTorch's process groups for several.
 
-Workers find each other by the variables torchrun sets, or by a file where `--workers` started them.
+Workers find each other by the variables that `torch.distributed.run` sets, by whom they were
+started: by torchrun, or by `launch`.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+import threading
+import time
+import traceback
+import uuid
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-#: The file through which workers started by `--workers` find each other.
-STORE_VARIABLE = "TTASTATS_STORE"
+from ttastats.errors import TtastatsError
 
 #: A worker that waits longer than this for another gives up.
 _PATIENCE = timedelta(minutes=10)
+#: How often a worker looks whether it was left alone, and how long it then may take to end.
+_LOOK_SECONDS, _GRACE_SECONDS = 1.0, 20.0
+#: Under this key of the workers' store stands what went wrong with one of them.
+_FAILURE = "ttastats/failure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +55,7 @@ class Team:
 
     def share(self, samples: Tensor) -> Tensor:
         """Give this worker's part of a batch."""
-        return samples[self.rank :: self.size]
+        return samples[self.rank :: self.size] if self.size > 1 else samples
 
     def leader_says(self, decision: bool) -> bool:
         """Give the first worker's decision to all."""
@@ -54,13 +65,36 @@ class Team:
         dist.broadcast(word, src=0)
         return bool(word.item())
 
-    def total(self, number: float) -> float:
-        """Give the sum of a number over the workers."""
+    def total(self, *numbers: float) -> list[float]:
+        """Give the sum of each number over the workers."""
         if self.size == 1:
-            return number
-        word = torch.tensor([number], dtype=torch.float64, device=self.device)
-        dist.all_reduce(word)
-        return float(word.item())
+            return list(numbers)
+        words = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+        dist.all_reduce(words)
+        return [float(number) for number in words.tolist()]
+
+    def tell_failure(self, error: BaseException) -> None:
+        """Let the other workers know what went wrong with this one."""
+        if self.size > 1 and not self.failure():
+            trace = "".join(traceback.format_exception(error))
+            text = f"worker {self.rank}: {type(error).__name__}: {error}\n{trace}"
+            with suppress(RuntimeError):
+                _store().set(_FAILURE, text)
+
+    def failure(self) -> str:
+        """Give what went wrong with a worker: one line, then its traceback; empty for nothing."""
+        if self.size > 1:
+            with suppress(RuntimeError):  # the store is gone with the process that kept it
+                if _store().check([_FAILURE]):
+                    return str(_store().get(_FAILURE).decode())
+        return ""
+
+
+def lost(error: BaseException) -> bool:
+    """Tell whether an error says that another worker can no longer be reached."""
+    return isinstance(error, dist.DistError) or (
+        isinstance(error, RuntimeError) and "connection" in str(error).lower()
+    )
 
 
 def started_by_torchrun() -> bool:
@@ -82,25 +116,91 @@ def rank() -> int:
 def team(device: str) -> Iterator[Team]:
     """Join the workers the environment tells of, and leave them at the end."""
     size = world_size()
-    place = torch.device(device, int(os.environ.get("LOCAL_RANK", "0")))
-    place = place if device == "cuda" else torch.device(device)
-    if place.type == "cuda":
+    place = torch.device(device)
+    if device == "cuda":
+        place = torch.device(device, int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(place)
     if size == 1:
         yield Team(0, 1, place)
         return
-    store = os.environ.get(STORE_VARIABLE)
     dist.init_process_group(
         "nccl" if device == "cuda" else "gloo",
-        init_method=f"file://{store}" if store else "env://",
-        rank=rank(),
-        world_size=size,
         timeout=_PATIENCE,
+        device_id=place if device == "cuda" else None,
     )
     try:
         yield Team(rank(), size, place)
     finally:
         dist.destroy_process_group()
+
+
+def _store() -> Any:
+    return dist.distributed_c10d._get_default_store()
+
+
+def launch(workers: int, work: Callable[..., None], *given: Any) -> None:
+    """Let several processes do some work, each a worker of the same run.
+
+    Raises
+    ------
+    TtastatsError
+        A worker failed, or somebody interrupted.
+    """
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    for name in ("torch.distributed.elastic", "torch.multiprocessing.spawn"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what they say is said below
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=workers,
+        run_id=uuid.uuid4().hex,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        local_addr="localhost",
+        max_restarts=0,
+    )
+    try:
+        elastic_launch(config, _worker)(os.getpid(), work, given)
+    except ChildFailedError as error:
+        raise _failed(*error.get_first_failure()) from None
+    except SignalException as error:
+        name = signal.Signals(error.sigval).name
+        raise TtastatsError(f"interrupted by {name}: the log says so") from None
+
+
+def _failed(number: int, failure: Any) -> TtastatsError:
+    """Say what the first worker that failed said, or how it died."""
+    said = failure.error_file_data["message"]
+    if isinstance(said, dict):
+        text = str(said["message"])
+        if text.startswith("TtastatsError: "):
+            return TtastatsError(text.removeprefix("TtastatsError: "))
+        return TtastatsError(f"worker {number}: {text}\n{said['extraInfo']['py_callstack']}")
+    return TtastatsError(
+        f"worker {number} died in the middle of a run, which does not count: {failure.message}",
+        where="--workers",
+        remedy="Was it killed for memory? The same command makes the run again.",
+    )
+
+
+def _worker(parent: int, work: Callable[..., None], given: tuple[Any, ...]) -> None:
+    """Do the work in a process of its own."""
+    # A group of its own: Ctrl-C at the terminal must reach a worker once, from its parent.
+    os.setpgrp()
+    threading.Thread(target=follow, args=(parent,), daemon=True).start()
+    work(*given)
+
+
+def follow(parent: int) -> None:
+    """Stop this worker when the process that started it is gone, however it went."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE_SECONDS)
+    os._exit(1)  # it may wait for another worker, and nobody is left to end it
 
 
 def shared_by_workers(model: nn.Module, team: Team) -> DistributedDataParallel:

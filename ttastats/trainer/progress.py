@@ -12,7 +12,7 @@ from rich.progress import Progress, TextColumn
 
 from ttastats.system_file import SystemDiffers
 from ttastats.trainer import workloads
-from ttastats.trainer.outcome import Epoch
+from ttastats.trainer.outcome import Checkpoint
 from ttastats.trainer.session import Made, Nobody, Planned, Watcher
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe
@@ -68,12 +68,12 @@ class _Terminal:
             state="warming up",
         )
 
-    def epoch(self, epoch: Epoch) -> None:
+    def checkpoint(self, checkpoint: Checkpoint) -> None:
         """Draw how far the run has come, and how far it has to go."""
         if self._planned is None or self._recipe is None:
             return
-        state = _state(epoch, self._recipe, self._planned.settings)
-        self._bar.update(self._task, completed=epoch.number, state=state)
+        state = _state(checkpoint, self._recipe, self._planned.settings)
+        self._bar.update(self._task, completed=checkpoint.epoch, state=state)
 
     def ends(self, made: Made) -> None:
         """Leave one line for the run."""
@@ -82,21 +82,21 @@ class _Terminal:
 
 def one_line(made: Made) -> str:
     """Give a run in one line."""
-    outcome, epochs = made.outcome, made.outcome.epochs
+    outcome, last = made.outcome, made.outcome.checkpoints[-1]
     how = "reached" if outcome.reached else "NOT reached"
     return (
-        f"seed {made.settings.seed}: {made.settings.target:g} {how}, {len(epochs)} epochs, "
-        f"{epochs[-1].quality:.4f}, {outcome.run.wall:.2f} s ({outcome.run.cpu:.2f} s CPU)"
+        f"seed {made.settings.seed}: {made.settings.target:g} {how}, {last.epoch:g} epochs, "
+        f"{last.quality:.4f}, {outcome.run.wall:.2f} s ({outcome.run.cpu:.2f} s CPU)"
     )
 
 
-def _state(epoch: Epoch, recipe: Recipe, settings: Settings) -> str:
-    missing = settings.target - epoch.quality
+def _state(one: Checkpoint, recipe: Recipe, settings: Settings) -> str:
+    missing = settings.target - one.quality
     missing = missing if recipe.higher_is_better else -missing
     distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
     return (
-        f"epoch {epoch.number}/{settings.epochs} {recipe.metric} {epoch.quality:.4f} "
-        f"{epoch.known_at_seconds:.1f} s, {distance}"
+        f"epoch {one.epoch:g}/{settings.epochs:g} {recipe.metric} {one.quality:.4f} "
+        f"{one.known_at.wall:.1f} s, {distance}"
     )
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
 from ttastats import result_files, system_file
-from ttastats.clock import Seconds
 from ttastats.errors import TtastatsError
 from ttastats.result_files import Place
 from ttastats.run_log import RunLog, SilentLog
-from ttastats.trainer import dawnbench, event_lines, events, machine, workloads
+from ttastats.trainer import dawnbench, events, hardware, workloads
 from ttastats.trainer.clock import clock_of
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
 from ttastats.trainer.loop import train
-from ttastats.trainer.outcome import Epoch, Outcome
-from ttastats.trainer.parallel import Team, team
+from ttastats.trainer.outcome import Checkpoint, Outcome
+from ttastats.trainer.parallel import Team, lost, team
 from ttastats.trainer.settings import Settings
 
 
@@ -47,8 +46,8 @@ class Watcher(Protocol):
     def begins(self, planned: Planned, number: int, of: int) -> None:
         """Learn that a run begins; `number` counts from 1."""
 
-    def epoch(self, epoch: Epoch) -> None:
-        """Learn how an epoch ended."""
+    def checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Learn how good the network has become."""
 
     def ends(self, made: Made) -> None:
         """Learn how a run ended."""
@@ -60,7 +59,7 @@ class Nobody:
     def begins(self, planned: Planned, number: int, of: int) -> None:
         """Ignore it."""
 
-    def epoch(self, epoch: Epoch) -> None:
+    def checkpoint(self, checkpoint: Checkpoint) -> None:
         """Ignore it."""
 
     def ends(self, made: Made) -> None:
@@ -79,10 +78,14 @@ def run_all(
     """
     made: list[Made] = []
     with team(planned[0].settings.device) as us, listening(obey=us.leads) as stop:
+        setup = planned[0].settings.setup()
         for number, one in enumerate(planned, start=1):
+            if one.settings.setup() != setup:
+                setup = one.settings.setup()
+                torch.compiler.reset()  # graphs of other setups count against the limit of graphs
             if us.leads:
                 watcher.begins(one, number, len(planned))
-            done = _run(one, us, stop, watcher.epoch if us.leads else _ignore)
+            done = _run(one, us, stop, watcher.checkpoint if us.leads else _ignore)
             if done is None:
                 continue
             if write_dawnbench:
@@ -93,35 +96,32 @@ def run_all(
 
 
 def _run(
-    planned: Planned, us: Team, stop: StopRequest, on_epoch: Callable[[Epoch], None]
+    planned: Planned, us: Team, stop: StopRequest, on_checkpoint: Callable[[Checkpoint], None]
 ) -> Made | None:
     """Make one run; only the worker that leads has something to tell of it."""
     settings = planned.settings
-    if settings.threads is not None:
+    if settings.threads:
         torch.set_num_threads(settings.threads)
     workload = workloads.load(settings.workload)
     clock = clock_of(us.device)
     gc.collect()  # what the last run left is not collected on the clock of this one
     if not us.leads:
-        train(workload, settings, us, SilentLog(), clock, stop, on_epoch)
+        train(workload, settings, us, SilentLog(), clock, stop, on_checkpoint)
         return None
-    system_file.write(planned.place, machine.description(planned.place, settings))
+    system_file.write(planned.place, hardware.description(planned.place, settings))
     path, stream = result_files.create(planned.place)
-    log = RunLog(path, stream, clock, event_lines.writer(stream))
+    log = RunLog(path, stream, clock)
     try:
-        events.log_head(
-            log,
-            benchmark=workload.name,
-            org=planned.place.org,
-            system=planned.place.system,
-        )
-        outcome = train(workload, settings, us, log, clock, stop, on_epoch)
+        events.log_head(log, planned.place)
+        outcome = train(workload, settings, us, log, clock, stop, on_checkpoint)
         log.save()
-    except Interrupted as error:
+    except Exception as error:
         log.save()
-        raise _interrupted(error, path, begun=clock.started is not None) from error
-    except RuntimeError as error:
-        if us.size > 1 and "connection" in str(error).lower():
+        if said := us.failure():
+            raise _worker_failed(said, path) from error
+        if isinstance(error, Interrupted):
+            raise _interrupted(error, path) from error
+        if lost(error):
             raise _worker_lost(path) from error
         raise
     finally:
@@ -129,52 +129,26 @@ def _run(
     return Made(settings, path, outcome)
 
 
-def _interrupted(error: Interrupted, path: Path, *, begun: bool) -> TtastatsError:
-    how = "the log ends with run_stop aborted and counts" if begun else "the run had not begun"
+def _interrupted(error: Interrupted, path: Path) -> TtastatsError:
     return TtastatsError(
-        f"interrupted by {error.reason}: {how}",
+        f"interrupted by {error.reason}: the log says so, and the run does not count",
         where=str(path),
-        remedy="The runs before it are complete. `ttastats sweep` goes on where it was stopped.",
+        remedy="The runs before it are complete. The same command goes on where it was stopped.",
     )
 
 
 def _worker_lost(path: Path) -> TtastatsError:
     return TtastatsError(
-        "another worker was lost in the middle of the run",
+        "another worker was lost in the middle of the run, which does not count",
         where=str(path),
-        remedy="The log ends with run_stop aborted and counts. Was a worker killed for memory?",
+        remedy="Was a worker killed for memory? The same command makes the run again.",
     )
 
 
-def _ignore(_epoch: Epoch) -> None:
+def _worker_failed(said: str, path: Path) -> TtastatsError:
+    first, _, trace = said.partition("\n")
+    return TtastatsError(f"{first}: this is no run\n{trace}", where=str(path))
+
+
+def _ignore(_checkpoint: Checkpoint) -> None:
     pass
-
-
-def made_as_plain(made: Made) -> dict[str, Any]:
-    """Give a finished run as plain values, to be sent from one process to another."""
-    return {
-        "settings": made.settings.as_dict(),
-        "log": str(made.log),
-        "outcome": asdict(made.outcome),
-    }
-
-
-def made_from_plain(plain: dict[str, Any]) -> Made:
-    """Give the run that `made_as_plain` gave as plain values."""
-    outcome = dict(plain["outcome"])
-    epochs = tuple(
-        Epoch(
-            **{
-                **epoch,
-                "training": Seconds(**epoch["training"]),
-                "evaluation": Seconds(**epoch["evaluation"]),
-            }
-        )
-        for epoch in outcome.pop("epochs")
-    )
-    run, notes = Seconds(**outcome.pop("run")), tuple(outcome.pop("notes"))
-    return Made(
-        Settings(**plain["settings"]),
-        Path(plain["log"]),
-        Outcome(epochs=epochs, run=run, notes=notes, **outcome),
-    )

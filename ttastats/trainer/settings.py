@@ -1,66 +1,68 @@
-"""What exactly is one run asked to do? Options of the user, completed by the workload's recipe."""
+"""What exactly is one run asked to do? What the user said, completed by the workload's recipe."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from typing import Any, Literal
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 from ttastats.errors import TtastatsError
-from ttastats.trainer.workloads.contract import Workload
+from ttastats.trainer.workloads.contract import Value, Workload
 
-Precision = Literal["fp32", "bf16"]
+#: How precise numbers can be; a recipe may name another that its file sees to itself.
+PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user said; None leaves it to the recipe."""
+    """What the user said: values of the recipe that are changed, and where to compute."""
 
-    target: float | None = None
-    epochs: int | None = None
-    batch_size: int | None = None
-    width: int | None = None
-    precision: Precision = "fp32"
-    optimizer: str | None = None
-    compiled: bool = False
-    channels_last: bool = False
-    threads: int | None = None
+    values: Mapping[str, Value] = field(default_factory=dict)
     device: str = "auto"
-    workers: int = 1
     data: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One run, nothing left open. `workload` is a name or the path of a file.
+    """One run, nothing left open.
 
-    `threads` are those of each worker; None leaves a GPU's host alone.
+    `workload` is a name or the path of a file, `sha256` what the file holds; `values` are all of
+    the recipe. Threads are those of each worker; 0 leaves a GPU's host alone.
     """
 
     workload: str
+    sha256: str
     seed: int
-    target: float
-    epochs: int
-    batch_size: int
-    width: int
-    precision: Precision
-    optimizer: str
-    compiled: bool
-    channels_last: bool
-    threads: int | None
+    values: Mapping[str, Value]
     device: str
-    workers: int
     data: str | None
+
+    def __getattr__(self, name: str) -> Any:
+        """Give a value of the recipe."""
+        try:
+            return object.__getattribute__(self, "values")[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
     def as_dict(self) -> dict[str, Any]:
         """Give the settings as plain values."""
         return dataclasses.asdict(self)
 
-    def setup(self) -> dict[str, Any]:
-        """Give what runs of one setup share: everything but the seed and where the data lie."""
-        return {key: value for key, value in self.as_dict().items() if key not in {"seed", "data"}}
+    def identity(self) -> dict[str, Any]:
+        """Give what makes it this run: everything but where the file and the data lie."""
+        kept = ("sha256", "seed", "values", "device")
+        return {name: getattr(self, name) for name in kept}
+
+    def setup(self) -> str:
+        """Give a digest of what runs of one setup share: everything but the seed."""
+        shared = self.identity() | {"seed": None}
+        return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
 
 def settings_of(options: Options, workload: Workload, path: str, seed: int) -> Settings:
@@ -71,46 +73,31 @@ def settings_of(options: Options, workload: Workload, path: str, seed: int) -> S
     TtastatsError
         The options contradict each other, or this machine cannot do what they ask.
     """
-    recipe = workload.recipe
     device = _device(options.device)
-    settings = Settings(
-        workload=path,
-        seed=seed,
-        target=recipe.target if options.target is None else options.target,
-        epochs=options.epochs or recipe.epochs,
-        batch_size=options.batch_size or recipe.batch_size,
-        width=options.width or recipe.width,
-        precision=options.precision,
-        optimizer=options.optimizer or recipe.optimizer,
-        compiled=options.compiled,
-        channels_last=options.channels_last,
-        # Two threads on two cores that somebody else uses as well can be twenty times slower
-        # than one, since they wait for each other without sleeping.
-        threads=options.threads or (1 if device == "cpu" else None),
-        device=device,
-        workers=options.workers,
-        data=options.data,
-    )
+    values = workload.recipe.complete(options.values)
+    # Two threads on two cores that somebody else uses as well can be twenty times slower than
+    # one, since they wait for each other without sleeping.
+    values["threads"] = values["threads"] or (1 if device == "cpu" else 0)
+    settings = Settings(path, workload.sha256, seed, values, device, options.data)
     _check(settings, workload)
     return settings
 
 
-def setup_suffix(settings: Settings, workload: Workload) -> str:
-    """Give a short name of what differs from the recipe, such as `-batch512-bf16`; or nothing."""
-    recipe = workload.recipe
-    parts = [
-        f"batch{settings.batch_size}" * (settings.batch_size != recipe.batch_size),
-        f"width{settings.width}" * (settings.width != recipe.width),
-        settings.precision * (settings.precision != "fp32"),
-        settings.optimizer * (settings.optimizer != recipe.optimizer),
-        "compile" * settings.compiled,
-        "channels_last" * settings.channels_last,
-        f"threads{settings.threads}" * (settings.threads not in {None, 1}),
-        f"workers{settings.workers}" * (settings.workers != 1),
-        f"target{settings.target:g}" * (settings.target != recipe.target),
-        f"epochs{settings.epochs}" * (settings.epochs != recipe.epochs),
-    ]
-    return "".join(f"-{part}" for part in parts if part)
+def setup_suffix(options: Options, settings: Settings, workload: Workload) -> str:
+    """Give a short name of what was changed of the recipe, such as `-batch512-bf16`; or nothing."""
+    usual = settings_of(Options(device=settings.device), workload, settings.workload, 0).values
+    changed = {name: settings.values[name] for name in settings.values if name in options.values}
+    return "".join(
+        f"-{_short(name, value)}" for name, value in changed.items() if value != usual.get(name)
+    )
+
+
+def _short(name: str, value: Value) -> str:
+    if isinstance(value, bool):
+        return name if value else f"no_{name}"
+    if isinstance(value, str):
+        return value
+    return f"{name.removesuffix('_size')}{value:g}"
 
 
 def _device(asked: str) -> str:
@@ -126,12 +113,15 @@ def _device(asked: str) -> str:
 
 
 def _check(settings: Settings, workload: Workload) -> None:
-    known = workload.recipe.learning_rates
-    if settings.optimizer not in known:
+    for name in ("batch_size", "workers", "epochs", "evaluate_every"):
+        if settings.values[name] <= 0:  # type: ignore[operator]
+            raise TtastatsError("must be above 0", where=f"--set {name}")
+    precisions = dict.fromkeys((*PRECISIONS, workload.recipe.values["precision"]))
+    if settings.precision not in precisions:
         raise TtastatsError(
-            f"{workload.name} has no learning rate for {settings.optimizer!r}",
-            where="--optimizer",
-            remedy=f"Choose {' or '.join(known)}.",
+            f"knows no precision {settings.precision!r}",
+            where="--precision",
+            remedy=f"Choose {', '.join(map(str, precisions))}.",
         )
     if settings.batch_size < settings.workers:
         raise TtastatsError(
@@ -139,8 +129,10 @@ def _check(settings: Settings, workload: Workload) -> None:
             where="--batch-size",
             remedy="Give every worker at least one sample.",
         )
-    if settings.device == "cuda" and settings.workers > torch.cuda.device_count():
+    # torchrun may have started workers on other machines as well.
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", settings.workers))
+    if settings.device == "cuda" and here > torch.cuda.device_count():
         raise TtastatsError(
-            f"{settings.workers} workers need as many GPUs; there are {torch.cuda.device_count()}",
+            f"{here} workers need as many GPUs; there are {torch.cuda.device_count()}",
             where="--workers",
         )

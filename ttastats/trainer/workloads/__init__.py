@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 from ttastats.errors import TtastatsError
-from ttastats.trainer.workloads.contract import OPTIONAL, REQUIRED, Recipe, Workload
+from ttastats.trainer.workloads import contract
+from ttastats.trainer.workloads.contract import REQUIRED, Workload
 
 BUILT_IN = {
     "digits": "ttastats.trainer.workloads.digits",
@@ -75,8 +76,8 @@ def _workload(name: str, module: ModuleType) -> Workload:
             where=str(module.__file__),
             remedy="docs/trainer.md shows what a workload must give.",
         )
-    if not isinstance(module.RECIPE, Recipe):
-        raise TtastatsError("RECIPE is not a Recipe", where=str(module.__file__))
-    parts = {word: getattr(module, word) for word in REQUIRED if word != "RECIPE"}
-    parts |= {word: getattr(module, word) for word in OPTIONAL if hasattr(module, word)}
-    return Workload(name=name, recipe=module.RECIPE, **parts)
+    source = Path(str(module.__file__)).read_text("utf-8")
+    try:
+        return contract.workload(name, source, vars(module))
+    except TtastatsError as error:
+        raise TtastatsError(error.what, where=str(module.__file__), remedy=error.remedy) from None

@@ -1,20 +1,47 @@
-"""What must a workload give? Data, a model, dummy samples and a recipe."""
+"""What may a workload's file give? A recipe, data, a model, and what of the training it owns.
+
+Every function of a file takes what it names: values of its recipe, what its hook is given, and what
+all are given (`GIVEN`). Whatever a file leaves out, the trainer does in its own way.
+"""
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+import inspect
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-#: Names a workload's file must define, and those it may.
-REQUIRED = ("RECIPE", "data", "model", "dummy")
-OPTIONAL = ("augment", "loss", "score", "check")
+from ttastats import percentages
+from ttastats.errors import TtastatsError
+from ttastats.nearest import among
+
+#: Names a workload's file must define.
+REQUIRED = ("RECIPE", "data", "model")
+#: The hooks a file may define, and what each is given beside the values of the recipe and `GIVEN`;
+#: what comes first is given by place as well, so that a file may call it as it likes.
+HOOKS: Mapping[str, tuple[str, ...]] = {
+    "data": ("folder",),
+    "model": ("width", "data"),
+    "dummy": ("samples",),
+    "augment": ("inputs", "rng", "epoch", "step"),
+    "batches": ("data", "rng", "epoch"),
+    "loss": ("outputs", "targets"),
+    "optimizer": ("model",),
+    "schedule": ("epoch", "step", "group"),
+    "step": ("model", "inputs", "targets", "optimizers", "epoch", "step", "autocast"),
+    "score": ("outputs", "targets"),
+    "evaluate": ("model", "data"),
+    "check": ("folder",),
+}
+GIVEN = ("device", "seed")
+
+Value: TypeAlias = float | int | bool | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +59,150 @@ class LearningRate:
         return self.peak * (ratio if self.scaling == "linear" else ratio**0.5)
 
 
-@dataclass(frozen=True, slots=True)
+#: What a recipe that does not say otherwise has; a hook in a file ends what is asked for its part.
+_DEFAULTS: Mapping[str, Value] = {
+    "evaluate_every": 1.0,
+    "drop_last": False,
+    "precision": "fp32",
+    "compile": False,
+    "channels_last": False,
+    "threads": 0,
+    "workers": 1,
+}
+_DEFAULTS_OF: Mapping[str, Mapping[str, Value]] = {
+    "optimizer": {"optimizer": "sgd", "momentum": 0.9, "nesterov": True, "weight_decay": 0.0},
+    "schedule": {"warmup_epochs": 0.0},
+    "evaluate": {"eval_batch_size": 1024},
+}
+
+
 class Recipe:
-    """The defaults of a workload; every one but the sample counts can be set per run.
+    """The defaults of a workload: every value can be set per run, and is in the log.
 
     Parameters
     ----------
-    epochs
-        A run that has not reached the target by then gives up.
-    schedule_epochs, warmup_epochs
-        The learning rate rises for `warmup_epochs` and falls to zero at `schedule_epochs`.
-    train_samples, eval_samples
-        What the data are expected to hold: the shapes of the untimed warm-up follow from them.
+    metric, higher_is_better
+        What the quality is called, and which way it counts.
+    target, epochs
+        A run ends when it reaches the target, or when its epochs are used up; parts of one count.
+    batch_size
+        Samples per step, over all workers.
+    learning_rates
+        The peak rate by the name of the optimizer, where it follows the batch size; `lr` and
+        `weight_decay` of a run come from here unless they are set.
+    values
+        Whatever else the file's functions name; and what the trainer asks: `lr`, `optimizer` (sgd
+        or adamw), `momentum`, `nesterov`, `weight_decay`, `warmup_epochs` and `schedule_epochs`
+        (the rate rises in a straight line, then falls to zero), `evaluate_every` (epochs),
+        `drop_last`, `eval_batch_size`, `precision`, `compile`, `channels_last`, `threads` (of each
+        worker; 0 leaves it to the trainer) and `workers`; with `dummy` also `train_samples` and
+        `eval_samples`.
     """
 
-    metric: str
-    higher_is_better: bool
-    target: float
-    epochs: int
-    schedule_epochs: int
-    warmup_epochs: float
-    batch_size: int
-    width: int
-    optimizer: str
-    learning_rates: Mapping[str, LearningRate]
-    train_samples: int
-    eval_samples: int
+    def __init__(
+        self,
+        *,
+        metric: str,
+        higher_is_better: bool,
+        target: float,
+        epochs: float,
+        batch_size: int,
+        learning_rates: Mapping[str, LearningRate] | None = None,
+        **values: Value,
+    ) -> None:
+        taken = {name for names in HOOKS.values() for name in names} - {"width"} | set(GIVEN)
+        if wrong := sorted(taken & values.keys()):
+            raise TtastatsError(
+                f"a value cannot be called {', '.join(wrong)}: functions are given something "
+                "else under this name",
+                where="RECIPE",
+            )
+        self.metric = metric
+        self.higher_is_better = higher_is_better
+        self.learning_rates = learning_rates or {}
+        self.values: dict[str, Value] = {
+            "target": float(target),
+            "epochs": float(epochs),
+            "batch_size": batch_size,
+            **values,
+        }
+
+    def with_defaults(self, own: Container[str]) -> Recipe:
+        """Give the recipe with what it does not say; `own` are the hooks that its file defines."""
+        asked = {**_DEFAULTS}
+        for part, values in _DEFAULTS_OF.items():
+            asked |= {} if part in own else values
+        if "schedule" not in own:
+            asked["schedule_epochs"] = self.values["epochs"]
+        if "optimizer" in own:
+            asked |= {"optimizer": "own", "lr": 1.0}
+        whole = copy.copy(self)
+        whole.values = {**asked, **self.values}
+        return whole
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Give the names of all values of a run."""
+        return (*self.values, "lr")
+
+    def complete(self, changes: Mapping[str, Value]) -> dict[str, Value]:
+        """Give all values of a run: those of the recipe, but for what is changed.
+
+        A schedule that would end before the run may is stretched, unless it is set itself.
+
+        Raises
+        ------
+        TtastatsError
+            There is no such value, or no learning rate for the optimizer.
+        """
+        for name in changes.keys() - set(self.names):
+            raise TtastatsError(
+                f"the recipe has no value {name!r}",
+                where=f"--set {name}",
+                remedy=among(name, self.names, "There are"),
+            )
+        found = {**self.values, **changes}
+        for name in self.values.keys() & changes.keys():
+            found[name] = type(self.values[name])(changes[name])
+        if "schedule_epochs" in found.keys() - changes and changes.get("epochs"):
+            found["schedule_epochs"] = max(found["schedule_epochs"], found["epochs"])
+        rate = self.learning_rates.get(str(found["optimizer"]))
+        if rate is not None:
+            of_rate = {
+                "lr": rate.scaled_to(int(found["batch_size"])),
+                "weight_decay": rate.weight_decay,
+            }
+            found |= {name: of_rate[name] for name in of_rate if name not in changes}
+        elif "lr" not in found or (self.learning_rates and "lr" not in changes):
+            known = " or ".join(self.learning_rates)
+            raise TtastatsError(
+                f"the recipe has no learning rate for {found['optimizer']!r}",
+                where="--optimizer" if known else "RECIPE",
+                remedy=f"Choose {known}, or add --set lr=..." if known else "Give lr=...",
+            )
+        return found
+
+    def read(self, name: str, text: str) -> Value:
+        """Read a value as it is written after `--set NAME=`; it is of the kind of the default.
+
+        Raises
+        ------
+        TtastatsError
+            There is no such value, or the text is none of its kind.
+        """
+        if name not in self.names:
+            self.complete({name: text})
+        default = self.values.get(name, 0.0)
+        kind = type(default).__name__
+        try:
+            if isinstance(default, bool):
+                return {"true": True, "false": False}[text.lower()]
+            if isinstance(default, float):
+                return percentages.number(text, f"--set {name}")
+            return type(default)(text)
+        except (KeyError, ValueError):
+            wanted = {"bool": "true or false", "int": "a whole number"}[kind]
+            raise TtastatsError(f"{text!r} is not {wanted}", where=f"--set {name}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,20 +225,83 @@ class Data:
         inputs, targets, eval_inputs, eval_targets = (one.to(device) for one in self.tensors)
         return Data(inputs, targets, eval_inputs, eval_targets, self.notes)
 
+    def first(self, train: int, evaluation: int) -> Data:
+        """Give some of the samples."""
+        return Data(
+            self.train_inputs[:train],
+            self.train_targets[:train],
+            self.eval_inputs[:evaluation],
+            self.eval_targets[:evaluation],
+        )
+
     def digest(self) -> str:
         """Give the SHA-256 of the samples as the network sees them."""
         state = hashlib.sha256()
         for tensor in self.tensors:
-            state.update(tensor.cpu().contiguous().numpy().tobytes())
+            # NumPy knows no bfloat16: bytes are bytes.
+            flat = tensor.detach().cpu().contiguous().flatten()
+            state.update(flat.view(torch.uint8).numpy().tobytes())
         return state.hexdigest()
 
 
-def no_augmentation(inputs: Tensor, _rng: torch.Generator) -> Tensor:
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A function of a workload, which is called with what it names, by place or by name."""
+
+    function: Callable[..., Any]
+    given: tuple[str, ...]
+    #: The function's parameters, each with the name of what it gets; None: everything by place.
+    parameters: tuple[tuple[str, str], ...] | None
+
+    def __call__(self, *by_place: Any, **by_name: Any) -> Any:
+        """Call the function; what it does not name is left out."""
+        if self.parameters is None:
+            return self.function(*by_place)
+        known = {**by_name, **dict(zip(self.given, by_place, strict=False))}
+        return self.function(
+            **{parameter: known[name] for parameter, name in self.parameters if name in known}
+        )
+
+    def names(self, word: str) -> bool:
+        """Tell whether the function asks for something."""
+        return any(name == word for _, name in self.parameters or ())
+
+
+def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
+    """Give a function as the hook of a name, with its parameters resolved.
+
+    Raises
+    ------
+    TtastatsError
+        It asks for something that nobody gives.
+    """
+    given = HOOKS[name]
+    every = list(inspect.signature(function).parameters.values())
+    named = [one for one in every if one.kind in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}]
+    if not named:
+        return Hook(function, given, None if every else ())
+    known = {*given, *GIVEN} - {"width"} | set(recipe.names)
+    found = []
+    for place, one in enumerate(named):
+        word = one.name.lstrip("_")
+        if word not in known and one.default is one.empty:
+            word = given[place] if place < len(given) else ""
+            if word not in known:
+                raise TtastatsError(
+                    f"{name} takes {one.name!r}, which is neither given to it nor in RECIPE",
+                    remedy=f"It is given {', '.join((*given, *GIVEN))} and the recipe's values.",
+                )
+        if word in known:
+            found.append((one.name, word))
+    return Hook(function, given, tuple(found))
+
+
+def no_augmentation(inputs: Tensor) -> Tensor:
     """Give the samples as they are."""
     return inputs
 
 
-def no_check(_folder: Path | None) -> None:
+def no_check() -> None:
     """Find nothing wrong."""
 
 
@@ -107,20 +315,61 @@ def correct(outputs: Tensor, targets: Tensor) -> Tensor:
     return (outputs.argmax(dim=-1) == targets).double()
 
 
+#: What the trainer does where a file does not say it, as far as it is a function of its own.
+_OWN_WAYS: Mapping[str, Callable[..., Any]] = {
+    "augment": no_augmentation,
+    "loss": cross_entropy,
+    "score": correct,
+    "check": no_check,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One task. `score` gives one number per sample; their mean is the quality.
+    """One task: its recipe and its hooks, None where the trainer goes its own way.
 
-    `data` and `check` take the folder the user named with --data, or None; `model` the width.
-    `check` raises before anything begins if the data are not there, without reading them.
+    `source` is the text of the file and `sha256` its digest: they are what the workload *is*,
+    wherever the file lies.
     """
 
     name: str
     recipe: Recipe
-    data: Callable[[Path | None], Data]
-    model: Callable[[int], nn.Module]
-    dummy: Callable[[int], tuple[Tensor, Tensor]]
-    augment: Callable[[Tensor, torch.Generator], Tensor] = field(default=no_augmentation)
-    loss: Callable[[Tensor, Tensor], Tensor] = field(default=cross_entropy)
-    score: Callable[[Tensor, Tensor], Tensor] = field(default=correct)
-    check: Callable[[Path | None], None] = field(default=no_check)
+    source: str
+    sha256: str
+    data: Hook
+    model: Hook
+    augment: Hook
+    loss: Hook
+    score: Hook
+    check: Hook
+    dummy: Hook | None = None
+    batches: Hook | None = None
+    optimizer: Hook | None = None
+    schedule: Hook | None = None
+    step: Hook | None = None
+    evaluate: Hook | None = None
+
+
+def workload(name: str, source: str, given: Mapping[str, Any]) -> Workload:
+    """Give the workload that the names of a file define.
+
+    Raises
+    ------
+    TtastatsError
+        RECIPE is none, or a function asks for something that nobody gives.
+    """
+    recipe = given["RECIPE"]
+    if not isinstance(recipe, Recipe):
+        raise TtastatsError("RECIPE is not a Recipe")
+    recipe = recipe.with_defaults(given)
+    functions = {**_OWN_WAYS, **{word: given[word] for word in HOOKS if word in given}}
+    hooks = {word: hook(word, function, recipe) for word, function in functions.items()}
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    known = {one.name for one in fields(Workload)}
+    return Workload(
+        name=name,
+        recipe=recipe,
+        source=source,
+        sha256=digest,
+        **{word: found for word, found in hooks.items() if word in known},
+    )
