@@ -38,6 +38,9 @@ CONTRACTS = (
     ),
 )
 
+#: In templates, what is named of what they are filled with.
+FILLED = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
+
 FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -245,10 +248,13 @@ def _chain(node: ast.expr) -> list[str]:
     return [node.id, *reversed(names)] if isinstance(node, ast.Name) else []
 
 
-def unreached(product: Mapping[str, str], programs: Mapping[str, str]) -> list[str]:
+def unreached(
+    product: Mapping[str, str], programs: Mapping[str, str], templates: Iterable[str] = ()
+) -> list[str]:
     """Give the definitions of the product that nothing reaches, from the modules' sources."""
     modules = {name: read(source) for name, source in {**product, **programs}.items()}
-    search = Search(modules)
+    filled = "".join(part for each in templates for part in FILLED.findall(each))
+    search = Search(modules, words=set(re.findall(r"\w+", filled)))
     start = [(name, node) for name, module in modules.items() for node in module.executed]
     for name in programs:
         start += [(name, node) for nodes in modules[name].definitions.values() for node in nodes]
@@ -325,7 +331,8 @@ def programs() -> dict[str, str]:
 
 
 def test_everything_is_reached() -> None:
-    assert unreached(sources(PRODUCT), programs()) == []
+    templates = [path.read_text("utf-8") for path in (ROOT / "ttastats").rglob("*.html")]
+    assert unreached(sources(PRODUCT), programs(), templates) == []
 
 
 USED = """

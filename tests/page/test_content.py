@@ -118,7 +118,7 @@ def test_cells_are_html_and_say_their_number() -> None:
     assert "<caption>A &lt; B</caption>" in text
     assert "B &amp; A." in text
     unknown = replace(table, rows=(Row((Text(""), Quantity(None), Reached(0, 0))),))
-    assert as_html.table(unknown).count('data-value=""') == 2
+    assert as_html.render(Report("summary", (), (unknown,))).count('data-value=""') == 2
 
 
 def test_an_input_is_not_written_over(sides: list[Path]) -> None:

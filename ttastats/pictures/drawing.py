@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from ttastats.json_safe import script_text
 from ttastats.pictures import fonts, theme, vega
+from ttastats.render import as_html
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
 _PIXELS, _POINTS = 96.0, 72.0
@@ -109,17 +110,10 @@ def _own_names(drawn: str, number: int) -> str:
 def html(pictures: Sequence[Drawable], look: Look | None = None) -> str:
     """Give a page with some pictures that needs no network: programs and data are in it."""
     look = look or Look()
-    specifications = [specification(picture, look) for picture in pictures]
-    figures = "".join(
-        f'<figure><div id="picture-{n}"></div>'
-        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
-        for n, picture in enumerate(pictures)
-    )
-    title = escape("; ".join(picture.title for picture in pictures))
-    return _PAGE.format(
-        title=title,
-        figures=figures,
-        data=script_text(specifications),
+    return as_html.filled(
+        "pictures/page.html",
+        pictures=pictures,
+        data=script_text([specification(picture, look) for picture in pictures]),
         program=vega.bundle(_PROGRAM),
     )
 
@@ -129,22 +123,6 @@ const pictures = JSON.parse(document.getElementById("pictures").textContent);
 pictures.forEach((picture, n) =>
   vegaEmbed(`#picture-${n}`, picture, {mode: "vega-lite", renderer: "svg", actions: false})
 );
-"""
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.45 system-ui, sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em; }}
-figure {{ margin: 0 0 2.5em; }}
-figcaption {{ color: #555; font-size: .85em; }}
-</style>
-{figures}
-<script type="application/json" id="pictures">{data}</script>
-<script type="module">{program}</script>
-</html>
 """
 
 
