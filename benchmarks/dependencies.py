@@ -37,7 +37,7 @@ alone = {name: sum(size[one] for one in own if sum(one in other for other in by.
 everything = sum(size[one] for one in set().union(*by.values())) + size["ttastats"]
 print(json.dumps({"alone": alone, "all": everything}))
 """
-TIME = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
+TIME = "import time; start = time.process_time(); import {}; print(time.process_time() - start)"
 
 
 def main() -> None:
