@@ -132,3 +132,13 @@ def test_options_leave_runs_of_a_suite_as_they_are(tmp_path: Path) -> None:
     assert plain["suite"].unique().to_list() == ["mlperf"]
     named = ["benchmark", "metric", "value", "target_value"]
     assert rows.select(named).equals(plain.select(named))
+
+
+def test_where_no_benchmark_is_known_none_is_shown(epochs: Path) -> None:
+    read(epochs, block={"metric": "metrics/mAP50(B) >= 0.5", "entry": "a"})
+    table = epochs.parent / "read.parquet"
+    for report in (tta.summary(table), tta.runs(table), tta.targets(table)):
+        text = str(report)
+        assert "unknown" not in text
+        assert "benchmark" not in text
+        assert report.rows[0]["benchmark"] is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -96,12 +96,17 @@ def row_keys(by: Sequence[str], first: Sequence[str] = BENCHMARK) -> tuple[str, 
 
 
 def shown_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
-    """Give the keys worth a column: not suite and edition where every row has the same."""
-    return tuple(
-        name
-        for name in by
-        if name not in {"suite", "edition"} or len({row[name] for row in rows}) > 1
-    )
+    """Give the keys worth a column.
+
+    Not suite and edition where every row has the same, and no benchmark where none is known.
+    """
+    return tuple(name for name in by if _tells(name, {row[name] for row in rows}))
+
+
+def _tells(name: str, values: Collection[Any]) -> bool:
+    if name in {"suite", "edition"}:
+        return len(values) > 1
+    return name != "benchmark" or set(values) != {None}
 
 
 def common_title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:

@@ -277,7 +277,8 @@ def row_names(rows: Sequence[Numbers], by: Sequence[str]) -> list[str]:
     """Give each row's name: its known keys, without a suite and edition that all rows share."""
     shown = shown_keys(rows, by)
     known = [[str(row[name]) for name in shown if row[name] is not None] for row in rows]
-    return [" ".join(words) or "unknown" for words in known]
+    nameless = "unknown" if any(known) else "these runs"
+    return [" ".join(words) or nameless for words in known]
 
 
 def _capital(text: str) -> str:
