@@ -26,7 +26,6 @@ FlagCode = Literal[
     "unknown_epochs",
     "unknown_quantum",
     "no_success",
-    "separated",
     "exact_test_too_coarse",
     "sampled_permutations",
     "borderline",
