@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tarfile
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -171,6 +172,29 @@ class TestFolder:
         assert (code, shown) == (2, "")
         assert "nothing that looks like a log in 1 file(s); notes.md: a program" in said
         assert run("guess", tmp_path / "none")[0] == 2
+
+    def test_files_of_a_pattern_and_of_an_archive_are_looked_at(
+        self, folder: Path, tmp_path: Path
+    ) -> None:
+        found = tta.guess(folder / "table" / "*" / "*.csv")
+        assert 'files   = "{entry}/seed{seed}.csv"' in found.config
+        assert f"-o {folder / 'table' / 'ttastats.toml'}" in str(found)
+        with tarfile.open(tmp_path / "packed.tar.gz", "w:gz") as archive:
+            archive.add(folder / "table", "table")
+        tta.guess(tmp_path / "packed.tar.gz", tmp_path / "ttastats.toml")
+        rows = tmp_path / "x.parquet"
+        assert tta.ingest([tmp_path / "packed.tar.gz"], rows).runs == 6
+        assert set(pl.read_parquet(rows)["entry"]) == {"adam", "muon"}
+
+    def test_standard_input_is_no_file_that_a_block_could_name(self) -> None:
+        assert run("guess", "-")[0] == 2
+
+    def test_a_pointer_of_git_lfs_is_named(self, folder: Path) -> None:
+        text = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+        (folder / "table" / "adam" / "seed9.csv").write_text(text)
+        left = dict(tta.guess(folder).left)
+        reason = "a pointer of git-lfs, not the file it stands for: run `git lfs pull`"
+        assert left[reason] == ("table/adam/seed9.csv",)
 
     def test_names_that_do_harm_are_written_harmlessly(self, tmp_path: Path) -> None:
         for name in (b"we{ird}*?'\"$(x)\n.csv", b"esc\x1b[31m.csv", b"bad\xff.csv", b"a\\b.csv"):

@@ -52,14 +52,15 @@ class Kind:
 class Guessed:
     """What the files of a folder are taken for; `left` names those that nothing suits, by reason.
 
-    `config` is the proposed `ttastats.toml`, empty where no block is needed; `output` is where it
-    was written.
+    `config` is the proposed `ttastats.toml`, empty where no block is needed; its patterns start
+    from `folder`, or from that of `output`, where it was written.
     """
 
     path: str
     kinds: tuple[Kind, ...]
     left: tuple[tuple[str, tuple[str, ...]], ...]
     config: str
+    folder: str
     output: str | None = None
 
     def __str__(self) -> str:
@@ -80,10 +81,10 @@ class Guessed:
     def commands(self) -> Iterator[str]:
         """Give the commands that lead from here to a verdict."""
         path = shlex.quote(visible(self.path))
-        config = self.output or f"{visible(self.path) if Path(self.path).is_dir() else '.'}/{FILE}"
+        config = self.output or visible(str(Path(self.folder) / FILE))
         if self.config and self.output is None:
             yield f"ttastats guess {path} -o {shlex.quote(config)}"
-        is_found = Path(config).name == FILE and _is_around(Path(config), Path(self.path))
+        is_found = Path(config).name == FILE and _is_around(Path(config), Path(self.folder))
         named = "" if is_found or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"
         table = shlex.quote(visible(str(default_output([self.path]))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from ttastats.guessing.layout import Layout, layouts, literal
 from ttastats.guessing.proposal import NoLogError, Proposal, Reason, written
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
-from ttastats.ingestion.reading import Reading, way
+from ttastats.ingestion.reading import LFS_POINTER, Reading, way
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.streams import UnreadableError
 from ttastats.own_logs import FILE, config, patterns, presets
@@ -32,7 +33,7 @@ from ttastats.records import Problem, Run
 #: So many runs are read, of so many files, and no more of each file than this.
 _RUNS = 3
 _MOST_FILES = 12
-_MOST_READ = 16 * 1024 * 1024
+_MOST_READ = 4 * 1024 * 1024
 _HEADER = (
     "# Proposed by `ttastats guess`. Lines with a question mark are guesses: look at them.\n"
     "# docs/your-logs.md says what the keys mean.\n"
@@ -60,12 +61,18 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     TtastatsError
         There are no logs, or the blocks cannot be written.
     """
+    if str(path) == "-":
+        raise TtastatsError(
+            "a block describes files, which standard input has none of",
+            where="-",
+            remedy="Name a folder or a file.",
+        )
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
             raise atomic.kept(Path(output), "exists already")
     blocks, sources = described.gathered(described.Said(), [str(path)], list(find([str(path)])))
-    (root,) = described.roots_of([str(path)])
+    root, folder = _root(str(path), sources)
     files = [_File(source, _below(source, root)) for source in sources]
     found = _sorted(files, Reading(blocks=blocks))
     tried = [
@@ -79,7 +86,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         _write(config_, Path(output), str(path))
     left = tuple((reason, tuple(names)) for reason, names in sorted(found.left.items()))
     shown = None if output is None else str(output)
-    return Guessed(str(path), tuple(kind for kind, _ in tried), left, config_, shown)
+    return Guessed(str(path), tuple(kind for kind, _ in tried), left, config_, folder, shown)
 
 
 def _config(proposals: Sequence[Proposal], prefix: str) -> str:
@@ -99,6 +106,15 @@ def _write(text: str, output: Path, path: str) -> None:
         )
     with atomic.naming(output):
         atomic.write_text(output, text)
+
+
+def _root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
+    """Give the folder that patterns start from, and as the user would name it."""
+    if Path(path).exists() or "://" in path or not sources:
+        (root,) = described.roots_of([path])
+        return root, path if Path(path).is_dir() else str(Path(path).parent)
+    root = os.path.commonpath([_place(source).parent for source in sources])
+    return root, root
 
 
 def _place(source: Source) -> PurePosixPath:
@@ -190,6 +206,8 @@ def _is_beside(file: _File, folders: Collection[PurePosixPath]) -> bool:
 
 def _sort(file: _File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> None:
     head = next(file.source.blocks(), b"")
+    if head.startswith(LFS_POINTER):
+        raise NoLogError("a pointer of git-lfs, not the file it stands for: run `git lfs pull`")
     place = _place(file.source)
     dialect, block, _ = way(head, place.parent, place.name, None, reading)
     hit = described.block_for(place, reading.blocks, with_pattern=True)
@@ -382,11 +400,12 @@ def _items(file: _File, reading: Reading) -> list[Run | Problem]:
 
 
 def _bounded(source: Source) -> Iterator[bytes]:
-    size = 0
+    """Give the first blocks of a file, cut behind a line."""
+    room = _MOST_READ
     for block in source.blocks():
-        yield block[: _MOST_READ - size]
-        size += len(block)
-        if size >= _MOST_READ:
+        yield block if len(block) <= room else block[: block.rfind(b"\n", 0, room) + 1 or room]
+        room -= len(block)
+        if room <= 0:
             return
 
 

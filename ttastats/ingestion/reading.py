@@ -141,7 +141,7 @@ def _read(
         bytes_of = _Bytes(source)
         head = bytes_of.head()
         folder, name = source.container.folder(source.file.name), _name(source)
-        if head.startswith(_LFS_POINTER):
+        if head.startswith(LFS_POINTER):
             return _lfs_pointer(source, folder / name, reading)
         dialect, block, named = way(head, folder, name, chosen, reading)
         own = block if dialect is not None and dialect.name in _DRIVEN else None
@@ -372,7 +372,7 @@ _CONVERT = "a log in UTF-16; convert it to UTF-8"
 
 
 #: How a pointer begins that git-lfs leaves where a file should be.
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 
 
 def _lfs_pointer(source: Source, path: PurePosixPath, reading: Reading) -> Found:
