@@ -186,6 +186,12 @@ class TestFolder:
         assert tta.ingest([tmp_path / "packed.tar.gz"], rows).runs == 6
         assert set(pl.read_parquet(rows)["entry"]) == {"adam", "muon"}
 
+    def test_folders_that_make_an_entry_together_are_sides(self, folder: Path) -> None:
+        for name in ("adam", "muon"):
+            (folder / "two" / name).mkdir(parents=True)
+            (folder / "table" / name).rename(folder / "two" / name / f"{name}-long")
+        assert "--a entry=adam/adam --b entry=muon/muon" in str(tta.guess(folder / "two"))
+
     def test_standard_input_is_no_file_that_a_block_could_name(self) -> None:
         assert run("guess", "-")[0] == 2
 

@@ -410,11 +410,12 @@ def _bounded(source: Source) -> Iterator[bytes]:
 
 
 def _entries(own: Sequence[_File], reading: Reading) -> tuple[str, ...]:
-    """Give what patterns call an entry in all files, those with most files first."""
-    hits = (
-        described.block_for(_place(file.source), reading.blocks, with_pattern=True) for file in own
-    )
-    found = [hit[1]["entry"] for hit in hits if hit and "entry" in hit[1]]
+    """Give what blocks call an entry in all files by their paths, those with most files first."""
+    found = []
+    for file in own:
+        hit = described.block_for(_place(file.source), reading.blocks, with_pattern=True)
+        named = {**hit[1], **patterns.filled(hit[0].fields, hit[1])} if hit else {}
+        found += [named["entry"]] if "entry" in named else []
     return tuple(name for name, _ in Counter(found).most_common())
 
 
