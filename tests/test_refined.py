@@ -68,6 +68,17 @@ def test_a_block_with_a_pattern_refines_a_preset_too(epochs: Path) -> None:
     assert rows["seconds"].max() == 25.0
 
 
+def test_a_block_that_says_where_things_stand_stands_for_itself(epochs: Path) -> None:
+    said = {
+        "files": "{entry}/{run}/results.csv",
+        "metric": "metrics/mAP50(B)",
+        "new_run": "time back",
+    }
+    rows, problems = read(epochs, block=said)
+    assert rows["run_id"].n_unique() == 2
+    assert "recognised" not in problems
+
+
 def test_a_metric_that_a_preset_does_not_find_names_those_there_are(epochs: Path) -> None:
     said = r"looks like ultralytics, but: no column .* Nearest: metrics/mAP50\(B\)"
     with pytest.raises(tta.TtastatsError, match=said):

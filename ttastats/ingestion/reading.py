@@ -208,27 +208,25 @@ def way(
 ) -> _Way:
     """Give the dialect that reads a file, with its block.
 
-    A block whose pattern matches, and that says where things stand, goes before all signs. One
-    that says less refines what is recognised: which metric counts, and what the runs are called.
+    A block whose pattern matches, and that says where things stand, goes before all signs. Others
+    refine what is recognised: which metric counts, what the runs are called.
     """
     place, hit = folder / name, None
-    if reading.blocks and (hit := block_for(place, reading.blocks, with_pattern=True)):
-        if hit[0].line or hit[0].preset:
-            return registry.named(hit[0].dialect), *hit
-    elif reading.blocks:
-        hit = block_for(place, reading.blocks, with_pattern=False)
-    meant = hit is not None and hit[0].files is not None and is_layout(hit[0])
-    dialect = None if meant else chosen or registry.recognise(head, place)
+    if reading.blocks:
+        hit = block_for(place, reading.blocks, with_pattern=True)
+        hit = hit or block_for(place, reading.blocks, with_pattern=False)
+    if hit is not None and hit[0].files is not None and is_layout(hit[0]):
+        return registry.named(hit[0].dialect), *hit
+    dialect = chosen or registry.recognise(head, place)
     if dialect is not None:
         return dialect, *(hit or (None, {}))
-    found = None
-    if hit is None or not (hit[0].line or hit[0].preset):
-        found = registry.recognised_preset(head, str(place))
-    if hit is None:
-        return (registry.named(found[0].dialect), *found) if found else (None, None, {})
-    if found is not None:
+    if hit is not None and (hit[0].line or hit[0].preset):
+        return registry.named(hit[0].dialect), *hit
+    found = registry.recognised_preset(head, str(place))
+    if hit is not None and found is not None:
         hit = refined(found[0], hit[0]), {**found[1], **hit[1]}
-    return registry.named(hit[0].dialect), *hit
+    hit = hit or found
+    return (registry.named(hit[0].dialect), *hit) if hit else (None, None, {})
 
 
 #: What a file is called that may well have been meant, where a block names no files.

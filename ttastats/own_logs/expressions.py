@@ -27,7 +27,8 @@ def expect(pattern: str, where: str, *, named: bool = False) -> None:
     try:
         pl.Series([""]).str.contains(pattern)
     except pl.exceptions.PolarsError as error:
-        said = " ".join(str(error).removeprefix("regex error: ").split())
+        said = str(error).removeprefix("regex error: ").partition("This error occurred")[0]
+        said = " ".join(said.rpartition("error: ")[2].split())
         raise TtastatsError(
             f"the regular expression {pattern!r} cannot be used: {said}",
             where=where,
