@@ -149,10 +149,10 @@ def check_olympic(inputs: Inputs) -> Found:
         times = [t for t in case["tta"] if t != "failed"]
         n_failed = len(case["tta"]) - len(times)
         mean = sample.olympic_mean(times, n_failed=n_failed, drop=case.get("drop", 1))
-        return {**case, "olympic": mean.estimate}
+        return {**case, "olympic": mean}
 
     return {
-        "olympic": sample.olympic_mean(inputs["tta"]).estimate,
+        "olympic": sample.olympic_mean(inputs["tta"]),
         **{name: nested(name) for name in ("one_failed_of_6", "two_failed_of_5", "unet3d_drop4")},
     }
 

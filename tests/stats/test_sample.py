@@ -73,16 +73,12 @@ def test_a_table_of_times_is_refused() -> None:
 
 
 def test_the_official_score_drops_failures_as_slowest_and_refuses_too_many() -> None:
-    assert olympic_mean([10, 20, 30, 40]).estimate == 25
-    assert olympic_mean([10, 20, 30, 40], n_failed=1).estimate == 30
-    refused = olympic_mean([10, 20, 30], n_failed=2)
-    assert refused.estimate is None
-    assert refused.flags[0].code == "too_many_failures"
-    short = olympic_mean([10, 20])
-    assert short.estimate is None
-    assert short.flags[0].message == "3 runs needed for an olympic mean, have 2"
-    assert olympic_mean(range(1, 10), drop=4).estimate == 5
-    assert olympic_mean(range(1, 9), drop=4).estimate is None
+    assert olympic_mean([10, 20, 30, 40]) == 25
+    assert olympic_mean([10, 20, 30, 40], n_failed=1) == 30
+    assert olympic_mean([10, 20, 30], n_failed=2) is None
+    assert olympic_mean([10, 20]) is None
+    assert olympic_mean(range(1, 10), drop=4) == 5
+    assert olympic_mean(range(1, 9), drop=4) is None
 
 
 def test_the_interval_of_the_mean_covers_it() -> None:

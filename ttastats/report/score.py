@@ -157,7 +157,7 @@ def _raw_score(judged: pl.DataFrame, rules: Scoring) -> _Score:
         converged, failed = converged.head(rules.converging), 0
     if failed > rules.dropped:
         return _Score(None, f"too many failed runs: {failed} of {n}, {rules.dropped} allowed")
-    mean = olympic_mean(converged.to_numpy(), n_failed=failed, drop=rules.dropped).estimate
+    mean = olympic_mean(converged.to_numpy(), n_failed=failed, drop=rules.dropped)
     if mean is None:
         return _Score(None, f"too few runs: {n} of {rules.runs} required")
     usual = n == rules.runs

@@ -21,7 +21,6 @@ FlagCode = Literal[
     "few_runs",
     "zero_variance",
     "unbalanced",
-    "too_many_failures",
     "constant_epochs",
     "unknown_epochs",
     "unknown_quantum",

@@ -34,16 +34,6 @@ class SampleSummary:
     flags: tuple[Flag, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OlympicMean:
-    """MLPerf's official score: the mean without the ``drop`` fastest and slowest runs."""
-
-    estimate: float | None
-    n: int
-    drop: int
-    flags: tuple[Flag, ...]
-
-
 def summarise(times: ArrayLike, *, confidence: float = 0.95, ddof: int = 1) -> SampleSummary:
     """Mean, median, standard deviation and CV of times in seconds.
 
@@ -101,23 +91,15 @@ def _t_interval(values: Floats, confidence: float) -> Estimate:
     return Estimate(centre, centre - half, centre + half, confidence, values.size)
 
 
-def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> OlympicMean:
+def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> float | None:
     """Official MLPerf score from the times of successful runs, in their unit.
 
     The ``drop`` fastest and ``drop`` slowest of all runs are left out (4 for unet3d, 1
-    elsewhere); failed runs count as the slowest, and more failures than ``drop`` mean no
-    score. A score, not a statistic: trimming hides the rare slow run.
+    elsewhere); failed runs count as the slowest, and more failures than ``drop``, or no run that
+    is left, mean no score. A score, not a statistic: trimming hides the rare slow run.
     """
     sample = np.sort(as_sample(times))
     total = sample.size + n_failed
-    flags: tuple[Flag, ...] = ()
-    if n_failed > drop:
-        message = f"{n_failed} runs failed, at most {drop} allowed for a score"
-        flags += (Flag("too_many_failures", message),)
-    if total <= 2 * drop:
-        message = f"{2 * drop + 1} runs needed for an olympic mean, have {total}"
-        flags += (Flag("few_runs", message),)
-    if flags:
-        return OlympicMean(None, total, drop, flags)
-    kept = sample[drop : total - drop]
-    return OlympicMean(mean(kept), total, drop, ())
+    if n_failed > drop or total <= 2 * drop:
+        return None
+    return mean(sample[drop : total - drop])
