@@ -38,10 +38,10 @@ _FIELDS = (b'"author"', b'"framework"', b'"hardware"')
 
 def recognises(head: bytes) -> bool:
     """Tell a DAWNBench table by its header, an entry's JSON by its fields."""
-    start = head[:4096]
-    if start[:1] in _BEFORE_JSON and start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return all(field in start for field in _FIELDS)
-    header = start.split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf")
+    if head[:1] in _BEFORE_JSON and head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return all(head.find(field, 0, 4096) >= 0 for field in _FIELDS)
+    end = head.find(b"\n", 0, 4096)
+    header = head[: end if end >= 0 else 4096].removeprefix(b"\xef\xbb\xbf")
     return b"\t" in header and _columns(header.decode("utf-8", "replace")) is not None
 
 

@@ -10,8 +10,6 @@ import msgspec
 
 from ttastats_parsers.payloads import as_float, as_mapping
 
-TOKEN = b":::ML"
-
 
 class Metadata(msgspec.Struct, gc=False):
     """What is used of an event's metadata: how far training was, and what the value means."""
@@ -70,6 +68,7 @@ def unreadable(line: int, content: bytes) -> Unreadable:
 
 #: The end of the year 9999, in seconds: later stamps, and those before zero, are no times.
 _NO_DATE = 253_402_000_000.0
+_COLONS = b":::"
 _COMPLETE_TOKEN = re.compile(rb":::ML(?:Pv0\.5|L[ \t]|LOG)")
 
 
@@ -81,7 +80,7 @@ def first_token(head: bytes) -> bytes:
     global _last_asked
     asked, answer = _last_asked
     if head is not asked:
-        start = head.find(TOKEN)  # faster than a pattern, over megabytes that hold none
+        start = head.find(_COLONS)  # faster than more letters or a pattern, over megabytes
         match = _COMPLETE_TOKEN.search(head, start) if start >= 0 else None
         answer = match.group() if match else b""
         _last_asked = head, answer

@@ -152,9 +152,8 @@ def _scaling_factor(folder: PurePosixPath, companion: Companion) -> float | None
 
 def _is_metered(folder: PurePosixPath, companion: Companion) -> bool:
     """Tell whether power logs lie below; one look at a folder that has none."""
-    power = folder / "power"
-    first = (power / f"result_{number}" / "node_0.txt" for number in (0, 1))
-    return any(companion(path) is not None for path in first)
+    first = ("power/result_0/node_0.txt", "power/result_1/node_0.txt")
+    return any(companion(folder / path) is not None for path in first)
 
 
 def _last_index(folders: Sequence[str], name: str) -> int | None:

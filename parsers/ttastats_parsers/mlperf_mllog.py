@@ -11,7 +11,14 @@ from ttastats.records import Problem, Run
 from ttastats_parsers import mlperf_grammar
 from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
 from ttastats_parsers.mlperf_grammar import Style, runs_of
-from ttastats_parsers.mlperf_scan import LEFT_OUT, TOKEN, WITHOUT_TRAINING, found_in
+from ttastats_parsers.mlperf_scan import (
+    LEFT_OUT,
+    NO_JSON,
+    TOKEN,
+    WITHOUT_TRAINING,
+    decoded_at_once,
+    found_in,
+)
 from ttastats_parsers.payloads import as_float, decode
 
 name = "mlperf-mllog"
@@ -20,7 +27,6 @@ _STYLE = Style(fractional_bleu=True)
 
 _decode = msgspec.json.Decoder(Event).decode
 _decode_lines = msgspec.json.Decoder(Event).decode_lines
-_NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def recognises(head: bytes) -> bool:
@@ -41,15 +47,9 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _add(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:
-    """Take payloads, all at once, which is twice as fast as one by one.
-
-    One that is torn or glued spoils that, or changes how many there are.
-    """
-    try:
-        events: list[Event] = _decode_lines(payloads)
-    except _NO_JSON:
-        events = []
-    if len(events) != len(lines):
+    """Take payloads, all at once if none is torn."""
+    events = decoded_at_once(_decode_lines, payloads, len(lines))
+    if events is None:
         _add_one_by_one(trace, payloads, lines)
         return
     for event, line in zip(events, lines, strict=True):
@@ -83,7 +83,7 @@ def _event(payload: bytes) -> Event | None:
     """Give the event of a payload, or None where it is no plain JSON."""
     try:
         event: Event = _decode(payload)
-    except _NO_JSON:
+    except NO_JSON:
         return None
     return event
 

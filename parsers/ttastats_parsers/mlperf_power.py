@@ -9,9 +9,12 @@ and `run_stop` are integrated by trapezoids.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -19,23 +22,27 @@ import msgspec
 
 from ttastats.dialect import Log
 from ttastats.records import Problem
+from ttastats_parsers.mlperf_scan import NO_JSON, decoded_at_once, found_in
 from ttastats_parsers.payloads import as_float
 
-_TOKEN = b":::MLLOG"
+#: Keys of events that decide nothing begin with these.
+_LEFT_OUT = (b"power_measurement",)
 #: Readings that cover less of a run say too little of it.
 _LEAST_COVERED = 0.9
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     key: str
     time_ms: Any = None
     value: Any = None
 
 
 _decode = msgspec.json.Decoder(_Event).decode
+_decode_lines = msgspec.json.Decoder(_Event).decode_lines
 
 Reading = tuple[float, float]
 """Seconds since 1970 and watts."""
+_time = itemgetter(0)
 
 
 def folder_of(log: Log) -> PurePosixPath:
@@ -71,10 +78,13 @@ def _of_part(content: bytes, start: float, stop: float) -> float | None:
     readings, efficiency, estimate = [], 1.0, None
     for event in _events(content):
         value = as_float(event.value)
-        at = as_float(event.time_ms)
-        if event.key == "power_reading" and value is not None and at is not None:
-            readings.append((at / 1e3, value))
-        elif event.key == "conversion_eff" and value is not None:
+        if value is None:
+            continue
+        if event.key == "power_reading":
+            at = as_float(event.time_ms)
+            if at is not None:
+                readings.append((at / 1e3, value))
+        elif event.key == "conversion_eff":
             efficiency = value
         elif event.key == "interconnect_power_est" and estimate is None:
             estimate = value
@@ -84,15 +94,16 @@ def _of_part(content: bytes, start: float, stop: float) -> float | None:
     return None if joules is None else efficiency * joules
 
 
-def _events(content: bytes) -> Iterator[_Event]:
-    for line in content.splitlines():
-        _, token, payload = line.partition(_TOKEN)
-        if not token:
-            continue
-        try:
+def _events(content: bytes) -> Sequence[_Event]:
+    payloads, lines, _ = found_in(content, 1, with_init=False, left_out=_LEFT_OUT)
+    events = decoded_at_once(_decode_lines, payloads, len(lines))
+    return list(_one_by_one(payloads)) if events is None else events
+
+
+def _one_by_one(payloads: bytes) -> Iterator[_Event]:
+    for payload in payloads.split(b"\n"):
+        with suppress(*NO_JSON):
             yield _decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
 
 
 def integral(readings: Sequence[Reading], start: float, stop: float) -> float | None:
@@ -107,7 +118,9 @@ def integral(readings: Sequence[Reading], start: float, stop: float) -> float | 
     covered = min(stop, ordered[-1][0]) - max(start, ordered[0][0])
     if covered < _LEAST_COVERED * (stop - start):
         return None
-    inside = [reading for reading in ordered if start < reading[0] < stop]
+    inside = ordered[
+        bisect_right(ordered, start, key=_time) : bisect_left(ordered, stop, key=_time)
+    ]
     points = [(start, _at(ordered, start)), *inside, (stop, _at(ordered, stop))]
     return sum(
         (later - earlier) * (watts + watts_then) / 2
@@ -117,7 +130,7 @@ def integral(readings: Sequence[Reading], start: float, stop: float) -> float | 
 
 def _at(ordered: Sequence[Reading], moment: float) -> float:
     """Give the power at a moment."""
-    after = next((n for n, (time, _) in enumerate(ordered) if time >= moment), len(ordered))
+    after = bisect_left(ordered, moment, key=_time)
     if after in {0, len(ordered)}:
         return ordered[max(0, after - 1)][1]
     (earlier, watts), (later, watts_then) = ordered[after - 1], ordered[after]

@@ -10,12 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import TypeVar
+
+import msgspec
 
 from ttastats_parsers.payloads import LONGEST
 
 #: Payloads joined by line feeds, the line of each, and the line on which the next block begins.
 #: Where no brace is behind a token, the token itself is given; a long payload is cut at `LONGEST`.
 Found = tuple[bytes, list[int], int]
+
+_AnEvent = TypeVar("_AnEvent")
 
 _compiled: Callable[[bytes, int, bytes, int, tuple[bytes, ...], bytes | None], Found] | None
 try:
@@ -106,3 +111,21 @@ def _matches(
             if match["init"] is not None:
                 break
     yield from _line(left_out).finditer(block, place)
+
+
+#: What the decoder raises for payloads that are not JSON.
+NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def decoded_at_once(
+    decode_lines: Callable[[bytes], list[_AnEvent]], payloads: bytes, count: int
+) -> list[_AnEvent] | None:
+    """Give the events of payloads, which is twice as fast as one by one.
+
+    None where one is torn or glued, which spoils it or changes how many there are.
+    """
+    try:
+        events = decode_lines(payloads)
+    except NO_JSON:
+        return None
+    return events if len(events) == count else None

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import PurePosixPath
-from typing import cast
+from typing import Any, NamedTuple
 
 from ttastats.dialect import Dialect
 from ttastats.errors import TtastatsError
@@ -44,29 +44,31 @@ def _load(point: EntryPoint) -> Dialect | None:
     return dialect
 
 
-_Question = Callable[[bytes, PurePosixPath], bool]
 _NOWHERE = PurePosixPath("/")
 
 
-def _with_path(dialect: Dialect) -> _Question:
-    """Give how a dialect is asked: one that asks for no path is not given any."""
-    asked = dialect.recognises
-    if len(inspect.signature(asked).parameters) > 1:
-        return cast("_Question", asked)
-    of_head = cast("Callable[[bytes], bool]", asked)
-    return lambda head, _path: of_head(head)
+class _Asked(NamedTuple):
+    """The dialects with how each is asked: those that ask for no path are not given any."""
+
+    known: Mapping[str, Dialect]
+    by_head: list[tuple[Dialect, Callable[[bytes], bool]]]
+    by_path: list[tuple[Dialect, Callable[[bytes, PurePosixPath], bool]]]
 
 
-_asked: tuple[Mapping[str, Dialect], list[tuple[Dialect, _Question]]] = ({}, [])
+_asked = _Asked({}, [], [])
 
 
-def _questions() -> list[tuple[Dialect, _Question]]:
-    """Give the dialects with how each is asked, which is worked out once, not for every file."""
+def _questions() -> _Asked:
+    """Work out how each is asked once, not for every file."""
     global _asked
     known = dialects()
-    if _asked[0] is not known:
-        _asked = known, [(dialect, _with_path(dialect)) for dialect in known.values()]
-    return _asked[1]
+    if _asked.known is not known:
+        _asked = _Asked(known, [], [])
+        for dialect in known.values():
+            asked: Any = dialect.recognises
+            wants_path = len(inspect.signature(asked).parameters) > 1
+            (_asked.by_path if wants_path else _asked.by_head).append((dialect, asked))
+    return _asked
 
 
 def named(name: str) -> Dialect:
@@ -93,7 +95,9 @@ def recognise(head: bytes, path: PurePosixPath = _NOWHERE) -> Dialect | None:
     TtastatsError
         More than one does.
     """
-    claimants = [dialect for dialect, asked in _questions() if asked(head, path)]
+    _, by_head, by_path = _questions()
+    claimants = [dialect for dialect, asked in by_head if asked(head)]
+    claimants += [dialect for dialect, asked in by_path if asked(head, path)]
     if len(claimants) > 1:
         names = ", ".join(dialect.name for dialect in claimants)
         raise TtastatsError(

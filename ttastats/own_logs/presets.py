@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -88,26 +88,29 @@ def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
         return {}
     start = head[:_LOOKED_AT]
     found = {
-        preset.name: _named(preset.signs, start, path)
-        for preset in presets().values()
-        if preset.signs
+        name: _named(signs, start, path)
+        for name, signs, holds in _with_signs()
+        if all(map(start.__contains__, holds))
     }
     return {name: named for name, named in found.items() if named is not None}
 
 
+@cache
+def _with_signs() -> Sequence[tuple[str, Signs, Sequence[bytes]]]:
+    """Give the presets that have signs, with the texts that are looked for before anything else."""
+    return [
+        (preset.name, preset.signs, [text.encode() for text in preset.signs.holds])
+        for preset in presets().values()
+        if preset.signs
+    ]
+
+
 def _named(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
-    if not all(text in head for text in _bytes_of(signs.holds)):
-        return None
     fitting = (patterns.matched(f"**/{one}", path.lstrip("/")) for one in signs.path)
     named = next((each for each in fitting if each is not None), None if signs.path else {})
     if named is None or not all(_expression(pattern).search(head) for pattern in signs.head):
         return None
     return named
-
-
-@cache
-def _bytes_of(texts: tuple[str, ...]) -> tuple[bytes, ...]:
-    return tuple(text.encode() for text in texts)
 
 
 @cache
