@@ -83,7 +83,8 @@ def proposal(text: str, path: str) -> Proposal:
         raise NoLogError(str(error)) from error
     told = columns.proposal(rows.frame)
     examples = [
-        Reason("line", f"guessed from {line.strip()[:160]!r}", False) for _, line in expressions
+        Reason("line", f"guessed from {line.strip()[:160]!r}", False)
+        for line in dict.fromkeys(line for _, line in expressions)
     ]
     return Proposal({"line": patterns, **told.said}, (*examples, *told.reasons))
 
