@@ -16,7 +16,8 @@ PAGE = HERE / "docs" / "dependencies.md"
 ROW = re.compile(r"^\| `(?P<package>[\w.-]+)` \| `(?P<module>[\w.]+)` \| [^|]+ \|.*$")
 TOTAL = re.compile(r"\d+ MB in all")
 
-#: Runs in the new environment. A package is told with what it alone brings; `pip` is no part of it.
+#: Runs in the new environment. A package is told with what it alone brings; `pip` and bytecode are no
+#: part of it.
 SIZES = """
 import importlib.metadata, json, re, sys
 plain = lambda name: re.sub("[-_.]+", "-", name).lower()
@@ -45,7 +46,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = Path(folder, "bin", "python")
-        subprocess.run([python, "-m", "pip", "install", "-q", HERE], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "--no-compile", HERE], check=True)
         sizes = json.loads(_said(python, SIZES))
 
         def measured(row: re.Match[str]) -> str:

@@ -134,7 +134,7 @@ def summary(
     asked
         Keywords of `Question`.
     """
-    from ttastats.report import summary as summary_report  # costs start-up time
+    from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     found, keys = question.group(source, Question(**asked), ENTRY)
@@ -148,7 +148,7 @@ def variance(source: Source, *, ddof: int = 1, **asked: Unpack[Judged]) -> Repor
 
     `asked`: keywords of `Question`.
     """
-    from ttastats.report import variance as variance_report  # costs start-up time
+    from ttastats.report import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     found, keys = question.group(source, Question(**asked), ENTRY)
@@ -184,7 +184,7 @@ def compare(
         As `run_table`; or the sides have nothing in common, or are the same runs, or parts of a
         table share some.
     """
-    from ttastats import gate  # costs start-up time
+    from ttastats import gate  # scipy costs start-up time
     from ttastats.comparison import Options
     from ttastats.report import compare as compare_report
 
@@ -216,7 +216,7 @@ def power(
     TtastatsError
         Neither runs nor a CV are given.
     """
-    from ttastats.report import power as power_report  # costs start-up time
+    from ttastats.report import power as power_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     effects = tuple(effects) or power_report.EFFECTS
@@ -237,7 +237,7 @@ def scaling(source: Source, **asked: Unpack[Judged]) -> Report:
 
     `asked`: keywords of `Question`.
     """
-    from ttastats.report import scaling as scaling_report  # costs start-up time
+    from ttastats.report import scaling as scaling_report  # scipy costs start-up time
 
     found, keys = question.group(source, Question(**asked), scaling_report.CURVE)
     return _answered(scaling_report.report(found.runs, keys), found)
@@ -246,7 +246,7 @@ def scaling(source: Source, **asked: Unpack[Judged]) -> Report:
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
     """Report the official MLPerf score of each result, raw and scaled, or why there is none."""
     from ttastats.counted import RESULT
-    from ttastats.report import score as score_report  # costs start-up time
+    from ttastats.report import score as score_report  # scipy costs start-up time
 
     found = chosen(source, where, of_answer=True)
     keys = question.keys(by, RESULT, found)
@@ -268,7 +268,7 @@ def targets(
     `asked`: keywords of `Question`; what is known of whole runs alone has no answer here.
     One table is answered by entry, unless asked otherwise; of two the benchmarks they share are.
     """
-    from ttastats.report import targets as targets_report  # costs start-up time
+    from ttastats.report import targets as targets_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK, ENTRY
 
     sources, what = [a] if b is None else [a, b], Question(**asked)
@@ -292,7 +292,7 @@ def pictures(*sources: Source, **asked: Unpack[Compared]) -> tuple[Picture, ...]
     Of one source they are of its entries; of more, each is set against the first.
     `asked`: keywords of `Question`.
     """
-    from ttastats.pictures import kinds  # costs start-up time
+    from ttastats.pictures import kinds  # scipy costs start-up time
 
     return kinds.all_pictures(material(*sources, **asked))
 
@@ -306,7 +306,7 @@ def plot(kind: str, *sources: Source, **asked: Unpack[Compared]) -> tuple[Pictur
     TtastatsError
         The kind is unknown, or these runs have no such picture; the error says why.
     """
-    from ttastats.pictures import kinds  # costs start-up time
+    from ttastats.pictures import kinds  # scipy costs start-up time
 
     draw = kinds.of(kind)
     return draw(material(*sources, **asked))
@@ -339,7 +339,7 @@ def html_report(
     TtastatsError
         As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
     """
-    from ttastats import gate  # costs start-up time
+    from ttastats import gate  # scipy costs start-up time
     from ttastats.comparison import Options
     from ttastats.page import content, document, place
     from ttastats.pictures import kinds
@@ -398,7 +398,7 @@ def material(*sources: Source, **asked: Unpack[Compared]) -> Material:
 
 
 def _material(found: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
-    from ttastats.pictures.material import material  # costs start-up time
+    from ttastats.pictures.material import material  # scipy costs start-up time
 
     sides = question.labelled(found, what, labels)
     return material(sides, what.by, what.options, pool=what.pool)

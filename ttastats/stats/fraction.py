@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import special
 
 from ttastats.stats.quantiles import beta_quantile, check_confidence, two_sided_z
 from ttastats.stats.results import Difference, Estimate, Flag, Floats, Significance
@@ -101,8 +102,5 @@ def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> Significan
 
 
 def _log_choose(n: int, k: Floats) -> Floats:
-    logs: Floats = math.lgamma(n + 1) - _log_gamma(k + 1) - _log_gamma(n - k + 1)
+    logs: Floats = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return logs
-
-
-_log_gamma = np.vectorize(math.lgamma, otypes=[np.float64])
