@@ -16,8 +16,7 @@ PAGE = HERE / "docs" / "dependencies.md"
 ROW = re.compile(r"^\| `(?P<package>[\w.-]+)` \| `(?P<module>[\w.]+)` \| [^|]+ \|.*$")
 TOTAL = re.compile(r"\d+ MB in all")
 
-#: Runs in the new environment. A package is told with what it alone brings; `pip` and bytecode are no
-#: part of it.
+#: Runs in the new environment. A package is told with what it alone brings, without bytecode.
 SIZES = """
 import importlib.metadata, json, re, sys
 plain = lambda name: re.sub("[-_.]+", "-", name).lower()
