@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ttastats.stats.logratio import safe_exp
 from ttastats.stats.moments import as_side, mean
@@ -148,11 +149,15 @@ def _count(splits: Iterator[Floats], statistic: Statistic, limit: float) -> tupl
 
 def _all_sums(features: Floats, n: int) -> Iterator[Floats]:
     """Sum the features over every choice of ``n`` runs."""
-    size = features.shape[1]
+    yield features[:, _choices(features.shape[1], n)].sum(axis=2)
+
+
+@lru_cache(maxsize=1)  # 15 MB at most; every row of a page asks for those of the same sizes
+def _choices(size: int, n: int) -> NDArray[np.intp]:
+    """Give every choice of ``n`` members, shape (choices, n)."""
     count = math.comb(size, n)
-    choices = itertools.chain.from_iterable(itertools.combinations(range(size), n))
-    members = np.fromiter(choices, dtype=np.intp, count=count * n).reshape(count, n)
-    yield features[:, members].sum(axis=2)
+    members = itertools.chain.from_iterable(itertools.combinations(range(size), n))
+    return np.fromiter(members, dtype=np.intp, count=count * n).reshape(count, n)
 
 
 def _drawn_sums(features: Floats, n: int, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
