@@ -6,15 +6,26 @@ ordered by writer as far as one can tell, so that the network meets hands it has
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
+import numpy as np
 import torch
-from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
 
+
+def _scikit_learn() -> Path:
+    """Find scikit-learn without importing it, which takes as long as to import PyTorch."""
+    found = importlib.util.find_spec("sklearn")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
+    return Path(found.origin).parent
+
+
+_FILE = _scikit_learn() / "datasets" / "data" / "digits.csv.gz"
 _TRAIN, _EVAL = 1198, 599
 
 RECIPE = Recipe(
@@ -36,11 +47,16 @@ RECIPE = Recipe(
 )
 
 
+def images() -> tuple[Tensor, Tensor]:
+    """Give grey levels, shape (1797, 64), and digits as scikit-learn's `load_digits` does."""
+    rows = torch.from_numpy(np.loadtxt(_FILE, delimiter=","))
+    return rows[:, :-1], rows[:, -1].long()
+
+
 def data(_folder: Path | None = None) -> Data:
     """Give the images, standardised by the mean and deviation of the training part alone."""
-    images, labels = load_digits(return_X_y=True)
-    inputs = torch.from_numpy(images).float().reshape(-1, 1, 8, 8)
-    targets = torch.from_numpy(labels).long()
+    levels, targets = images()
+    inputs = levels.float().reshape(-1, 1, 8, 8)
     train, held_out = inputs[:_TRAIN], inputs[_TRAIN:]
     mean, deviation = train.mean(), train.std()
     return Data(

@@ -10,11 +10,11 @@ import math
 from pathlib import Path
 
 import torch
-from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
+from ttastats.trainer.workloads.digits import images
 
 _TRAIN, _EVAL = 1198, 599
 _PIXELS, _LEVELS = 64, 17
@@ -42,8 +42,8 @@ RECIPE = Recipe(
 
 def data(_folder: Path | None = None) -> Data:
     """Give the pixels to read, shifted by one, and the pixels to foretell."""
-    images, _ = load_digits(return_X_y=True)
-    pixels = torch.from_numpy(images).long()
+    levels, _ = images()
+    pixels = levels.long()
     before = functional.pad(pixels[:, :-1], (1, 0), value=_START)
     return Data(before[:_TRAIN], pixels[:_TRAIN], before[_TRAIN:], pixels[_TRAIN:])
 
