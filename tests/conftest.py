@@ -1,12 +1,18 @@
-"""Where the tests find their logs, and how accepted expectations are renewed."""
+"""Where the tests find their logs and tables, and how accepted expectations are renewed."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from ttastats.ingestion.ingest import Account
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -20,6 +26,42 @@ def real_logs() -> Path:
     if not (folder / "v0.5").is_dir():
         pytest.skip(f"the public logs are not in {folder}: set TTASTATS_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def ingested_round(
+    real_logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Account]:
+    """Give what ingests a folder of the public logs, each one once for all processes of pytest."""
+    from ttastats.ingestion.ingest import ingest  # tests of what may be imported come without it
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    accounts: dict[str, Account] = {}
+
+    def account(name: str) -> Account:
+        if name not in accounts:
+            table = folder / "rounds" / f"{name}.parquet"
+            table.parent.mkdir(exist_ok=True)
+            with _alone(table.with_suffix(".lock")):
+                accounts[name] = ingest([real_logs / name], table)  # the second time is a look
+        return accounts[name]
+
+    return account
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Let one process at a time do what others need as well; at worst they all do it."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

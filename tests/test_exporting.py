@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.test_cli import failed, run
 from ttastats import api, schema, store
 from ttastats.errors import TtastatsError
 from ttastats.file_names import file_name
+from ttastats.ingestion.ingest import Account
 
 EXAMPLE = ROOT / "examples" / "two_systems" / "Example" / "results"
 #: What a log cannot hold, or holds differently: where it lies, in which format, what was odd.
@@ -40,9 +42,8 @@ def content(parquet: Path) -> pl.DataFrame:
     return rounded.sort(rounded.columns, nulls_last=True)
 
 
-def round_trip(logs: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give what the logs tell, and what the logs exported from that tell."""
-    first = ingested(logs, folder)
+def round_trip(first: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give what a table tells, and what the logs exported from it tell."""
     api.export(first, folder / "exported")
     return content(first), content(ingested(folder / "exported", folder, "again.parquet"))
 
@@ -56,7 +57,7 @@ def assert_same(first: pl.DataFrame, again: pl.DataFrame) -> None:
 
 class TestRoundTrip:
     def test_the_example_comes_back_as_it_was(self, tmp_path: Path) -> None:
-        assert_same(*round_trip(EXAMPLE, tmp_path))
+        assert_same(*round_trip(ingested(EXAMPLE, tmp_path), tmp_path))
 
     def test_its_summary_and_its_score_are_the_same(self, tmp_path: Path) -> None:
         first = ingested(EXAMPLE, tmp_path)
@@ -68,9 +69,9 @@ class TestRoundTrip:
     @pytest.mark.real
     @pytest.mark.parametrize("edition", ["v0.5", "v0.6", "v0.7", "dawnbench"])
     def test_a_public_round_comes_back_as_it_was(
-        self, edition: str, real_logs: Path, tmp_path: Path
+        self, edition: str, ingested_round: Callable[[str], Account], tmp_path: Path
     ) -> None:
-        assert_same(*round_trip(real_logs / edition, tmp_path))
+        assert_same(*round_trip(ingested_round(edition).output, tmp_path))
 
     def test_runs_of_every_end_keep_it(self, tmp_path: Path) -> None:
         every = api.run_table(ingested(FIXTURES, tmp_path))

@@ -18,6 +18,7 @@ import ttastats as tta
 from ttastats import schema, store
 from ttastats.cli import app
 from ttastats.errors import TtastatsError
+from ttastats.ingestion.ingest import Account
 from ttastats.packed import packed
 from ttastats.records import Problem
 
@@ -256,8 +257,10 @@ class TestCommand:
 
 @pytest.mark.real
 class TestReal:
-    def test_all_problems_of_a_round_are_told(self, real_logs: Path, tmp_path: Path) -> None:
-        account = tta.ingest([real_logs / "v5.0"], tmp_path / "x.parquet")
+    def test_all_problems_of_a_round_are_told(
+        self, ingested_round: Callable[[str], Account]
+    ) -> None:
+        account = ingested_round("v5.0")
         found = told(account.output)
         assert {code: found[code] for code in account.problem_counts()} == account.problem_counts()
         assert found["not_a_run"] == 35

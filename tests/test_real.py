@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import ROOT
 from ttastats import api, store
 from ttastats.errors import TtastatsError
-from ttastats.ingestion.ingest import Account, ingest
+from ttastats.ingestion.ingest import Account
 from ttastats.render import words
 from ttastats.report.cells import Table
 
@@ -32,9 +32,8 @@ REACHED = {"v0.5": 504, "v0.6": 424, "v0.7": 931, "v5.0": 1708, "dawnbench": 69}
 
 
 @pytest.fixture(scope="module")
-def accounts(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Account]:
-    folder = tmp_path_factory.mktemp("real")
-    return {name: ingest([real_logs / name], folder / f"{name}.parquet") for name in ROUNDS}
+def accounts(ingested_round: Callable[[str], Account]) -> dict[str, Account]:
+    return {name: ingested_round(name) for name in ROUNDS}
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,11 @@
-"""The public logs, read a second time by slow code that shares nothing with the parsers."""
+"""The public logs, read a second time by slow code that shares nothing with the parsers.
+
+All files are read where TTASTATS_LONG is set, else every fourth; `test_real` counts them all.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -62,8 +66,10 @@ def differences(pair: Pair) -> Iterator[str]:
 @pytest.mark.parametrize("name", RUNS)
 def test_every_run_is_what_a_slow_reading_of_its_text_says(name: str, real_logs: Path) -> None:
     files = sorted(path for path in (real_logs / name).rglob("*") if path.is_file())
-    pairs = [pair for path in files if (pair := read(path))]
+    step = 1 if os.environ.get("TTASTATS_LONG") else 4
+    pairs = [pair for path in files[::step] if (pair := read(path))]
     assert [str(pair.path) for pair in pairs if not pair.found] == []
-    assert len([pair for pair in pairs if pair.runs]) == RUNS[name]
+    number = len([pair for pair in pairs if pair.runs])
+    assert number == RUNS[name] if step == 1 else number > 0.2 * RUNS[name]
     differing = {str(pair.path): said for pair in pairs if (said := list(differences(pair)))}
     assert differing == {}

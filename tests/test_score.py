@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -13,7 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from ttastats import api, benchmarks, crossing, tables
-from ttastats.ingestion.ingest import ingest
+from ttastats.ingestion.ingest import Account
 from ttastats.records import Evaluation, Run
 from ttastats.report import score
 from ttastats.report.answer import Report
@@ -316,10 +315,8 @@ class TestEntries:
 
 
 @pytest.fixture(scope="module")
-def v50(real_logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    output = tmp_path_factory.mktemp("score") / "v5.0.parquet"
-    ingest([real_logs / "v5.0"], output)
-    return score.report(api.run_table(output))
+def v50(ingested_round: Callable[[str], Account]) -> Report:
+    return score.report(api.run_table(ingested_round("v5.0").output))
 
 
 @pytest.mark.real

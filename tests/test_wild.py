@@ -59,6 +59,14 @@ def rows(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
     return pl.read_parquet(table)
 
 
+@pytest.fixture(scope="module")
+def guessed(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    """Give what is read of the wild files without a word of configuration."""
+    table = tmp_path_factory.mktemp("guessed") / "wild.parquet"
+    tta.ingest([wild], table)
+    return pl.read_parquet(table).filter(pl.col("dialect").is_in(["table", "lines"]))
+
+
 def read_runs(rows: pl.DataFrame, wild: Path) -> dict[tuple[str, str], list[pl.DataFrame]]:
     """Give the evaluations of each run by file and metric, in the order of the file."""
     found: dict[tuple[str, str], list[pl.DataFrame]] = {}
@@ -132,12 +140,10 @@ def test_every_run_is_read_as_an_independent_reader_reads_it(
     assert number == 383
 
 
-def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(wild: Path, tmp_path: Path) -> None:
-    tta.ingest([wild], tmp_path / "wild.parquet")
-    rows = pl.read_parquet(tmp_path / "wild.parquet").filter(
-        pl.col("dialect").is_in(["table", "lines"])
-    )
-    found = rows.select(
+def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(
+    wild: Path, guessed: pl.DataFrame
+) -> None:
+    found = guessed.select(
         kind=pl.col("source").str.strip_prefix(f"{wild}/").str.split("/").list.first(),
         preset=pl.col("extra").str.json_path_match("$.preset"),
     )
@@ -160,13 +166,9 @@ def test_every_file_is_read_as_what_it_looks_like_or_not_at_all(wild: Path, tmp_
 
 
 def test_what_presets_read_without_a_word_is_what_an_independent_reader_reads(
-    setups: list[dict[str, Any]], wild: Path, tmp_path: Path
+    setups: list[dict[str, Any]], wild: Path, guessed: pl.DataFrame
 ) -> None:
-    tta.ingest([wild], tmp_path / "wild.parquet")
-    rows = pl.read_parquet(tmp_path / "wild.parquet").filter(
-        pl.col("dialect").is_in(["table", "lines"])
-    )
-    runs = read_runs(rows, wild)
+    runs = read_runs(guessed, wild)
     of_a_target = ("target", "reached", "tta_seconds", "step_to_target", "epoch_to_target")
     taken: dict[tuple[str, str], int] = {}
     wrong, number = [], 0

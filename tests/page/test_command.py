@@ -87,7 +87,7 @@ def test_fresh_runs_of_the_trainer_become_a_page(browser: Browser, tmp_path: Pat
     pytest.importorskip("torch")
     from tests.trainer.runs import small, trained
 
-    trained(tmp_path / "logs", small(target=0.9, epochs=12), seeds=(0, 1, 2))
+    trained(tmp_path / "logs", small(target=0.5, epochs=12), seeds=(0, 1, 2))
     assert run("ingest", tmp_path / "logs", "-o", tmp_path / "runs.parquet").returncode == 0
     assert run("report", "runs.parquet", "-o", "page.html", cwd=tmp_path).returncode == 0
     with opened(browser, tmp_path / "page.html") as page:

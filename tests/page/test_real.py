@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.page.made import draw_all, marks, opened
 from ttastats import api
+from ttastats.ingestion.ingest import Account
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -22,10 +24,14 @@ MOST_BYTES = 3_000_000
     ("folders", "benchmark"), [(("v0.5", "dawnbench"), "imagenet"), (("v5.0",), "bert")]
 )
 def test_every_picture_of_the_public_logs_is_drawn(
-    browser: Browser, real_logs: Path, tmp_path: Path, folders: tuple[str, ...], benchmark: str
+    browser: Browser,
+    ingested_round: Callable[[str], Account],
+    tmp_path: Path,
+    folders: tuple[str, ...],
+    benchmark: str,
 ) -> None:
     table, out = tmp_path / "runs.parquet", tmp_path / "page.html"
-    api.ingest([real_logs / folder for folder in folders], table)
+    api.filter(*(ingested_round(name).output for name in folders), output=table)
     made = api.html_report(table, output=out)
     assert made.size < MOST_BYTES
     with opened(browser, out, width=1280) as page:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
-    """Give two real runs of the small network, trained to 96 %."""
+    """Give two real runs of the small network, trained to 85 %."""
     from tests.trainer.runs import small, trained  # needs torch, which tests of the command do not
 
     root = tmp_path_factory.mktemp("two_runs")
-    return trained(root, small(target=0.96, epochs=30), seeds=(0, 1))
+    return trained(root, small(target=0.85, epochs=30), seeds=(0, 1))

@@ -17,7 +17,7 @@ def test_both_seeds_reach_the_target_and_stop_there(two_runs: list[Made]) -> Non
     assert [made.outcome.reached for made in two_runs] == [True, True]
     for made in two_runs:
         qualities = [one.quality for one in made.outcome.checkpoints]
-        assert [quality >= 0.96 for quality in qualities] == [False] * (len(qualities) - 1) + [True]
+        assert [quality >= 0.85 for quality in qualities] == [False] * (len(qualities) - 1) + [True]
 
 
 def test_seeds_take_different_ways(two_runs: list[Made]) -> None:
