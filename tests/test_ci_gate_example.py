@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import programs
 from tests.conftest import ROOT
 from tests.test_cli import run
 
@@ -50,16 +51,12 @@ def given(checkout: Path, baseline: Path, branch: Path) -> None:
 def bash(step: Mapping[str, Any], checkout: Path) -> subprocess.CompletedProcess[str]:
     """Run a step as GitHub does."""
     environment = {
-        **os.environ,
         "PATH": os.pathsep.join([str(checkout / "bin"), os.environ["PATH"]]),
-        "PYTHONPATH": os.pathsep.join(sys.path),
         "GITHUB_STEP_SUMMARY": str(checkout / "summary.md"),
         "NUMBER": "7",
     }
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        capture_output=True, text=True, cwd=checkout, env=environment, check=False,
-    )  # fmt: skip
+    shell = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
+    return programs.done(*shell, step["run"], cwd=checkout, env=programs.environment(**environment))
 
 
 def test_a_branch_that_is_slower_fails_and_the_summary_says_why(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.programs import python
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -142,8 +143,7 @@ for command in commands.strip().splitlines():
 def without(absent: Sequence[str], code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     program = WITHOUT.format(absent=set(absent)) + code
     path = f"import sys; sys.path[:] = {sys.path!r}\n"
-    command = [sys.executable, "-c", path + program]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    return python("-c", path + program, cwd=cwd)
 
 
 def test_every_command_works_where_only_the_core_is_installed(

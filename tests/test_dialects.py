@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import python
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import registry
 
@@ -109,8 +110,7 @@ def run_with(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         main()
         """
     )
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    return python("-c", code, *arguments, cwd=folder)
 
 
 def test_a_dialect_of_another_package_is_picked_up(tmp_path: Path) -> None:

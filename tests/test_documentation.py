@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT, matches_accepted
+from tests.test_cli import run
 from ttastats import schema
+from ttastats.ingestion.ingest import Account
 
 
 def program(*words: str, cwd: Path) -> str:
-    command = [sys.executable, "-m", "ttastats", *words]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=environment, check=False
-    )
+    done = run(*words, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -33,18 +29,21 @@ def test_the_readme_shows_what_its_commands_print(two_systems: Path, tmp_path: P
     assert f"```text\n{shown}```" in (ROOT / "README.md").read_text("utf-8")
 
 
-def test_the_readmes_python_runs(two_systems: Path, tmp_path: Path) -> None:
+def test_the_readmes_python_runs(
+    two_systems: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     (tmp_path / "logs").symlink_to(two_systems / "one_gpu")
     for name, folder in (("a", "one_gpu"), ("b", "eight_gpus")):
         program("ingest", str(two_systems / folder), "-o", f"{name}.parquet", cwd=tmp_path)
     code = code.replace("benchmark=resnet", "benchmark=digits")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout.splitlines()[-1]) == pytest.approx(1.741, abs=0.001)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    shown = capsys.readouterr().out
+    assert float(shown.splitlines()[-1]) == pytest.approx(1.741, abs=0.001)
 
 
 def test_the_example_of_a_frame_makes_a_file_that_commands_read(
@@ -89,11 +88,13 @@ def test_the_way_from_csv_files_to_a_verdict_is_as_shown(tmp_path: Path) -> None
 
 
 @pytest.mark.real
-def test_the_guide_shows_what_its_commands_print(real_logs: Path, tmp_path: Path) -> None:
+def test_the_guide_shows_what_its_commands_print(
+    ingested_round: Callable[[str], Account], tmp_path: Path
+) -> None:
     page = ROOT / "docs" / "comparing.md"
     text = page.read_text("utf-8")
     for name in ("v0.5", "v0.6", "v5.0"):
-        program("ingest", str(real_logs / name), cwd=tmp_path)
+        (tmp_path / f"{name}.parquet").symlink_to(ingested_round(name).output)
     renewed, count = _SHOWN.subn(lambda found: _with_output(found, tmp_path), text)
     assert count == 3
     assert matches_accepted(page, renewed)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
-import time
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import FIXTURES
+from tests.programs import within
 from ttastats import api, cli, tables
 from ttastats.dialect import log_from_bytes
 from ttastats.errors import TtastatsError
@@ -105,15 +106,18 @@ def made_up(runs: list[Run], content: bytes) -> list[float]:
 
 def check(content: bytes) -> None:
     for name in DIALECTS:
-        begun = time.process_time()
-        found = read(name, content)
-        assert time.process_time() - begun < 2.0
+        with within(2.0):
+            found = read(name, content)
         runs = [item for item in found if isinstance(item, Run)]
         assert name in BINARY or made_up(runs, content) == []
         tables.frame_of([tables.SourcedRun(run, "a", "0" * 32, 0, name) for run in runs])
 
 
-SHORT = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+SHORT = settings(
+    max_examples=5_000 if os.environ.get("TTASTATS_LONG") else 75,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 @SHORT
@@ -145,9 +149,8 @@ def test_bytes_that_are_no_log_are_read(content: bytes, token: bytes) -> None:
 def test_a_line_of_megabytes_is_read_in_bounded_time(name: str, piece: bytes) -> None:
     log = next(data for path, data in FILES.items() if path.relative_to(FIXTURES).parts[0] == name)
     content = log.rstrip(b"\n") + piece * (3_000_000 // len(piece)) + b"\n" + log
-    begun = time.process_time()
-    read(name, content)
-    assert time.process_time() - begun < 8.0
+    with within(8.0):
+        read(name, content)
 
 
 def test_a_score_that_is_not_in_the_text_would_be_noticed() -> None:
@@ -164,7 +167,7 @@ SEED = 12
 PAIRS = 5
 
 
-@pytest.mark.parametrize("first", range(0, 5 * PAIRS, PAIRS))
+@pytest.mark.parametrize("first", [0, 10])
 def test_every_command_answers_of_any_table(first: int) -> None:
     asked = asking.ask(range(first, first + PAIRS), SEED, LOGS)
     assert asked.tables > PAIRS

@@ -12,10 +12,9 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import polars as pl
 import pytest
 from backports import zstd
 
+from tests.programs import ended, python, started, until
 from ttastats import api, store
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import containers, reading, registry, sources, spill, streams
@@ -31,8 +31,7 @@ from ttastats.ingestion import ingest as ingestion
 from ttastats.ingestion.ingest import ingest
 
 LOGS = 10  # in each of the two example systems
-COMMAND = [sys.executable, "-m", "ttastats", "ingest"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+COMMAND = ("-m", "ttastats", "ingest")
 
 
 @pytest.fixture
@@ -300,7 +299,7 @@ class TestHarm:
             f"sys.argv += ['--workers', '{workers}']\n"
             "main()\n"
         )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        done = python("-c", code)
         assert done.returncode == 2, done.stderr
         assert f"{output}: cannot write" in done.stderr
         assert list(tmp_path.glob(".*")) == []
@@ -483,26 +482,21 @@ class TestProcesses:
         assert [len(unit) for unit in ingestion.units([source(10)] * 2_500)] == [1_000, 1_000, 500]
         assert [len(unit) for unit in ingestion.units([source(10**9)] * 2)] == [1, 1]
 
-    @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no SIGKILL and no fork here")
+    @pytest.mark.parametrize("name", ["x.parquet", "parts"])
     def test_an_ingest_killed_at_any_moment_leaves_the_old_file(
-        self, logs: Path, tmp_path: Path
+        self, name: str, logs: Path, tmp_path: Path
     ) -> None:
-        output = tmp_path / "x.parquet"
-        ingest([logs], output)
-        old = output.read_bytes()
-        command = [*COMMAND, str(logs.parent), "-o", str(output)]
-        kept = 0
-        for delay in _delays():
-            process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
-            time.sleep(delay)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            if output.read_bytes() == old:
-                kept += 1
-            else:
-                assert read(output)["source"].n_unique() == 2 * LOGS
-                output.write_bytes(old)
-        assert kept > 0
+        output = tmp_path / "tables" / name
+        output.parent.mkdir()
+        ingest([logs], f"{output}/" if name == "parts" else output)
+        done = python("-c", KILLED_AT_EVERY_MOMENT, logs.parent, output)
+        assert done.returncode == 0, done.stderr
+        moments = done.stdout.splitlines()
+        assert len(moments) > 3
+        # Old as long as nothing stands in its place, new from then on, and never anything else.
+        assert sorted(moments) == moments
+        assert set(moments) == {f"{LOGS} logs", f"{2 * LOGS} logs"}
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
     def test_ctrl_c_leaves_the_old_file_and_says_so(self, logs: Path, tmp_path: Path) -> None:
@@ -510,92 +504,128 @@ class TestProcesses:
         ingest([logs], output)
         old = output.read_bytes()
         os.mkfifo(log)
-        process = subprocess.Popen(
-            [*COMMAND, str(log), "-o", str(output)],
-            env=ENVIRONMENT,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = started(*COMMAND, log, "-o", output)
         with _opened_by_a_reader(log):
             process.send_signal(signal.SIGINT)
         # The end of the log wakes a process whose read began just after the signal came.
-        said = process.communicate(timeout=60)[1]
-        assert process.returncode == 130
+        code, _, said = ended(process)
+        assert code == 130
         assert said.strip() == "ttastats: interrupted; nothing was written"
         assert output.read_bytes() == old
         assert list(tmp_path.glob(".*")) == []
 
-    @pytest.mark.skipif(sys.platform != "linux", reason="needs process groups and SIGKILL")
-    def test_several_processes_killed_at_any_moment_leave_the_old_file_and_no_process(
-        self, logs: Path, tmp_path: Path
+    @pytest.mark.skipif(os.name == "nt", reason="no process groups and no SIGKILL here")
+    @pytest.mark.parametrize("moment", ["", "ahead[0][1].result()"], ids=["starting", "reading"])
+    def test_several_processes_killed_leave_the_old_file_and_no_process(
+        self, moment: str, logs: Path, tmp_path: Path
     ) -> None:
         output = tmp_path / "x.parquet"
         ingest([logs], output)
         old = output.read_bytes()
-        for delay in (0.5, 0.8, 1.1, 1.4):
-            process = subprocess.Popen(
-                [*COMMAND, str(logs.parent), "-o", str(output), "--workers", "2"],
-                env=ENVIRONMENT,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            time.sleep(delay)
-            process.kill()
-            process.wait()
-            assert _ends(process.pid)
-            if output.read_bytes() != old:
-                assert read(output)["source"].n_unique() == 2 * LOGS
-                output.write_bytes(old)
+        words = ("ingest", logs.parent, "-o", output, "--workers", "2")
+        code = KILLED_WITH_ANOTHER_PROCESS.format(moment=moment)
+        process = started("-c", code, *words, stderr=subprocess.DEVNULL, start_new_session=True)
+        assert ended(process)[0] == -signal.SIGKILL
+        until(lambda: not _is_there(process.pid))
+        assert output.read_bytes() == old
 
     def test_two_ingests_into_one_file_leave_one_whole_result(
         self, logs: Path, tmp_path: Path
     ) -> None:
         output = tmp_path / "x.parquet"
-        processes = [
-            subprocess.Popen(
-                [*COMMAND, str(path), "-o", str(output)], env=ENVIRONMENT, stderr=subprocess.DEVNULL
-            )
-            for path in (logs, logs.with_name("eight_gpus"))
-        ]
-        assert [process.wait() for process in processes] == [0, 0]
+        both = (logs, logs.with_name("eight_gpus"))
+        processes = [started(*COMMAND, path, "-o", output) for path in both]
+        assert [ended(process)[0] for process in processes] == [0, 0]
         assert read(output)["source"].n_unique() == LOGS
+
+
+#: Ingests, and is killed as soon as another process was started and, perhaps, has read something.
+KILLED_WITH_ANOTHER_PROCESS = """
+import os, signal
+from ttastats import cli
+from ttastats.ingestion import workers
+
+def killed(ahead, *_):
+    {moment}
+    os.kill(os.getpid(), signal.SIGKILL)
+
+workers._help = killed
+cli.main()
+"""
+
+#: Lets children of this process ingest, each killed at the next of the calls that touch the folder
+#: of the result, and says after each how many logs the table there holds.
+KILLED_AT_EVERY_MOMENT = """
+import os, shutil, signal, sys
+from pathlib import Path
+from ttastats import store
+from ttastats.ingestion.ingest import ingest
+
+logs, output = map(Path, sys.argv[1:])
+kept = output.parent.with_name("kept")
+shutil.copytree(output.parent, kept)
+
+def kill_at(moment):
+    seen = 0
+    def hook(_event, arguments):
+        nonlocal seen
+        for path in arguments:
+            if isinstance(path, str) and path.startswith(f"{output.parent}/"):
+                seen += 1
+                if seen == moment:
+                    os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+
+def in_a_child(work):
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+def ingest_killed_at(moment):
+    kill_at(moment)
+    ingest([logs], f"{output}/" if output.is_dir() else output)
+
+def say():
+    print(store.read([output]).collect()["source"].n_unique(), "logs", flush=True)
+
+moment = 1
+while in_a_child(lambda: ingest_killed_at(moment)):
+    if in_a_child(say):
+        sys.exit(f"killed at call {moment}, it left no table")
+    shutil.rmtree(output.parent)
+    shutil.copytree(kept, output.parent)
+    moment += 1
+"""
 
 
 @contextmanager
 def _opened_by_a_reader(pipe: Path) -> Iterator[None]:
     """Wait until another process reads from a named pipe, and write nothing into it."""
-    for _ in range(600):
-        try:
-            handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:  # nobody has opened it yet
-            time.sleep(0.1)
-            continue
-        break
-    else:
-        raise AssertionError("nobody reads")
+    found: list[int] = []
+
+    def opened() -> bool:
+        with suppress(OSError):  # nobody has opened it yet
+            found.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(found)
+
+    until(opened)
     yield
-    os.close(handle)
+    os.close(found[0])
 
 
 def _refuse(*_: object) -> None:
     raise AssertionError("read")
 
 
-def _ends(group: int) -> bool:
-    """Tell whether every process of a group comes to an end without being asked."""
-    for _ in range(100):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def _delays() -> Iterator[float]:
-    """Give moments from the start of the program to its end, closer where it writes."""
-    yield from (0.05, 0.2)
-    yield from (0.3 + 0.03 * step for step in range(8))
+def _is_there(group: int) -> bool:
+    """Tell whether a process of a group lives."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("name", ["x.parquet", "parts/"])

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from tests.programs import python
 from ttastats import store
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the peak of a process is read from /proc"
 )
 #: The lengths that are compared; with TTASTATS_LONG set, those of the longest logs there are.
-MEGABYTES = (500, 4_000) if os.environ.get("TTASTATS_LONG") else (300, 1_200)
+MEGABYTES = (500, 4_000) if os.environ.get("TTASTATS_LONG") else (100, 400)
 
 # What `ru_maxrss` says includes the peak of the process that started this one.
 MEASURED = """
@@ -47,14 +47,8 @@ def write_log(path: Path, example: Path, megabytes: int) -> None:
 
 def peak_bytes(log: Path, output: Path) -> tuple[int, int]:
     """Give the peak memory of an interpreter, and of an ingest, in a fresh process."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(log), str(output)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", MEASURED, log, output)
+    assert done.returncode == 0, done.stderr
     base, peak = (1024 * int(word) for word in done.stdout.split())
     return base, peak
 

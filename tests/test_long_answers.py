@@ -7,13 +7,12 @@ import io
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
 import sys
 import termios
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from tests.programs import PATIENCE, environment
 from ttastats.cli import pager
 from ttastats.errors import TtastatsError
 from ttastats.render import as_csv, as_json, as_markdown, as_table
@@ -234,37 +234,37 @@ class TestPager:
 
     def test_an_interrupt_is_for_the_pager_alone(self) -> None:
         before = signal.getsignal(signal.SIGINT)
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-        assert pager.shown("", ("sleep", "0.5"))
+        assert pager.shown("", ("sh", "-c", "kill -INT $PPID"))
         assert signal.getsignal(signal.SIGINT) is before
 
     def test_a_pager_that_an_interrupt_ends_has_not_failed(self) -> None:
         assert pager.shown("", ("sh", "-c", "kill -INT $$"))
 
 
-def terminal(words: Sequence[str | Path], size: tuple[int, int], **environment: str) -> str:
+def terminal(words: Sequence[str | Path], size: tuple[int, int], **more: str) -> str:
     """Run the program on a terminal of some lines and columns, and give what that shows."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    names = ("PATH", "HOME", "TMPDIR", "PYTHONPATH")
+    kept = {name: value for name, value in environment().items() if name in names}
     program = subprocess.Popen(
         [sys.executable, "-m", "ttastats", *map(str, words)],
         stdin=its,
         stdout=its,
         stderr=its,
-        env={**kept, "TERM": "xterm", "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        env={**kept, "TERM": "xterm", **more},
         start_new_session=True,
     )
     os.close(its)
     text = _everything(ours)
-    assert program.wait(20) == 0, text
+    assert program.wait(PATIENCE) == 0, text
     return text
 
 
 def _everything(terminal: int) -> str:
     """Read until the other side is closed, which Linux tells as an error."""
-    parts, end = [], time.monotonic() + 20
-    while time.monotonic() < end:
+    parts = []
+    while select.select([terminal], [], [], PATIENCE)[0]:
         try:
             part = os.read(terminal, 65536)
         except OSError:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
+from tests.programs import python
 from ttastats import mllog
 
 
@@ -66,5 +65,5 @@ def test_logging_imports_nothing_that_is_large() -> None:
         "large = {'torch', 'polars', 'scipy', 'numpy', 'msgspec', 'rich', 'mlperf_logging'}\n"
         "sys.exit(' '.join(large & set(sys.modules)) or 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    done = python("-c", code, cwd=ROOT)
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.conftest import ROOT, matches_accepted
+from tests.programs import PATIENCE, python
 from ttastats import api
 
 EXAMPLE = ROOT / "examples" / "notebook" / "two_systems.ipynb"
@@ -33,7 +33,9 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
             cell.outputs, cell.execution_count = [], None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-        NotebookClient(book, timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
+        resources = {"metadata": {"path": str(folder)}}
+        limits = {"timeout": int(PATIENCE), "startup_timeout": int(PATIENCE)}
+        NotebookClient(book, resources=resources, **limits).execute()
     return without_traces(book)
 
 
@@ -122,8 +124,5 @@ class TestDisplay:
 
     def test_without_ipython_nothing_is_imported_for_it(self) -> None:
         code = "import sys, ttastats.api; print('IPython' in sys.modules)"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=environment
-        )
+        done = python("-c", code)
         assert done.stdout.strip() == "False", done.stderr

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import polars as pl
 import pytest
 
+from tests.programs import within
 from ttastats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.own_logs import config
@@ -359,9 +359,8 @@ class TestLines:
 
     def test_take_a_time_in_proportion_to_their_length(self) -> None:
         text = "a" * 200_000 + "\nacc 0.5\n"
-        start = time.process_time()
-        (run,), _ = read(text, line=[r"(?P<x>(a+)+)$b", r"acc (?P<acc>\S+)"], metric="acc")
-        assert time.process_time() - start < 5.0
+        with within(5.0):
+            (run,), _ = read(text, line=[r"(?P<x>(a+)+)$b", r"acc (?P<acc>\S+)"], metric="acc")
         assert len(run.evaluations) == 1
 
     def test_are_numbered_across_blocks(self) -> None:
@@ -397,9 +396,7 @@ def test_a_panel_beside_columns_of_the_same_names_is_parted() -> None:
 def test_a_table_of_many_runs_takes_little_time() -> None:
     columns = [f"setting{number}" for number in range(40)]
     rows = "".join(f"n{number},0.5,{'1,' * 39}1\n" for number in range(1_000))
-    start = time.process_time()
-    runs, _ = read(
-        f"name,acc,{','.join(columns)}\n{rows}", metric="acc", new_run="row", entry="name"
-    )
-    assert time.process_time() - start < 3.0
+    text = f"name,acc,{','.join(columns)}\n{rows}"
+    with within(3.0):
+        runs, _ = read(text, metric="acc", new_run="row", entry="name")
     assert (len(runs), runs[7].entry, runs[7].extra["setting39"]) == (1_000, "n7", "1")

@@ -8,7 +8,6 @@ in a process of its own, whose Python may be another: TTASTATS_WRITERS names it.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import textwrap
 from functools import cache
@@ -18,6 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.programs import PATIENCE, done
 from ttastats import ingest
 from ttastats.store import read
 
@@ -28,7 +28,7 @@ COLUMNS = ("metric", "value", "step", "epoch")
 @cache
 def has(module: str) -> bool:
     code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
-    return subprocess.run([PYTHON, "-c", code], check=False).returncode == 0
+    return done(PYTHON, "-c", code).returncode == 0
 
 
 def written(folder: Path, module: str, code: str, **environment: str) -> None:
@@ -37,16 +37,10 @@ def written(folder: Path, module: str, code: str, **environment: str) -> None:
         pytest.skip(f"{module} is not installed for {PYTHON}")
     folder.mkdir()
     program = f"folder = {str(folder)!r}\n{textwrap.dedent(code)}"
-    done = subprocess.run(
-        [PYTHON, "-c", program],
-        env={**os.environ, "PYTHONPATH": "", **environment},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    ended = done(
+        PYTHON, "-c", program, env={**os.environ, "PYTHONPATH": "", **environment}, cwd=folder
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert ended.returncode == 0, ended.stderr[-2000:]
 
 
 def rows(folder: Path, expected_runs: int = 1) -> pl.DataFrame:
@@ -76,7 +70,7 @@ def test_the_writer_of_tensorboard(module: str, tmp_path: Path) -> None:
     assert found.select(COLUMNS[:3]).rows() == [
         ("val/acc", pytest.approx(step / 10), step) for step in range(5)
     ]
-    assert found["seconds"].is_between(0, 60).all()
+    assert found["seconds"].is_between(0, PATIENCE).all()
 
 
 MLFLOW = """

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +16,9 @@ import pytest
 
 import ttastats as tta
 from tests.conftest import ROOT
+from tests.programs import PATIENCE, ended, python, started
 from ttastats import mllog, recording, result_files
+from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
 from ttastats.system_file import SystemDiffers
 from ttastats_parsers import mlperf_grammar
@@ -63,7 +62,6 @@ class TestRoundTrip:
             optimiser={"name": "lion", "betas": (0.9, 0.99)}, data=Path("x"),
         ) as run:  # fmt: skip
             assert not run.evaluation(0.5, epoch=0.5, step=10, samples=5_120, loss=2.0)
-            time.sleep(0.02)
             assert run.evaluation(np.float32(0.75), epoch=1, step=20, samples=10_240, loss=1.5)
         table = read(logs)
         assert table["benchmark"].unique().to_list() == ["cifar 10/small"]
@@ -90,16 +88,18 @@ class TestRoundTrip:
         assert table.filter(metric="loss")["value"].to_list() == [2.0, 1.5]
         assert table["problems"].to_list() == ["[]"] * 4 or table["problems"].null_count() == 4
 
-    def test_its_seconds_are_those_of_the_loop(self, logs: Path) -> None:
+    def test_its_seconds_are_those_of_the_loop(
+        self, logs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = [100.0]
+        monkeypatch.setattr(recording, "Clock", lambda: Clock(wall=lambda: now[0]))
         with tta.record(logs, benchmark="b", metric="m", target=1) as run:
-            begun = time.perf_counter()
-            time.sleep(0.05)
+            now[0] += 5
             run.evaluation(1.0, epoch=1)
-            known = time.perf_counter() - begun
-            time.sleep(0.05)
+            now[0] += 2
         row = the_run(logs)
-        assert row["tta_seconds"] == pytest.approx(known, abs=0.02)
-        assert row["run_seconds"] >= row["tta_seconds"] + 0.04
+        assert row["tta_seconds"] == pytest.approx(5, abs=1e-3)
+        assert row["run_seconds"] == pytest.approx(7, abs=1e-3)
 
     def test_a_loop_that_goes_on_after_its_target_is_judged_at_the_target(self, logs: Path) -> None:
         recorded(logs, [0.5, 0.95, 0.97, 0.2])
@@ -202,15 +202,13 @@ class TestEnds:
             "with tta.record(sys.argv[1], benchmark='b', metric='m', target=1) as run:\n"
             "    run.evaluation(0.5, epoch=1)\n"
             "    print('told', flush=True)\n"
-            "    time.sleep(60)\n"
+            f"    time.sleep({PATIENCE})\n"
         )
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(logs)], stdout=subprocess.PIPE, env=environment()
-        )
+        process = started("-c", code, logs, stdout=subprocess.PIPE)
         assert process.stdout is not None
-        assert process.stdout.readline() == b"told\n"
+        assert process.stdout.readline() == "told\n"
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        ended(process)
         row = the_run(logs)
         assert (row["run_status"], row["reached"], row["epochs"]) == ("truncated", False, 1)
 
@@ -245,10 +243,6 @@ class TestEnds:
 
 def disk_full(*_: object) -> str:
     raise OSError(28, "No space left on device")
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "parsers")))}
 
 
 class TestPlaces:
@@ -358,10 +352,7 @@ def test_recording_loads_no_library(tmp_path: Path) -> None:
         "large = {'torch', 'polars', 'scipy', 'numpy', 'msgspec', 'rich', 'typer', 'altair'}\n"
         "sys.exit(' '.join(large & {name.split('.')[0] for name in sys.modules}) or 0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        capture_output=True, text=True, env=environment(),
-    )  # fmt: skip
+    done = python("-c", code, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -384,14 +375,8 @@ def test_a_log_is_created_and_never_opened_again(logs: Path) -> None:
 
 
 def test_the_example_leads_to_a_verdict(tmp_path: Path) -> None:
-    for words in (
-        (ROOT / "examples" / "record",),
-        ("-m", "ttastats", "ingest", "logs", "-o", "runs.parquet"),
-    ):
-        command = [sys.executable, *map(str, words)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=environment()
-        )
-        assert done.returncode == 0, done.stderr
+    done = python(ROOT / "examples" / "record", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tta.ingest([tmp_path / "logs"], tmp_path / "runs.parquet")
     assert {row["n"] for row in tta.summary(tmp_path / "runs.parquet").rows} == {5}
     assert {row["reached"] for row in tta.summary(tmp_path / "runs.parquet").rows} == {5}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from tests.programs import python
 from ttastats import atomic, schema, store, tables
 from ttastats.errors import TtastatsError
 from ttastats.records import Evaluation, Problem, Run
@@ -156,8 +155,7 @@ def test_a_killed_writer_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path
     path = tmp_path / "x.parquet"
     store.write(frame, path)
     before = path.read_bytes()
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    assert done.returncode < 0
+    assert python("-c", KILLED, path).returncode < 0
     assert path.read_bytes() == before
 
 
@@ -231,8 +229,7 @@ class TestFolders:
         code = KILLED.replace("replacing(", "replacing_folder(").replace(
             "temporary.write", "(temporary / 'part').write"
         )
-        done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "d")], check=False)
-        assert done.returncode < 0
+        assert python("-c", code, tmp_path / "d").returncode < 0
         assert store.read([tmp_path / "d"]).collect().equals(many)
 
     def test_a_folder_that_lost_a_part_is_refused(self, many: pl.DataFrame, tmp_path: Path) -> None:

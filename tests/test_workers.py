@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
@@ -19,6 +18,7 @@ from unittest.mock import Mock
 import polars as pl
 import pytest
 
+from tests.programs import PATIENCE, python
 from ttastats import store
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import ingest as ingestion
@@ -49,10 +49,11 @@ def read(path: Path) -> pl.DataFrame:
 
 class TestDask:
     @pytest.fixture
-    def local(self) -> Iterator[Any]:
+    def local(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         distributed = pytest.importorskip("distributed")
+        monkeypatch.setattr(workers, "_PATIENCE", f"{PATIENCE}s")
         with distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as running:
             yield running
 
@@ -100,11 +101,8 @@ class TestDask:
 
     def test_the_command_ends_with_one_message_and_code_2(self, logs: Path, tmp_path: Path) -> None:
         pytest.importorskip("distributed")
-        command = [sys.executable, "-m", "ttastats", "ingest", str(logs), "--dask", "nonsense://x"]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+        words = ("ingest", logs, "--dask", "nonsense://x")
+        done = python("-m", "ttastats", *words, cwd=tmp_path)
         assert done.returncode == 2
         assert done.stderr.startswith("ttastats: nonsense://x: no Dask cluster answers: unknown")
         assert "Traceback" not in done.stderr

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from tests.programs import PATIENCE
 from ttastats import schema
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def opened(
         viewport={"width": width, "height": 900}, color_scheme=scheme, **more
     )
     try:
-        context.set_default_timeout(120_000)  # of a machine that does other work as well
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         told.listen(page)
         page.goto(path.as_uri())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import ttastats.stats
+from tests.programs import python
 
 FOLDER = Path(ttastats.stats.__file__).parent
 ROOT = FOLDER.parents[1]
@@ -17,7 +17,8 @@ ROOT = FOLDER.parents[1]
 
 def loaded_after(statement: str) -> set[str]:
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {statement}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests import programs
 from ttastats import api
 from ttastats.trainer import after, experiment, session
 from ttastats.trainer.experiment import Request
 from ttastats.trainer.session import Made
 from ttastats.trainer.settings import Options
-
-#: Seconds after which a process of its own is given up, on a machine that others use as well.
-PATIENCE = 400
 
 
 def small(**changes: object) -> Options:
@@ -50,18 +46,25 @@ def curve(made: Made) -> list[tuple[float, float]]:
     return [(epoch.train_loss, epoch.quality) for epoch in made.outcome.checkpoints]
 
 
-def environment(**more: str) -> dict[str, str]:
-    """Give the environment in which a process of its own finds the package."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", **more}
+def log_of(root: Path) -> Path:
+    """Give where the first run of `request` writes."""
+    return root / "Test" / "results" / "machine" / "digits" / "result_0.txt"
 
 
-def start(program: str, *arguments: object, **options: object) -> subprocess.Popen[str]:
-    """Run a Python text in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        env=environment(),
+def start(program: str, root: Path) -> subprocess.Popen[str]:
+    """Run a Python text, given a folder, in a process that does not long outlive this one."""
+    return programs.started(
+        "-c",
+        f"import signal\nsignal.alarm({int(programs.PATIENCE)})\n{program}",
+        root,
+        env=programs.environment(OMP_NUM_THREADS="1"),
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,  # type: ignore[call-overload]
     )
+
+
+def evaluating(program: str, root: Path) -> subprocess.Popen[str]:
+    """Start a program that trains for very long, and give it when it has evaluated once."""
+    process = start(program, root)
+    log = log_of(root)
+    programs.until(lambda: log.exists() and '"key": "eval_stop"' in log.read_text(), process)
+    return process

@@ -7,16 +7,15 @@ import errno
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch", reason="training needs PyTorch")
 
-from tests.trainer.runs import PATIENCE, request, small, start, trained
+from tests.programs import ended
+from tests.trainer.runs import evaluating, log_of, request, small, start, trained
 from ttastats import api, atomic, result_files
 from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
@@ -57,22 +56,6 @@ for _ in range(25):
 """
 
 
-def log_of(root: Path) -> Path:
-    return root / "Test" / "results" / "machine" / "digits" / "result_0.txt"
-
-
-def started(root: Path) -> subprocess.Popen[str]:
-    """Start a long run and give it when its second epoch has begun."""
-    process = start(LONG_RUN, root)
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if log_of(root).exists() and log_of(root).read_text().count('"key": "eval_stop"'):
-            return process
-        time.sleep(0.02)
-    process.kill()
-    pytest.fail(f"the run did not begin: {process.communicate()}")
-
-
 class Signals(session.Nobody):
     """Sends a signal to this process when the second epoch is over."""
 
@@ -100,9 +83,9 @@ def test_an_interrupted_run_says_so_and_is_counted(number: signal.Signals, tmp_p
 
 
 def test_a_killed_run_leaves_whole_lines_and_is_counted(tmp_path: Path) -> None:
-    process = started(tmp_path)
+    process = evaluating(LONG_RUN, tmp_path)
     process.kill()
-    process.communicate(timeout=PATIENCE)
+    ended(process)
     text = log_of(tmp_path).read_text()
     assert text.endswith("\n")
     keys = [json.loads(line.removeprefix(":::MLLOG "))["key"] for line in text.splitlines()]
@@ -150,7 +133,7 @@ def test_a_second_ctrl_c_ends_the_program() -> None:
 
 def test_two_trainers_in_one_folder_take_different_numbers(tmp_path: Path) -> None:
     trainers = [start(TAKE_NUMBERS, tmp_path) for _ in range(2)]
-    names = [trainer.communicate(timeout=PATIENCE)[0].split() for trainer in trainers]
+    names = [ended(trainer)[1].split() for trainer in trainers]
     assert [len(own) for own in names] == [25, 25]
     assert set(names[0]) | set(names[1]) == {f"result_{number}.txt" for number in range(50)}
 
@@ -189,8 +172,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(tmp_path: Path) -> None:
     pytest.importorskip("resource", reason="this system has no limits on file sizes")
     process = start(FILL_UP, tmp_path)
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
+    code, _, said = ended(process)
+    assert code == 1
     assert "Traceback" not in said
     assert "result_0.txt: cannot write: File too large" in said
     assert "What was written before is kept" in said

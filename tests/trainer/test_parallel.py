@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,8 +14,9 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch")
 if not torch.distributed.is_available():
     pytest.skip("this PyTorch has no process groups", allow_module_level=True)
 
-from tests.trainer.runs import PATIENCE, environment, request, small, start, trained  # noqa: E402
-from tests.trainer.test_interrupted import LONG_RUN, log_of  # noqa: E402
+from tests.programs import ended, environment, python  # noqa: E402
+from tests.trainer.runs import evaluating, log_of, request, small, trained  # noqa: E402
+from tests.trainer.test_interrupted import LONG_RUN  # noqa: E402
 from ttastats import api  # noqa: E402
 from ttastats.trainer import experiment  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
@@ -79,32 +78,18 @@ def test_torchrun_starts_the_workers_as_well(tmp_path: Path) -> None:
         "experiment.make(planned)\n"
         "print(experiment.leads())\n"
     )
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node", "2", str(program), str(tmp_path)]
-    done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
-    )
+    words = ("--standalone", "--nproc-per-node", "2", program, tmp_path)
+    done = python("-m", "torch.distributed.run", *words, env=environment(OMP_NUM_THREADS="1"))
     # Now and then gloo aborts a worker that has finished, so that its exit code says nothing.
     assert values(log_of(tmp_path), "workers") == [2], done.stderr
     assert len(values(log_of(tmp_path), "run_stop")) == 1
     assert sorted(done.stdout.split()) == ["False", "True"]
 
 
-def started(root: Path) -> subprocess.Popen[str]:
-    process = start(TWO_WORKERS, root)
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if log_of(root).exists() and '"key": "eval_stop"' in log_of(root).read_text():
-            return process
-        time.sleep(0.05)
-    process.kill()
-    pytest.fail(f"the run did not begin: {process.communicate(timeout=PATIENCE)}")
-
-
 def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path) -> None:
-    process = started(tmp_path)
+    process = evaluating(TWO_WORKERS, tmp_path)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE)
+    _, _, said = ended(process)
     assert "interrupted by SIGINT" in said
     assert "Traceback" not in said
     last = json.loads(log_of(tmp_path).read_text().splitlines()[-1].removeprefix(":::MLLOG "))
@@ -122,10 +107,10 @@ def workers(process: subprocess.Popen[str]) -> list[int]:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the worker through /proc")
 def test_a_lost_worker_ends_the_run_with_one_clear_message(tmp_path: Path) -> None:
-    process = started(tmp_path)
+    process = evaluating(TWO_WORKERS, tmp_path)
     os.kill(workers(process)[1], signal.SIGKILL)
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
+    code, _, said = ended(process)
+    assert code == 1
     assert "worker 1 died" in said or "another worker was lost" in said
     assert "Traceback" not in said
     (row,) = api.runs(_ingested(tmp_path)).rows
@@ -133,9 +118,9 @@ def test_a_lost_worker_ends_the_run_with_one_clear_message(tmp_path: Path) -> No
 
 
 def test_workers_whose_starter_was_killed_stop_and_say_so(tmp_path: Path) -> None:
-    process = started(tmp_path)
+    process = evaluating(TWO_WORKERS, tmp_path)
     process.kill()
-    process.communicate(timeout=PATIENCE)  # ends when the last worker has let go of its stderr
+    ended(process)  # when the last worker has let go of its stderr
     (row,) = api.runs(_ingested(tmp_path)).rows
     assert (row["run_status"], row["reached"]) == ("aborted", False)
 
@@ -154,7 +139,4 @@ def test_the_parts_of_a_batch_make_up_the_batch() -> None:
 
 def test_a_worker_whose_starter_is_gone_before_it_looks_stops() -> None:
     program = f"from ttastats.trainer import parallel\nparallel.follow({2**22 + 1})\n"
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), check=False, timeout=PATIENCE
-    )
-    assert done.returncode == -signal.SIGTERM
+    assert python("-c", program).returncode == -signal.SIGTERM

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from tests import programs
 from ttastats.cli import app
 from ttastats.errors import TtastatsError
 
@@ -20,15 +19,7 @@ WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n" + PROGRAM
 
 
 def run(*arguments: object, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-        timeout=120,
-    )
+    return programs.python("-c", program, *map(str, arguments))
 
 
 def test_the_commands_are_imported_without_torch() -> None:

@@ -29,8 +29,9 @@ from ttastats.errors import TtastatsError
 
 #: A worker that waits longer than this for another gives up.
 _PATIENCE = timedelta(minutes=10)
-#: How often a worker looks whether it was left alone, and how long it then may take to end.
-_LOOK_SECONDS, _GRACE_SECONDS = 1.0, 20.0
+#: How often a worker looks whether it was left alone, and how long it then may take to end, however
+#: busy the machine is.
+_LOOK_SECONDS, _GRACE_SECONDS = 1.0, 120.0
 #: Under this key of the workers' store stands what went wrong with one of them.
 _FAILURE = "ttastats/failure"
 

@@ -1,0 +1,86 @@
+"""Programs that a test starts: this Python, the project as it is here, and an end to all waiting.
+
+A test waits for what happens, never for a time; what does not happen is given up after `PATIENCE`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: Seconds after which something will not happen any more: fifty times what the slowest of it takes
+#: on an idle machine. TTASTATS_PATIENCE multiplies it.
+PATIENCE = 600.0 * float(os.environ.get("TTASTATS_PATIENCE", "1"))
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Give the environment in which a process of its own finds the package."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
+
+
+def done(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end and give all it said."""
+    given: dict[str, Any] = {"env": environment(), "capture_output": True, "text": True}
+    return subprocess.run(
+        [str(word) for word in words], check=False, timeout=PATIENCE, **(given | options)
+    )
+
+
+def python(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run Python to its end and give all it said."""
+    return done(sys.executable, *words, **options)
+
+
+def started(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
+    """Start Python and give the process; what it says on stderr can be read."""
+    given: dict[str, Any] = {"env": environment(), "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, *map(str, words)], **(given | options))
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Wait for the end of a process and give its code and what it said."""
+    try:
+        said, complained = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return process.returncode, said or "", complained or ""
+
+
+def until(happens: Callable[[], object], within: subprocess.Popen[str] | None = None) -> None:
+    """Look again and again until something is so; a process that must live till then does."""
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        if within is not None and within.poll() is not None:
+            pytest.fail(f"the process ended: {ended(within)}")
+        if time.monotonic() > end:
+            pytest.fail("it did not happen")
+        time.sleep(0.02)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Fail where a block takes more of the CPU than so many seconds of an idle machine.
+
+    They are far more than it needs, and far less than work does that grows with the square of its
+    input. How much slower the machine is now is measured when it matters.
+    """
+    begun = time.process_time()
+    yield
+    spent = time.process_time() - begun
+    if spent > seconds:
+        assert spent <= seconds * _slowness()
+
+
+def _slowness() -> float:
+    begun = time.process_time()
+    sum(number % 7 for number in range(10_000_000))
+    return max(1.0, (time.process_time() - begun) / 0.5)
