@@ -174,11 +174,11 @@ class TestLightning:
         (row,) = rows(tmp_path / "logs")
         assert (row["epoch"], row["run_status"]) == (1, "success")
 
-    def test_a_training_that_fails_is_an_aborted_run(self, tmp_path: Path) -> None:
+    def test_a_training_that_fails_says_so(self, tmp_path: Path) -> None:
         with pytest.raises(ArithmeticError):
             self.trained(tmp_path / "logs", fails=True)
         (row,) = rows(tmp_path / "logs")
-        assert (row["epoch"], row["run_status"]) == (1, "aborted")
+        assert (row["epoch"], row["run_status"]) == (1, "exception")
         (log,) = (tmp_path / "logs").rglob("result_0.txt")
         assert '"reason": "ArithmeticError"' in log.read_text()
 

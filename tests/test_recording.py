@@ -194,9 +194,9 @@ class TestEnds:
         assert end["key"] == "run_stop"
         assert end["metadata"]["status"] == "aborted"
         assert end["metadata"]["reason"] == "ZeroDivisionError"
-        assert the_run(logs)["run_status"] == "aborted"
+        assert the_run(logs)["run_status"] == "exception"
 
-    def test_a_killed_run_is_one_that_did_not_reach(self, logs: Path) -> None:
+    def test_a_killed_run_is_read_as_one_that_was_stopped(self, logs: Path) -> None:
         code = (
             "import sys, time, ttastats as tta\n"
             "with tta.record(sys.argv[1], benchmark='b', metric='m', target=1) as run:\n"
@@ -210,7 +210,7 @@ class TestEnds:
         process.send_signal(signal.SIGKILL)
         ended(process)
         row = the_run(logs)
-        assert (row["run_status"], row["reached"], row["epochs"]) == ("truncated", False, 1)
+        assert (row["run_status"], row["reached"], row["epochs"]) == ("stopped", False, 1)
 
     def test_every_line_is_on_disk_at_once(self, logs: Path) -> None:
         with tta.record(logs, benchmark="b", metric="m", target=1) as run:
@@ -235,10 +235,10 @@ class TestEnds:
         with tta.record(logs, benchmark="b", metric="m", target=1) as run:
             with monkeypatch.context() as patched:
                 patched.setattr(recording.mllog, "line", disk_full)
-                with pytest.warns(RuntimeWarning, match=r"No space left(.|\n)*cut off"):
+                with pytest.warns(RuntimeWarning, match=r"No space left(.|\n)*was stopped"):
                     run.evaluation(0.5, epoch=1)
             assert run.evaluation(1.0, epoch=2)
-        assert the_run(logs)["run_status"] == "truncated"
+        assert the_run(logs)["run_status"] == "stopped"
 
 
 def disk_full(*_: object) -> str:

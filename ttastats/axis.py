@@ -145,12 +145,24 @@ AXES: dict[str, Axis] = {
         _counts("evaluations", "evaluations_to_target", None, "evaluations"),
         _COST,
         _amount("cpu-seconds", "seconds", "CPU time", whole_runs=True),
+        _amount("training-seconds", "seconds", "training time", whole_runs=False),
+        _amount("training-cpu-seconds", "seconds", "CPU time of training", whole_runs=False),
         _amount("energy", "joules", "energy", whole_runs=True),
     )
 }
 #: What answers where there are no seconds, best first.
 _INSTEAD = ("epochs", "steps", "samples", "evaluations")
 
+#: What `--clock training` makes of an axis.
+_OF_TRAINING = {
+    "": "training-seconds", "seconds": "training-seconds", "cpu-seconds": "training-cpu-seconds"
+}  # fmt: skip
+#: Where `extra` tells, for each checkpoint, what had been spent by then.
+_CURVES = {
+    "cpu-seconds": "$.clocks.cpu_seconds",
+    "training-seconds": "$.clocks.training_seconds",
+    "training-cpu-seconds": "$.clocks.training_cpu_seconds",
+}
 #: Where `extra` tells the total of a run.
 _TOTALS = {
     "cpu-seconds": (
@@ -191,6 +203,25 @@ def expect(name: str) -> None:
             where=_OPTION,
             remedy=nearest.among(name, AXES, "There are"),
         )
+
+
+def by_clock(name: str, clock: str) -> str:
+    """Give the axis of that name by a clock: all that was on it, or training alone.
+
+    Raises
+    ------
+    TtastatsError
+        There is no such clock, or the axis counts no time.
+    """
+    if clock in {"", "total"}:
+        return name
+    if clock != "training" or name not in _OF_TRAINING:
+        raise TtastatsError(
+            f"{clock!r} is no clock" if clock != "training" else f"--in {name} counts no time",
+            where="--clock",
+            remedy="The clocks are total and training, for seconds and cpu-seconds.",
+        )
+    return _OF_TRAINING[name]
 
 
 def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.DataFrame], str]:
@@ -272,9 +303,25 @@ def _position(axis: Axis) -> pl.Expr:
         paid = pl.col("observed_seconds") / 3600.0 * pl.col(PRICE)
         known = pl.col(PRICE).is_between(*_PRICES, closed="left")
         return pl.when(known & ((paid > 0) | ~pl.col("reached"))).then(paid)
+    if axis.name == "training-seconds":
+        trained = pl.when(pl.col("clock") == "train").then("observed_seconds")
+        return pl.coalesce(_spent(axis), trained)
+    if axis.name == "cpu-seconds":
+        return pl.coalesce(_spent(axis), _total(axis))
+    if axis.name in _CURVES:
+        return _spent(axis)
     if axis.whole_runs:
         return _total(axis)
     return pl.col("observed_seconds")
+
+
+def _spent(axis: Axis) -> pl.Expr:
+    """Give what had been spent by the checkpoint that met the target, or by the last one."""
+    told = pl.col("extra").str.json_path_match(_CURVES[axis.name])
+    spent = told.str.json_decode(pl.List(pl.Float64)).list.get(
+        pl.col("evaluations_to_target") - 1, null_on_oob=True
+    )
+    return pl.when(spent.is_finite() & (spent > 0)).then(spent)
 
 
 def _total(axis: Axis) -> pl.Expr:

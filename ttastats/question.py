@@ -9,7 +9,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
-from ttastats import axis, choice, columns
+from ttastats import axis, choice, columns, counted
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import is_frame
@@ -28,7 +28,9 @@ class Counted(TypedDict, total=False):
     by: Sequence[str]
     where: Sequence[str]
     unit: str
+    clock: str
     price: str | float
+    censor_stopped: bool
 
 
 class Judged(Counted, total=False):
@@ -61,8 +63,12 @@ class Question:
         What is counted to the target: seconds, epochs, steps, samples, evaluations, cost,
         cpu-seconds or energy. By default seconds, or, where a side has none, the first of epochs,
         steps, samples and evaluations that all sides have.
+    clock
+        `training` leaves evaluation out of seconds and CPU seconds, where runs tell that.
     price
         What an hour costs, or the column that tells it, for `unit="cost"`.
+    censor_stopped
+        Count runs of one's own that were stopped as censored when they were, unless made again.
     labels
         Names for the sources.
     pool
@@ -75,7 +81,9 @@ class Question:
     where: Sequence[str] = ()
     target: Sequence[str] = ()
     unit: str = ""
+    clock: str = ""
     price: str | float = ""
+    censor_stopped: bool = False
     labels: Sequence[str] = ()
     pool: bool = False
     options: Options | None = None
@@ -149,7 +157,9 @@ def sides(
     ]
     if len(parts) > 1:
         refuse_overlap(parts)
-    return _on_axis(found, question.unit, question.price)
+    if question.censor_stopped:
+        found = [replace(one, runs=counted.with_stopped(one.runs)) for one in found]
+    return _on_axis(found, axis.by_clock(question.unit, question.clock), question.price)
 
 
 def _on_axis(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chosen]:

@@ -35,6 +35,7 @@ TAKEN = frozenset(
         "train_epoch", "run_clear_caches", "cache_clear", "submission_benchmark",
         "submission_division", "submission_org", "submission_platform", "tracked_stats",
         "train_loss", "save_model", "checkpoint", "seeds", "init_seconds", mllog.RECORDER,
+        "workload_source", "clocks",
     }
 )  # fmt: skip
 _TARGET = re.compile(r"\s*(>=|<=)?\s*(.*?)\s*", re.DOTALL)
@@ -275,7 +276,7 @@ class Recording:
             say(self._log)
         except TtastatsError as error:
             self._log = SilentLog()
-            text = f"{error}\n  Nothing more is recorded; the run counts as one that was cut off."
+            text = f"{error}\n  Nothing more is recorded; the run is read as one that was stopped."
             warnings.warn(text, RuntimeWarning, stacklevel=3)
 
     def __enter__(self) -> Self:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-RunStatus = Literal["success", "aborted", "truncated", "unknown"]
+RunStatus = Literal["success", "aborted", "truncated", "unknown", "stopped", "exception"]
 Severity = Literal["info", "warning", "error"]
 
 

@@ -61,7 +61,12 @@ COLUMNS: tuple[Column, ...] = (
     _run("started_at", _UTC, "start of the run"),
     _run("clock", _TEXT, "what the seconds count: wall time, or training alone"),
     _run("clock_zero", _TEXT, "the event at which the seconds are zero"),
-    _run("run_status", _TEXT, "end as the log tells it: success, aborted, truncated, unknown"),
+    _run(
+        "run_status",
+        _TEXT,
+        "end as the log tells it: success, aborted, truncated, unknown; own logs: "
+        "stopped, exception",
+    ),
     _run("run_seconds", _FLOAT, "length of the observation; censoring time of a run that failed"),
     _run("scaling_factor", _FLOAT, "factor of the official score, never applied to times here"),
     _run("problems", _TEXT, "JSON list of what was wrong with this run; `ttastats problems`: all"),

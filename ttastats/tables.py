@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -89,7 +89,16 @@ def _content_digest(run: Run) -> str | None:
     Names and folders are left out, so that a copy under another name has the same digest, and so
     are training metrics, which are read on request. A run without a date has none, since two may
     well take the same time; but for logs of one's own whose numbers no two runs share by chance.
+    A run of `ttastats train` is what it was made of: one of the same seed and recipe that took the
+    same way is no other run, whenever it was made.
     """
+    made_of = run.extra.get("settings")
+    if isinstance(made_of, Mapping) and "sha256" in made_of and run.seed is not None:
+        kept = {name: made_of[name] for name in made_of if name not in {"workload", "data"}}
+        curve = [
+            (e.metric, e.epoch, round(e.value or 0.0, 6)) for e in run.evaluations if e.index >= 0
+        ]
+        return xxhash.xxh3_64_hexdigest(_encode((run.entry, kept, curve)))
     dated = run.run_seconds is not None and run.started_at is not None
     if not dated and run.suite is not None:
         return None

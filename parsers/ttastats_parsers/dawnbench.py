@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ttastats import benchmarks
 from ttastats.dialect import Log
 from ttastats.records import Evaluation, Problem, Run
-from ttastats_parsers.payloads import as_float, storable
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
 
 name = "dawnbench"
 
@@ -92,13 +92,34 @@ def _training(text: str, columns: dict[str, int], log: Log) -> Run:
     if bad_lines:
         text = f"{len(bad_lines)} line(s) are not rows of numbers"
         problems.append(Problem("unreadable_line", text, "warning", bad_lines[0]))
-    run = _described(description, log)
-    return replace(
-        run,
+    run = replace(
+        _described(description, log),
         benchmark=task,
         run_seconds=max((e.seconds for e in evaluations if e.seconds is not None), default=None),
         evaluations=tuple(_counted_from_one(evaluations)),
         problems=(*problems, *task_problems),
+    )
+    own = as_mapping(description.get("ttastats"))
+    return _own(run, own) if own else run
+
+
+def _own(run: Run, told: dict[str, Any]) -> Run:
+    """Give a run of `ttastats train` as what it is: its benchmark, entry, target and clock."""
+    target, settings = as_float(told.get("target")), as_mapping(told.get("settings"))
+    evaluations = [
+        replace(one, metric="accuracy", target_value=target, target_source="log")
+        for one in run.evaluations
+    ]
+    return replace(
+        run,
+        suite=None,
+        benchmark=_text(told.get("benchmark")),
+        entry=_text(told.get("entry")),
+        seed=as_int(settings.get("seed")),
+        clock="train",
+        evaluations=tuple(evaluations),
+        problems=tuple(one for one in run.problems if one.code != "task_guessed"),
+        extra={"settings": settings},
     )
 
 

@@ -23,6 +23,10 @@ class Metadata(msgspec.Struct, gc=False):
     success: Any = None
     timestamp: Any = None
     lr: Any = None
+    reason: Any = None
+    cpu_seconds: Any = None
+    training_seconds: Any = None
+    training_cpu_seconds: Any = None
 
     @classmethod
     def of(cls, value: Any) -> Metadata:

@@ -44,6 +44,7 @@ _UNDERSTOOD = frozenset(
         "epoch_start", "epoch_stop", "block_start", "block_stop", "train_epoch", "train_samples",
         "run_clear_caches", "cache_clear", "seed", "global_batch_size", "submission_benchmark",
         "submission_division", "tracked_stats", "train_loss", "save_model", "checkpoint",
+        "workload_source",
     }
 )  # fmt: skip
 
@@ -135,6 +136,8 @@ def _run(
     start, stop = _clock(by_key)
     status, run_seconds = _end(by_key, trace, start, stop, benchmark, edition)
     problems += _end_problems(by_key, stop, status)
+    if recorded_here:
+        status = recorded.ended(status, stop)
     targets = _targets(by_key, suite, benchmark, edition)
     if not targets:
         problems.append(_no_target(suite, benchmark, edition))
@@ -329,6 +332,8 @@ def _extra(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, An
         extra["init_seconds"] = round(ready[-1].time - begun[0].time, 6)
     if joules is not None:
         extra["energy_joules"] = joules
+    if RECORDER in by_key and (clocks := recorded.clocks_of(_scored(by_key))):
+        extra["clocks"] = clocks
     return extra
 
 

@@ -1,17 +1,46 @@
-"""What evaluations does a run tell that `ttastats.record` recorded? They are taken as they stand.
+"""What does a run of one's own tell, of `ttastats train` or recorded by `ttastats.record`?
 
-No rule of a round reads them: one process wrote the log, every score names its metric, and its
-labels mean what their names say.
+No rule of a round reads it: one process wrote the log, every score names its metric, and its labels
+mean what their names say. Only a budget that ran out is a failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from ttastats.quality import Target
-from ttastats.records import Evaluation, Problem
+from ttastats.records import Evaluation, Problem, RunStatus
 from ttastats_parsers.mlperf_events import Event
 from ttastats_parsers.payloads import as_float, as_int, shown
+
+#: Clocks beside the wall that an evaluation may tell.
+_CLOCKS = ("cpu_seconds", "training_seconds", "training_cpu_seconds")
+#: Ends that came from outside and say nothing of how the run did.
+_STOPPED = frozenset(
+    {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "KeyboardInterrupt", "SystemExit", "worker_lost"}
+)
+
+
+def ended(status: RunStatus, stop: Event | None) -> RunStatus:
+    """Give how a run ended: it failed if its budget ran out; else it was stopped, or its code was.
+
+    A log without an end is that of a process that was killed.
+    """
+    reason = shown(stop.metadata.reason) if stop is not None else ""
+    if status == "truncated" or (status == "aborted" and reason in _STOPPED):
+        return "stopped"
+    if status == "aborted" and reason not in {"", "None", "epochs"}:
+        return "exception"
+    return status
+
+
+def clocks_of(events: Sequence[Event]) -> dict[str, list[float | None]]:
+    """Give what each checkpoint tells by other clocks than the wall, as far as any tells it."""
+    numbered = zip(_checkpoints(events), events, strict=True)
+    first = [next(group)[1] for _, group in groupby(numbered, key=lambda pair: pair[0])]
+    told = {name: [as_float(getattr(event.metadata, name)) for event in first] for name in _CLOCKS}
+    return {name: values for name, values in told.items() if any(v is not None for v in values)}
 
 
 def evaluations_of(

@@ -68,7 +68,9 @@ class Signals(session.Nobody):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_interrupted_run_says_so_and_is_counted(number: signal.Signals, tmp_path: Path) -> None:
+def test_an_interrupted_run_says_so_and_is_set_aside(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     options = small(target=0.9999, epochs=100.0)
     planned = experiment.plan(request(tmp_path), options, (0, 1)).runs
     with pytest.raises(TtastatsError, match=f"interrupted by {number.name}") as caught:
@@ -79,10 +81,10 @@ def test_an_interrupted_run_says_so_and_is_counted(number: signal.Signals, tmp_p
     assert (last["metadata"]["status"], last["metadata"]["reason"]) == ("aborted", number.name)
     assert last["metadata"]["epoch_num"] == 2
     (row,) = api.runs(ingested(tmp_path)).rows
-    assert (row["run_status"], row["reached"], row["epochs"]) == ("aborted", False, 2.0)
+    assert (row["run_status"], row["set_aside"], row["epochs"]) == ("stopped", "stopped", 2.0)
 
 
-def test_a_killed_run_leaves_whole_lines_and_is_counted(tmp_path: Path) -> None:
+def test_a_killed_run_leaves_whole_lines_and_is_set_aside(tmp_path: Path) -> None:
     process = evaluating(LONG_RUN, tmp_path)
     process.kill()
     ended(process)
@@ -91,7 +93,7 @@ def test_a_killed_run_leaves_whole_lines_and_is_counted(tmp_path: Path) -> None:
     keys = [json.loads(line.removeprefix(":::MLLOG "))["key"] for line in text.splitlines()]
     assert "run_stop" not in keys
     (row,) = api.runs(ingested(tmp_path)).rows
-    assert (row["run_status"], row["reached"]) == ("truncated", False)
+    assert (row["run_status"], row["reached"]) == ("stopped", False)
     options = small(target=0.9999, epochs=100_000.0)
     assert len(experiment.plan(request(tmp_path), options, (0,)).missing) == 1
 
@@ -103,8 +105,8 @@ def ingested(root: Path) -> Path:
 
 def test_an_interrupt_before_the_first_step_leaves_no_false_run(tmp_path: Path) -> None:
     class Already(StopRequest):
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, *, alone: bool = True) -> None:
+            super().__init__(alone=alone)
             self.reason = "SIGTERM"
 
     with pytest.MonkeyPatch.context() as patch:
@@ -129,6 +131,10 @@ def test_a_second_ctrl_c_ends_the_program() -> None:
         stop.note(signal.SIGINT, None)
         with pytest.raises(KeyboardInterrupt):
             stop.note(signal.SIGINT, None)
+    with listening(alone=False) as one_of_several:
+        one_of_several.note(signal.SIGINT, None)
+        one_of_several.note(signal.SIGINT, None)
+    assert one_of_several.reason == "SIGINT"
 
 
 def test_two_trainers_in_one_folder_take_different_numbers(tmp_path: Path) -> None:
@@ -178,7 +184,7 @@ def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(tmp_path: Path) -
     assert "result_0.txt: cannot write: File too large" in said
     assert "What was written before is kept" in said
     (row,) = api.runs(ingested(tmp_path)).rows
-    assert (row["run_status"], row["reached"]) == ("truncated", False)
+    assert (row["run_status"], row["reached"]) == ("stopped", False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have other rights there")

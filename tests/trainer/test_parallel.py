@@ -18,8 +18,10 @@ from tests.programs import ended, environment, python  # noqa: E402
 from tests.trainer.runs import evaluating, log_of, request, small, trained  # noqa: E402
 from tests.trainer.test_interrupted import LONG_RUN  # noqa: E402
 from ttastats import api  # noqa: E402
+from ttastats.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import experiment  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
+from ttastats.trainer.settings import Options  # noqa: E402
 
 TWO_WORKERS = LONG_RUN.replace('"width": 8', '"width": 8, "workers": 2')
 
@@ -114,7 +116,47 @@ def test_a_lost_worker_ends_the_run_with_one_clear_message(tmp_path: Path) -> No
     assert "worker 1 died" in said or "another worker was lost" in said
     assert "Traceback" not in said
     (row,) = api.runs(_ingested(tmp_path)).rows
-    assert (row["run_status"], row["reached"]) == ("aborted", False)
+    assert (row["run_status"], row["reached"]) == ("stopped", False)
+
+
+RAISING = """
+import os
+import torch
+from torch import nn
+from ttastats.trainer.workloads.contract import Data, Recipe
+RECIPE = Recipe(metric="error", higher_is_better=False, target=0, epochs=9, batch_size=8, lr=0.1)
+def data():
+    x = torch.linspace(-1, 1, 40)[:, None]
+    return Data(x, 2 * x, x, 2 * x)
+def model():
+    return nn.Linear(1, 1)
+def loss(outputs, targets):
+    return (outputs - targets).square().mean()
+def score(outputs, targets):
+    return (outputs - targets).square().mean(1)
+def augment(inputs, epoch):
+    if os.environ.get("RANK") == "1" and epoch == 2:
+        raise ValueError("my own mistake")
+    return inputs
+"""
+
+
+def test_what_another_worker_raises_is_shown_and_makes_no_run(tmp_path: Path) -> None:
+    path = tmp_path / "raising.py"
+    path.write_text(RAISING)
+    asked = request(tmp_path, str(path)), Options({"workers": 2}, "cpu"), (0,)
+    planned = experiment.plan(*asked)
+    with pytest.raises(TtastatsError) as caught:
+        experiment.make(planned.runs)
+    said = str(caught.value)
+    assert "worker 1: ValueError: my own mistake" in said
+    assert 'raising.py", line' in said
+    (log,) = planned.runs[0].place.results.iterdir()
+    last = log.read_text().splitlines()[-1]
+    assert '"reason": "exception", "error": "worker 1: ValueError: my own mistake"' in last
+    (row,) = api.runs(_ingested(tmp_path)).rows
+    assert row["set_aside"] == "exception"
+    assert len(experiment.plan(*asked).missing) == 1
 
 
 def test_workers_whose_starter_was_killed_stop_and_say_so(tmp_path: Path) -> None:
@@ -122,7 +164,7 @@ def test_workers_whose_starter_was_killed_stop_and_say_so(tmp_path: Path) -> Non
     process.kill()
     ended(process)  # when the last worker has let go of its stderr
     (row,) = api.runs(_ingested(tmp_path)).rows
-    assert (row["run_status"], row["reached"]) == ("aborted", False)
+    assert (row["run_status"], row["reached"]) == ("stopped", False)
 
 
 def _ingested(root: Path) -> Path:

@@ -111,12 +111,24 @@ class Counted:
         "cpu-seconds or energy.",
         show_default="seconds, where there are",
     )
+    clock: str = typer.Option(
+        "",
+        "--clock",
+        metavar="CLOCK",
+        help="For seconds and cpu-seconds: total, or training alone.",
+        show_default="total",
+    )
     price: str = typer.Option(
         "",
         "--price",
         metavar="PRICE",
         help="For --in cost: US dollars per hour, or the column that holds them.",
         show_default="cost_per_hour",
+    )
+    censor_stopped: bool = typer.Option(
+        False,
+        "--censor-stopped",
+        help="Count runs of your own that were stopped, as censored where they were.",
     )
 
     def counted(self) -> question.Counted:
@@ -125,7 +137,9 @@ class Counted:
             "by": columns(self.by),
             "where": self.where or (),
             "unit": self.unit,
+            "clock": self.clock,
             "price": self.price,
+            "censor_stopped": self.censor_stopped,
         }
 
 

@@ -15,7 +15,12 @@ from ttastats.file_names import file_name
 Row = Mapping[str, Any]
 
 #: What `extra` holds and no line said: it was derived.
-_DERIVED = frozenset({"init_seconds", "seeds", "energy_joules"})
+_DERIVED = frozenset({"init_seconds", "seeds", "energy_joules", "clocks"})
+#: How runs of one's own ended, as their logs say it.
+_OWN_ENDS = {
+    "stopped": {"status": "aborted", "reason": "SIGTERM"},
+    "exception": {"status": "aborted", "reason": "exception"},
+}
 _LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "epoch"))
 
 
@@ -135,7 +140,7 @@ def _end(run: Row) -> Iterator[_Event]:
     if status == "truncated":
         yield _point(seconds, "log_end", None)
     elif seconds is not None:
-        about = {} if status == "unknown" else {"status": status}
+        about = {} if status == "unknown" else _OWN_ENDS.get(status, {"status": status})
         yield seconds, "INTERVAL_END", "run_stop", None, about
 
 

@@ -48,6 +48,11 @@ def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
 _SET_ASIDE = {
     "side_log": (("log", "logs"), "beside the result files of the same entry"),
     "inference": (("inference entry", "inference entries"), "without training"),
+    "stopped": (
+        ("run", "runs"),
+        "that somebody or the machine stopped (--censor-stopped: counted)",
+    ),
+    "exception": (("run", "runs"), "that ended by an exception"),
 }
 
 

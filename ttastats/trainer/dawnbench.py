@@ -44,11 +44,11 @@ def write(place: Place, settings: Settings, log: Path, outcome: Outcome) -> Path
 
 
 def _row(one: Checkpoint) -> tuple[float, float, float]:
-    """Give what the table tells of an epoch, to the microsecond and in percent.
+    """Give what the table tells of a checkpoint, to the microsecond and in percent.
 
     DAWNBench counts all but validation: reading and preparing the data are on its clock.
     """
-    return one.epoch, round(one.known_at.wall - one.evaluated, 6), round(100 * one.quality, 4)
+    return one.epoch, round(one.known_at.wall - one.evaluated, 6), 100 * one.quality
 
 
 def _description(place: Place, settings: Settings, log: Path) -> str:
@@ -63,6 +63,11 @@ def _description(place: Place, settings: Settings, log: Path) -> str:
         "costPerHour": None,
         "timestamp": datetime.now(UTC).strftime("%Y-%m-%d"),
         "logFilename": log.name,
-        "misc": settings.as_dict(),
+        "ttastats": {
+            "benchmark": place.benchmark,
+            "entry": f"{place.org}/{place.system}",
+            "target": settings.target,
+            "settings": settings.as_dict(),
+        },
     }
     return dawnbench.description(fields)

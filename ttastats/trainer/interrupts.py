@@ -23,8 +23,9 @@ class StopRequest:
     A signal handler only sets a flag: raising from it could tear a line of the log apart.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool = True) -> None:
         self.reason: str | None = None
+        self._alone = alone
 
     def check(self) -> None:
         """Raise if the run has been asked to stop.
@@ -38,19 +39,23 @@ class StopRequest:
             raise Interrupted(self.reason)
 
     def note(self, number: int, _frame: FrameType | None) -> None:
-        """Note a signal; the second Ctrl-C ends the program at once."""
-        if self.reason is not None and number == signal.SIGINT:
+        """Note a signal; the second Ctrl-C ends the program at once.
+
+        One of several workers gets each Ctrl-C more than once, from whoever started it as well.
+        """
+        if self._alone and self.reason is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.reason = signal.Signals(number).name
 
 
 @contextmanager
-def listening(*, obey: bool = True) -> Iterator[StopRequest]:
+def listening(*, obey: bool = True, alone: bool = True) -> Iterator[StopRequest]:
     """Give a stop request that Ctrl-C and SIGTERM set, and restore what they did before.
 
-    `obey` False is for workers beside the one that logs: they stop when it does.
+    `obey` False is for workers beside the one that logs: they stop when it does. `alone` tells
+    that there is only one process.
     """
-    request = StopRequest()
+    request = StopRequest(alone=alone)
     if threading.current_thread() is not threading.main_thread():
         yield request  # Python lets no other thread handle signals
         return

@@ -77,7 +77,10 @@ def run_all(
         A log could not be written, or somebody interrupted; the logs say how far each run came.
     """
     made: list[Made] = []
-    with team(planned[0].settings.device) as us, listening(obey=us.leads) as stop:
+    with (
+        team(planned[0].settings.device) as us,
+        listening(obey=us.leads, alone=us.size == 1) as stop,
+    ):
         setup = planned[0].settings.setup()
         for number, one in enumerate(planned, start=1):
             if one.settings.setup() != setup:

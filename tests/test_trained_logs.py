@@ -1,0 +1,189 @@
+"""How are the logs of `ttastats train` read: which of them count, and by which clock?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ttastats as tta
+from ttastats import api, dawnbench, mllog
+from ttastats.errors import TtastatsError
+
+TARGET = 0.9
+
+
+def settings(seed: int, **values: Any) -> dict[str, Any]:
+    return {
+        "workload": "mine.py", "sha256": "5eed", "seed": seed, "device": "cpu", "data": None,
+        "values": {"lr": 0.1, **values},
+    }  # fmt: skip
+
+
+def log(
+    seed: int,
+    qualities: Sequence[float],
+    reason: str | None = "target",
+    *,
+    begun: float = 1.6e12,
+    wall: float = 10.0,
+    **values: Any,
+) -> str:
+    """Give the log of a run: of the seconds of an epoch half are training, a fifth CPU time."""
+    lines = [
+        mllog.line("POINT_IN_TIME", begun, mllog.RECORDER, "ttastats 0", {}),
+        mllog.line("POINT_IN_TIME", begun, "submission_benchmark", "mine", {}),
+        mllog.line("POINT_IN_TIME", begun, "seed", seed, {}),
+        mllog.line("POINT_IN_TIME", begun, "settings", settings(seed, **values), {}),
+        mllog.line(
+            "POINT_IN_TIME", begun, "eval_target", TARGET,
+            {"metric": "accuracy", "higher_is_better": True},
+        ),
+        mllog.line("INTERVAL_START", begun, "run_start", None, {}),
+    ]  # fmt: skip
+    time = begun
+    for epoch, quality in enumerate(qualities, start=1):
+        time = begun + 1000 * wall * epoch
+        clocks = {
+            "cpu_seconds": wall * epoch / 5,
+            "training_seconds": wall * epoch / 2,
+            "training_cpu_seconds": wall * epoch / 10,
+        }
+        about = {"epoch_num": epoch, "metric": "accuracy", **clocks}
+        lines.append(mllog.line("POINT_IN_TIME", time, "eval_accuracy", quality, about))
+    if reason is not None:
+        status = "success" if reason == "target" else "aborted"
+        about = {"status": status, "reason": reason}
+        lines.append(mllog.line("INTERVAL_END", time, "run_stop", None, about))
+    return "".join(lines)
+
+
+def ingested(root: Path, *logs: str, system: str = "machine") -> Path:
+    folder = root / "local" / "results" / system / "mine"
+    folder.mkdir(parents=True, exist_ok=True)
+    described = root / "local" / "systems" / f"{system}.json"
+    described.parent.mkdir(exist_ok=True)
+    described.write_text(json.dumps({"submitter": "local", "system_name": system}))
+    for number, text in enumerate(logs, start=len(list(folder.iterdir()))):
+        (folder / f"result_{number}.txt").write_text(text)
+    api.ingest([root / "local"], root / "runs.parquet")
+    return root / "runs.parquet"
+
+
+REACHED = (0.5, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "counts"),
+    [
+        ("target", "success", True),
+        ("epochs", "aborted", True),
+        ("SIGINT", "stopped", False),
+        ("SIGTERM", "stopped", False),
+        ("worker_lost", "stopped", False),
+        (None, "stopped", False),
+        ("exception", "exception", False),
+    ],
+)
+def test_only_a_budget_that_ran_out_is_a_failure(
+    reason: str | None, status: str, counts: bool, tmp_path: Path
+) -> None:
+    qualities = REACHED if reason == "target" else (0.5, 0.6)
+    table = ingested(tmp_path, log(0, REACHED), log(1, qualities, reason))
+    row = tta.runs(table).rows[1]
+    assert (row["run_status"], row["set_aside"]) == (status, None if counts else status)
+    (group,) = tta.summary(table).rows
+    assert (group["n"], group["reached"]) == (1 + counts, 1 + (reason == "target"))
+    said = {note.code for note in tta.summary(table).notes}
+    assert (status in said) is not counts
+
+
+def test_runs_that_were_stopped_count_as_censored_if_the_user_says_so(tmp_path: Path) -> None:
+    table = ingested(tmp_path, log(0, REACHED), log(1, (0.5,), "SIGINT"))
+    (row,) = tta.summary(table, censor_stopped=True).rows
+    assert (row["n"], row["reached"]) == (2, 1)
+    assert row["ert_seconds"] == 30.0  # 20 to the target and 10 without
+
+
+def test_a_seed_that_was_made_again_replaces_what_broke_off(tmp_path: Path) -> None:
+    table = ingested(tmp_path, log(0, REACHED), log(1, (0.5,), None), log(1, REACHED))
+    for censor in (False, True):
+        (row,) = tta.summary(table, censor_stopped=censor).rows
+        assert (row["n"], row["reached"]) == (2, 2)
+
+
+def test_the_same_seed_twice_is_one_run(tmp_path: Path) -> None:
+    again = log(0, REACHED, begun=1.7e12, wall=11.0)
+    table = ingested(tmp_path, log(0, REACHED), log(1, REACHED), again)
+    (row,) = tta.summary(table).rows
+    assert row["n"] == 2
+    copies = (
+        tta.read(table)
+        .filter(pl.col("duplicate_of").is_not_null())
+        .collect()["source", "duplicate_of"]
+        .unique()
+    )
+    ((source, original),) = copies.rows()
+    assert source.endswith("result_2.txt")
+    assert original.endswith("result_0.txt")
+
+
+def test_the_same_seed_of_another_recipe_or_on_another_system_is_another_run(
+    tmp_path: Path,
+) -> None:
+    ingested(tmp_path, log(0, REACHED), log(0, REACHED, lr=0.2), log(0, (0.6, 0.95)))
+    table = ingested(tmp_path, log(0, REACHED), system="other")
+    assert [row["n"] for row in tta.summary(table).rows] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, 20.0),
+        ({"clock": "total"}, 20.0),
+        ({"clock": "training"}, 10.0),
+        ({"unit": "cpu-seconds"}, 4.0),
+        ({"unit": "cpu-seconds", "clock": "training"}, 2.0),
+        ({"unit": "cpu-seconds", "target": ["0.5"]}, 2.0),
+        ({"clock": "training", "target": ["0.5"]}, 5.0),
+    ],
+)
+def test_time_counts_by_the_clock_that_is_asked(
+    asked: dict[str, Any], expected: float, tmp_path: Path
+) -> None:
+    table = ingested(tmp_path, log(0, REACHED), log(1, REACHED))
+    (row,) = tta.summary(table, **asked).rows
+    assert row["tta_mean_seconds"] == pytest.approx(expected)
+
+
+def test_a_clock_that_is_none_is_refused(tmp_path: Path) -> None:
+    table = ingested(tmp_path, log(0, REACHED))
+    with pytest.raises(TtastatsError, match="'lunch' is no clock"):
+        tta.summary(table, clock="lunch")
+    with pytest.raises(TtastatsError, match="epochs counts no time"):
+        tta.summary(table, clock="training", unit="epochs")
+
+
+def test_dawnbench_files_beside_the_logs_are_read_as_what_they_are_and_counted_once(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "local" / "dawnbench" / "mine"
+    folder.mkdir(parents=True)
+    curve = [(epoch, 5.0 * epoch, 100 * value) for epoch, value in enumerate(REACHED, start=1)]
+    (folder / "a_run0.tsv").write_text(dawnbench.table(["top1_accuracy"], curve))
+    told = {
+        "benchmark": "mine", "entry": "local/machine", "target": TARGET, "settings": settings(0)
+    }  # fmt: skip
+    fields = {"author": "local", "framework": "PyTorch", "hardware": "machine", "ttastats": told}
+    (folder / "a_run0.json").write_text(dawnbench.description(fields))
+    api.ingest([folder], tmp_path / "alone.parquet")
+    (row,) = tta.runs(tmp_path / "alone.parquet").rows
+    assert (row["benchmark"], row["entry"], row["seed"]) == ("mine", "local/machine", 0)
+    assert (row["reached"], row["tta_seconds"], row["target_value"]) == (True, 10.0, TARGET)
+    table = ingested(tmp_path, log(0, REACHED), log(1, REACHED))
+    (both,) = tta.summary(table).rows
+    assert (both["n"], both["tta_mean_seconds"]) == (2, 20.0)
