@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,27 @@ def test_warming_up_leaves_no_trace() -> None:
     assert not any(optimizer.state for optimizer in network.optimizers)
     assert all(parameter.grad is None for parameter in network.bare.parameters())
     assert network.bare.training
+
+
+def test_warming_up_meets_the_end_of_the_schedule() -> None:
+    workload = workloads.load("digits")
+    settings = settings_of(small(epochs=7), workload, "digits", 0)
+    network = build(workload, settings, Team(0, 1, torch.device("cpu")))
+    met: list[float] = []
+
+    def schedule(epoch: float, step: int, group: object, **values: object) -> float:
+        met.append(epoch)
+        return 1.0
+
+    network.workload = replace(workload, schedule=schedule)  # type: ignore[arg-type]
+    warm_up(network)
+    assert set(met) == {0.0, 7.0}
+
+
+def test_samples_that_make_no_batch_are_refused(tmp_path: Path) -> None:
+    options = small(drop_last=True, batch_size=2000)
+    with pytest.raises(TtastatsError, match="1,198 samples make no batch of 2,000"):
+        trained(tmp_path, options)
 
 
 def test_the_learning_rate_rises_then_falls_to_zero() -> None:

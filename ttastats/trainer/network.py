@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ttastats.errors import TtastatsError
 from ttastats.trainer import optimisation
 from ttastats.trainer.parallel import Team, shared_by_workers
 from ttastats.trainer.settings import Settings
@@ -58,6 +59,11 @@ class Network:
                 yield self.team.share(inputs[:count]), self.team.share(targets[:count]), count
             return
         samples, batch_size = len(data.train_inputs), self.settings.batch_size
+        if self.settings.drop_last and samples < batch_size:
+            raise TtastatsError(
+                f"{samples:,} samples make no batch of {batch_size:,}: smaller ones are left out",
+                remedy="Give a smaller --batch-size, or --set drop_last=false.",
+            )
         shuffled = torch.randperm(samples, generator=rng, device=self.team.device)
         usable = shuffled[: samples - samples % size]
         for batch in torch.split(usable, batch_size):
@@ -189,13 +195,14 @@ def warm_up(network: Network, data: Data | None = None) -> None:
     state = copy.deepcopy(network.bare.state_dict())
     with torch.random.fork_rng(devices=devices):
         some = _samples(network, data).on(team.device)
-        for epoch in range(2):
-            rng = torch.Generator(team.device).manual_seed(epoch)
-            batches = network.batches(some, rng, epoch)
+        # At the end another graph may be compiled: some weights may no longer move.
+        for epoch in (0.0, float(settings.epochs)):
+            rng = torch.Generator(team.device).manual_seed(0)
+            batches = network.batches(some, rng, int(epoch))
             if network.workload.batches is not None:
                 batches = itertools.islice(batches, _TRIED)
             for step, (inputs, targets, _) in enumerate(batches):
-                network.step(inputs, targets, rng, 0.0, step)
+                network.step(inputs, targets, rng, epoch, step)
         if team.leads:
             network.quality(some)
     network.bare.load_state_dict(state)
