@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,16 +12,44 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch")
 if not torch.cuda.is_available():
     pytest.skip("no GPU is present", allow_module_level=True)
 
-from tests.trainer.runs import small, summary, trained  # noqa: E402
+from tests.trainer.runs import curve, log_of, request, small, summary, trained  # noqa: E402
 from tests.trainer.test_cifar10 import write_binary  # noqa: E402
+from ttastats.trainer import experiment, workloads  # noqa: E402
+from ttastats.trainer.network import build, warm_up  # noqa: E402
+from ttastats.trainer.parallel import Team  # noqa: E402
+from ttastats.trainer.settings import settings_of  # noqa: E402
+
+two_gpus = pytest.mark.skipif(
+    torch.cuda.device_count() < 2, reason="one GPU is present, two are needed"
+)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def said(log: Path) -> dict[str, Any]:
+    events = (json.loads(line.removeprefix(":::MLLOG ")) for line in log.read_text().splitlines())
+    return {event["key"]: event["value"] for event in events}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
 def test_digits_reach_their_target_on_a_gpu(precision: str, tmp_path: Path) -> None:
     options = small(device="cuda", width=16, epochs=30, target=0.95, precision=precision)
     made = trained(tmp_path, options, seeds=(0, 1))
     (row,) = summary(made)
     assert (row["n"], row["reached"]) == (2, 2)
+
+
+@pytest.mark.parametrize("changes", [{"compile": True}, {"optimizer": "adamw"}])
+def test_digits_learn_on_a_gpu_whatever_the_settings(
+    changes: dict[str, object], tmp_path: Path
+) -> None:
+    (made,) = trained(tmp_path, small(device="cuda", epochs=3, **changes))
+    losses = [one.train_loss for one in made.outcome.checkpoints]
+    assert losses[-1] < losses[0]
+
+
+def test_a_causal_transformer_trains_on_a_gpu(tmp_path: Path) -> None:
+    options = small(device="cuda", target=4.0, epochs=3, precision="bf16")
+    (made,) = trained(tmp_path, options, "digits-lm")
+    assert made.outcome.reached
 
 
 def test_cifar10_trains_on_a_gpu_with_channels_last(tmp_path: Path) -> None:
@@ -31,7 +61,33 @@ def test_cifar10_trains_on_a_gpu_with_channels_last(tmp_path: Path) -> None:
     assert len(made.outcome.checkpoints) == 2
 
 
-@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU is present, two are needed")
+def test_the_log_names_driver_clocks_libraries_and_peak_memory(tmp_path: Path) -> None:
+    (made,) = trained(tmp_path, small(device="cuda"))
+    told = said(made.log)
+    assert told["software"]["cudnn"]
+    assert told["gpu"]["driver_version"]
+    assert told["gpu_after"]["clocks.sm"]
+    assert told["run_totals"]["gpu_peak_bytes"] > 0
+
+
+def test_warming_up_puts_back_the_random_numbers_of_the_gpu() -> None:
+    workload = workloads.load("digits")
+    settings = settings_of(small(device="cuda"), workload, "digits", 3)
+    network = build(workload, settings, Team(0, 1, torch.device("cuda", 0)))
+    before = torch.cuda.get_rng_state()
+    warm_up(network)
+    assert torch.equal(before, torch.cuda.get_rng_state())
+
+
+def test_the_loss_falls_alike_on_a_gpu_and_on_a_cpu(tmp_path: Path) -> None:
+    # Orders and shifts come from other generators, so that the curves are only alike.
+    (gpu,) = trained(tmp_path / "gpu", small(device="cuda", epochs=3))
+    (cpu,) = trained(tmp_path / "cpu", small(device="cpu", epochs=3))
+    assert curve(gpu)[-1][0] == pytest.approx(curve(cpu)[-1][0], rel=0.5)
+
+
+@two_gpus
 def test_two_gpus_share_a_run(tmp_path: Path) -> None:
-    (made,) = trained(tmp_path, small(device="cuda", workers=2))
-    assert '"key": "communication"' in made.log.read_text()
+    planned = experiment.plan(request(tmp_path), small(device="cuda", workers=2), (0,)).runs
+    experiment.make(planned)
+    assert said(log_of(tmp_path))["workers"] == 2

@@ -184,12 +184,20 @@ def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
     (table,) = planned[0].place.dawnbench.glob("*.tsv")
     assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == made.log.name
     account = api.ingest([table], tmp_path / "entry.parquet")
-    assert [problem.code for problem in account.problems] == ["task_guessed"]
+    assert account.problems == ()
     rows = api.read(tmp_path / "entry.parquet").collect()
     assert rows.get_column("value").to_list() == pytest.approx(
         [one.quality for one in made.outcome.checkpoints], abs=1e-6
     )
     assert rows.get_column("epoch").to_list() == [1.0, 2.0]
+    assert rows.get_column("seconds").to_list() == pytest.approx(
+        [one.known_at.wall - one.evaluated for one in made.outcome.checkpoints], abs=1e-5
+    )
+    assert set(rows["benchmark"]) == {"digits"}
+    assert set(rows["target_value"]) == {0.97}
+    account = api.ingest([tmp_path / "Test"], tmp_path / "both.parquet")
+    (row,) = api.summary(tmp_path / "both.parquet").rows
+    assert (account.runs, row["n"], row["entry"]) == (2, 1, "Test/machine")
 
 
 def test_dawnbench_refuses_what_is_no_accuracy(tmp_path: Path) -> None:

@@ -63,9 +63,12 @@ def test_cpu_time_is_that_of_all_workers(shared_runs: list[Path]) -> None:
     assert totals["cpu_seconds_all_workers"] > 1.5 * totals["cpu_seconds"]
 
 
-def test_our_reader_finds_no_problem_in_the_logs(shared_runs: list[Path], tmp_path: Path) -> None:
+def test_our_reader_finds_that_one_is_a_copy_and_no_problem_else(
+    shared_runs: list[Path], tmp_path: Path
+) -> None:
     account = api.ingest([shared_runs[0].parent], tmp_path / "runs.parquet")
-    assert (account.runs, account.problems) == (2, ())
+    assert account.runs == 2
+    assert [problem.code for problem in account.problems] == ["duplicate_run"]
 
 
 def test_torchrun_starts_the_workers_as_well(tmp_path: Path) -> None:

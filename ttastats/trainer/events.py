@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import platform
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from ttastats import mllog
 from ttastats.clock import Seconds, Stamp
 from ttastats.result_files import Place
 from ttastats.run_log import EventLog
+from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
 from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.workloads.contract import Data
@@ -44,7 +44,9 @@ def log_setup(log: EventLog, net: Network) -> None:
     )
     log.point("settings", settings.as_dict())
     log.point("workload_source", workload.source)
-    log.point("software", _software())
+    log.point("software", hardware.software())
+    if settings.device == "cuda":
+        log.point("gpu", hardware.gpu(net.team.device))
     log.point("workers", net.team.size)
 
 
@@ -95,7 +97,9 @@ def log_evaluation(
     )
 
 
-def log_totals(log: EventLog, outcome: Outcome, cpu: float, waiting: float) -> None:
+def log_totals(
+    log: EventLog, outcome: Outcome, device: torch.device, cpu: float, waiting: float
+) -> None:
     """Say what the counted time was made of; `cpu` and `waiting` for a core are of all workers."""
     last = outcome.checkpoints[-1]
     totals = {
@@ -107,14 +111,8 @@ def log_totals(log: EventLog, outcome: Outcome, cpu: float, waiting: float) -> N
         "training_cpu_seconds": last.trained.cpu,
         "evaluation_seconds": last.evaluated,
     }
+    if device.type == "cuda":
+        totals["gpu_peak_bytes"] = torch.cuda.max_memory_allocated(device)
+        log.point("gpu_after", hardware.gpu(device))
     log.point("run_totals", {name: round(value, 6) for name, value in totals.items()})
     log.point("dataset_sha256", outcome.dataset)
-
-
-def _software() -> dict[str, Any]:
-    return {
-        "ttastats": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "cuda": torch.version.cuda,
-    }

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,18 @@ import torch
 
 from ttastats.result_files import Place
 from ttastats.trainer.settings import Settings
+from ttastats.version import __version__
 
 #: Folders in which Linux tells about itself.
 _CPUINFO, _RELEASE = Path("/proc/cpuinfo"), Path("/etc/os-release")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _GIB = 1024**3
 
+#: What is asked of a GPU; clocks, power and temperature change in the course of a run.
+_GPU = (
+    "name", "driver_version", "clocks.sm", "clocks.max.sm", "power.draw", "power.limit",
+    "temperature.gpu", "memory.used", "utilization.gpu",
+)  # fmt: skip
 #: Every field of an official system description, in its order.
 FIELDS = (
     "submitter", "division", "status", "system_name", "number_of_nodes",
@@ -74,6 +81,38 @@ def default_system(device: str) -> str:
     name = re.sub(r"\((?:R|TM|C)\)|@.*|\bprocessor\b|\bcpu\b", " ", name, flags=re.IGNORECASE)
     short = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return f"{short or 'unknown'}_x{available_cpus()}" if device == "cpu" else short or "gpu"
+
+
+def software() -> dict[str, Any]:
+    """Give the versions that decide how fast a run is and which way it takes."""
+    on_gpu = torch.cuda.is_available()
+    return {
+        "ttastats": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "cpu_bf16": torch.ops.mkldnn._is_mkldnn_bf16_supported(),
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version() if on_gpu else None,  # type: ignore[no-untyped-call]
+        "nccl": torch.cuda.nccl.version() if on_gpu else None,  # type: ignore[no-untyped-call]
+    }
+
+
+def gpu(device: torch.device) -> dict[str, str]:
+    """Give what `nvidia-smi` tells of a GPU at this moment; nothing where it is missing."""
+    uuid = getattr(torch.cuda.get_device_properties(device), "uuid", device.index or 0)
+    name = uuid if isinstance(uuid, int) else f"GPU-{uuid}"
+    command = [
+        "nvidia-smi",
+        f"--id={name}",
+        f"--query-gpu={','.join(_GPU)}",
+        "--format=csv,noheader",
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return dict(zip(_GPU, (word.strip() for word in done.stdout.split(",")), strict=False))
 
 
 def operating_system() -> str:

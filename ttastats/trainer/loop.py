@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ttastats.clock import Clock, Seconds
+from ttastats.errors import TtastatsError
 from ttastats.run_log import EventLog
 from ttastats.trainer import events, network
 from ttastats.trainer.clock import waiting_seconds
@@ -55,7 +56,7 @@ def train(
         if run is not None and clock.started is not None and clock.stopped is None:
             run.log_end(status="aborted", **_why(error, team))
         raise
-    events.log_totals(log, outcome, cpu, waiting)
+    events.log_totals(log, outcome, team.device, cpu, waiting)
     return outcome
 
 
@@ -71,6 +72,8 @@ def _ready(
     events.log_setup(log, net)
     network.warm_up(net, first_look)
     stop.check()
+    if team.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(team.device)
     team.wait()
     log.end("init_stop")
     return net
@@ -142,7 +145,11 @@ class _Run:
     def _batches(self, data: Data) -> Iterator[Batch]:
         """Give batch after batch, epoch after epoch."""
         for epoch in itertools.count():
-            yield from self._net.batches(data, self._order, epoch)
+            batch = None
+            for batch in self._net.batches(data, self._order, epoch):
+                yield batch
+            if batch is None:
+                raise TtastatsError("batches gives none", where=f"workload, epoch {epoch}")
 
     def _stretch(self, batches: Iterator[Batch], data: Data, per_epoch: int) -> Checkpoint:
         """Train on some batches, then evaluate."""

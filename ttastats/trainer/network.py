@@ -122,6 +122,17 @@ class Network:
         )
 
 
+def set_numerics(settings: Settings) -> None:
+    """Let a GPU compute as precisely as the settings say, and choose its fastest convolutions.
+
+    PyTorch's own default for 32 bit convolutions is TF32, which has 10 bits where fp32 has 23.
+    """
+    tf32 = settings.precision != "fp32"
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = True
+
+
 def steps_per_epoch(samples: int, settings: Settings) -> int:
     """Give the number of batches of an epoch; the last one may be smaller."""
     batches = samples / settings.batch_size

@@ -18,6 +18,7 @@ from ttastats.trainer import dawnbench, events, hardware, workloads
 from ttastats.trainer.clock import clock_of
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
 from ttastats.trainer.loop import train
+from ttastats.trainer.network import set_numerics
 from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.parallel import Team, lost, team
 from ttastats.trainer.settings import Settings
@@ -105,6 +106,7 @@ def _run(
     settings = planned.settings
     if settings.threads:
         torch.set_num_threads(settings.threads)
+    set_numerics(settings)
     workload = workloads.load(settings.workload)
     clock = clock_of(us.device)
     gc.collect()  # what the last run left is not collected on the clock of this one

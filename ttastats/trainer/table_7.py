@@ -6,7 +6,6 @@ Benchmark", Table 7: speedup in throughput beside speedup in time-to-accuracy.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,8 +20,16 @@ _COMPARED = (
     "throughput_speedup", "throughput_low", "throughput_high", "speedup", "speedup_low",
     "speedup_high", "epochs_ratio", "p_adjusted", "verdict",
 )  # fmt: skip
+#: What is taken over from the comparison in CPU seconds, with its name.
+_BY_CPU = {
+    "throughput_speedup": "cpu_throughput_speedup",
+    "speedup": "cpu_tta_speedup",
+    "speedup_low": "cpu_tta_low",
+    "speedup_high": "cpu_tta_high",
+    "verdict": "cpu_verdict",
+}
 #: What holds of a setup beside itself: nothing is estimated, so there is no interval.
-_ITSELF = dict.fromkeys(_COMPARED) | {
+_ITSELF: Mapping[str, Any] = dict.fromkeys(_COMPARED) | {
     "throughput_speedup": 1.0,
     "speedup": 1.0,
     "epochs_ratio": 1.0,
@@ -48,11 +55,11 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
 
 
 def _row(baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str]) -> dict[str, Any]:
-    found: Mapping[str, Any] = _ITSELF
+    found = cpu = _ITSELF
     if names[0] != names[1]:
-        (found,) = api.compare(baseline, side, labels=names).rows
+        found, cpu = (_compared(baseline, side, names, unit) for unit in ("", "cpu-seconds"))
     (about,) = api.summary(side, by=["benchmark"]).rows
-    cpu = [_cpu_seconds(one) for one in (baseline, side)]
+    (spent,) = api.summary(side, by=["benchmark"], unit="cpu-seconds").rows
     row = {
         "benchmark": about["benchmark"],
         "setup": names[1],
@@ -60,30 +67,18 @@ def _row(baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str]) -> 
         "reached": about["reached"],
         "epochs_mean": about["epochs_mean"],
         "tta_mean_seconds": about["tta_mean_seconds"],
-        "cpu_tta_mean_seconds": cpu[1][0],
-        "cpu_epoch_mean_seconds": cpu[1][1],
-        "cpu_tta_speedup": _ratio(cpu[0][0], cpu[1][0]),
-        "cpu_throughput_speedup": _ratio(cpu[0][1], cpu[1][1]),
+        "cpu_tta_mean_seconds": spent["tta_mean_seconds"],
+        "cpu_epoch_mean_seconds": spent["epoch_seconds_mean"],
     }
-    return row | {key: found[key] for key in _COMPARED}
+    by_cpu = {name: cpu[key] for key, name in _BY_CPU.items()}
+    return row | {key: found[key] for key in _COMPARED} | by_cpu
 
 
-def _cpu_seconds(side: pl.DataFrame) -> tuple[float | None, float | None]:
-    """Give mean CPU seconds to the target and per epoch, over the runs that reached it."""
-    solved = api.run_table(side).filter("reached").select("extra", "epochs")
-    pairs = [
-        (json.loads(extra).get("run_totals", {}).get("cpu_seconds_all_workers"), epochs)
-        for extra, epochs in solved.iter_rows()
-    ]
-    known = [(cpu, epochs) for cpu, epochs in pairs if cpu is not None and epochs]
-    if not known:
-        return None, None
-    number = len(known)
-    return sum(cpu for cpu, _ in known) / number, sum(cpu / e for cpu, e in known) / number
-
-
-def _ratio(above: float | None, below: float | None) -> float | None:
-    return above / below if above and below else None
+def _compared(
+    baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], unit: str
+) -> Mapping[str, Any]:
+    (found,) = api.compare(baseline, side, labels=names, unit=unit).rows
+    return found
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:
@@ -94,9 +89,10 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
         Column("mean TTA", "right", rank=2),
         Column("throughput", "right"),
         Column("TTA speedup", "right"),
-        Column("throughput (CPU)", "right", rank=3),
-        Column("TTA (CPU)", "right", rank=3),
         Column("verdict"),
+        Column("throughput (CPU)", "right", rank=3),
+        Column("TTA speedup (CPU)", "right"),
+        Column("verdict (CPU)"),
     )
     title = f"{rows[0]['benchmark']}: speedup over {rows[0]['setup']} (>1: faster; cf. Table 7)"
     return Table(columns, tuple(Row(_cells(row)) for row in rows), title)
@@ -110,10 +106,16 @@ def _cells(row: dict[str, Any]) -> tuple[Any, ...]:
         Quantity(row["tta_mean_seconds"], "seconds"),
         Quantity(row["throughput_speedup"], "ratio"),
         Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"]),
+        _verdict(row["verdict"]),
         Quantity(row["cpu_throughput_speedup"], "ratio"),
-        Quantity(row["cpu_tta_speedup"], "ratio"),
-        Text(row["verdict"], _TONES.get(row["verdict"], "plain")),
+        Quantity(row["cpu_tta_speedup"], "ratio", row["cpu_tta_low"], row["cpu_tta_high"]),
+        _verdict(row["cpu_verdict"]),
     )
+
+
+def _verdict(word: str) -> Text:
+    """Give a verdict; by CPU time less of it is what faster is by the wall."""
+    return Text(word, _TONES.get(word, "plain"))
 
 
 def _notes(rows: Sequence[dict[str, Any]]) -> list[Note]:
@@ -131,12 +133,15 @@ def _notes(rows: Sequence[dict[str, Any]]) -> list[Note]:
 
 
 def _sentence(rows: Sequence[dict[str, Any]]) -> str:
-    """Name the setup whose throughput promises most, and what became of it."""
-    others = [row for row in rows[1:] if row["throughput_speedup"] and row["speedup"]]
+    """Name the setup whose throughput promises most, and what became of it in CPU seconds."""
+    others = [row for row in rows[1:] if row["cpu_throughput_speedup"] and row["cpu_tta_speedup"]]
     if not others:
         return ""
-    best = max(others, key=lambda row: row["throughput_speedup"])
+    best = max(others, key=lambda row: row["cpu_throughput_speedup"])
+    low, high = best["cpu_tta_low"], best["cpu_tta_high"]
+    sure = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
     return (
-        f"{best['setup']} trains {best['throughput_speedup']:.2f} times as many samples per second "
-        f"as {rows[0]['setup']} and reaches the target {best['speedup']:.2f} times as fast."
+        f"In CPU seconds {best['setup']} trains {best['cpu_throughput_speedup']:.2f} times as fast "
+        f"as {rows[0]['setup']}; speedup to the target {best['cpu_tta_speedup']:.2f}{sure}: "
+        f"{best['cpu_verdict']}."
     )

@@ -1,0 +1,127 @@
+"""Does the trainer ask for the right things of a GPU? With stand-ins: no GPU is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs PyTorch")
+
+from tests.trainer.runs import small  # noqa: E402
+from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.result_files import Place  # noqa: E402
+from ttastats.trainer import hardware, optimisation, parallel, workloads  # noqa: E402
+from ttastats.trainer.network import build, set_numerics  # noqa: E402
+from ttastats.trainer.parallel import Team  # noqa: E402
+from ttastats.trainer.settings import Settings, settings_of  # noqa: E402
+
+CPU = Team(0, 1, torch.device("cpu"))
+
+
+@pytest.fixture
+def eight_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = SimpleNamespace(name="NVIDIA H200", total_memory=141 * 2**30, uuid="12-34")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _device: about)
+
+
+def asked(**changes: object) -> Settings:
+    return settings_of(small(**changes), workloads.load("digits"), "digits", 0)
+
+
+@pytest.mark.parametrize(("precision", "tf32"), [("fp32", False), ("tf32", True), ("bf16", True)])
+def test_fp32_is_not_tf32(precision: str, tf32: bool) -> None:
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    try:
+        set_numerics(asked(precision=precision))
+        assert torch.backends.cudnn.allow_tf32 is tf32
+        assert torch.backends.cuda.matmul.allow_tf32 is tf32
+        assert torch.backends.cudnn.benchmark is True
+    finally:
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
+        torch.backends.cudnn.benchmark = False
+
+
+def test_graphs_are_compiled_for_known_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[dict[str, Any]] = []
+
+    def compile_(model: object, **how: Any) -> object:
+        compiled.append(how)
+        return model
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    build(workloads.load("digits"), asked(compile=True), CPU)
+    assert compiled == [{"dynamic": False}, {"dynamic": False}]
+
+
+@pytest.mark.parametrize(("optimizer", "name"), [("sgd", "SGD"), ("adamw", "AdamW")])
+def test_the_optimizer_of_a_gpu_is_fused(
+    optimizer: str, name: str, eight_gpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: dict[str, Any] = {}
+
+    def stand_in(_parameters: object, **how: Any) -> Any:
+        made.update(how)
+        return SimpleNamespace(param_groups=[{"lr": how["lr"]}])
+
+    monkeypatch.setattr(torch.optim, name, stand_in)
+    settings = asked(device="cuda", optimizer=optimizer)
+    optimisation.optimizers(torch.nn.Linear(1, 1), workloads.load("digits"), settings)
+    assert made["fused"] is True
+
+
+def test_workers_on_several_machines_need_only_the_gpus_of_their_own(
+    eight_gpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TtastatsError, match="16 workers need as many GPUs; there are 8"):
+        asked(device="cuda", workers=16)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    settings = asked(device="cuda", workers=16)
+    place = Place(Path("logs"), "Test", "machine", "digits")
+    described = hardware.description(place, settings)
+    assert (described["number_of_nodes"], described["accelerators_per_node"]) == ("2", "8")
+
+
+def test_each_worker_names_its_gpu_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined: dict[str, Any] = {}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: joined.update(device=device))
+    monkeypatch.setattr(
+        torch.distributed,
+        "init_process_group",
+        lambda backend, **how: joined.update(how, backend=backend),
+    )
+    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: None)
+    with parallel.team("cuda") as us:
+        assert us.device == torch.device("cuda", 1)
+    assert joined["backend"] == "nccl"
+    assert joined["device"] == joined["device_id"] == torch.device("cuda", 1)
+
+
+def test_driver_and_clocks_are_those_of_nvidia_smi(
+    eight_gpus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    words = "NVIDIA H200, 570.1, 1980 MHz, 1980 MHz, 402 W, 700 W, 45, 1024 MiB, 3 %"
+    program.write_text(f'#!/bin/sh\n[ "$1" = --id=GPU-12-34 ] && echo "{words}"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    told = hardware.gpu(torch.device("cuda", 0))
+    assert (told["driver_version"], told["clocks.max.sm"]) == ("570.1", "1980 MHz")
+    program.write_text("#!/bin/sh\nexit 9\n")
+    assert hardware.gpu(torch.device("cuda", 0)) == {}
+    program.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert hardware.gpu(torch.device("cuda", 0)) == {}
+
+
+def test_a_lost_worker_is_known_by_what_either_library_says() -> None:
+    assert parallel.lost(RuntimeError("[pair.cc:553] Connection closed by peer"))
+    assert parallel.lost(torch.distributed.DistBackendError("NCCL communicator was aborted"))
+    assert not parallel.lost(RuntimeError("CUDA out of memory"))
+    assert not parallel.lost(ValueError("connection"))
