@@ -11,6 +11,7 @@ from tests.conftest import FIXTURES
 from tests.made_stores import first_event, scalar
 from ttastats import api, ingest
 from ttastats.dialect import log_from_bytes
+from ttastats.errors import TtastatsError
 from ttastats.records import Run
 from ttastats.store import read
 from ttastats_parsers import mlperf_mllog
@@ -102,3 +103,51 @@ def test_events_of_training_have_their_times_and_steps(tmp_path: Path) -> None:
     assert loss.get_column("seconds").to_list() == [0.0, 1.0, 2.0]
     assert loss.get_column("eval_index").to_list() == [-3, -2, -1]
     assert rows.get_column("metric").to_list()[-1] == "val/acc"
+
+
+THROUGHPUT = LOG + logged(16_000, "tracked_stats", '{"throughput": 310.0}', '"epoch_num": 1.5')
+OWN = "epoch,seconds,train_loss,lr,val_accuracy\n" + "".join(
+    f"{n},{60 * n},{2 / n},{0.1 / n},{0.2 * n:.1f}\n" for n in (1, 2, 4)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "metric", "points"),
+    [
+        (THROUGHPUT, "quality-time", "throughput", [(5, 320.5), (15, 310.0)]),
+        (THROUGHPUT, "quality-epochs", "throughput", [(0.5, 320.5), (1.5, 310.0)]),
+        (THROUGHPUT, "quality-time", "train_loss", [(4, 2.5), (14, 1.5)]),
+        (OWN, "quality-epochs", "lr", [(1, 0.1), (2, 0.05), (4, 0.025)]),
+        (OWN, "quality-time", "val_accuracy", [(60, 0.2), (120, 0.4), (240, 0.8)]),
+    ],
+)
+def test_any_metric_is_drawn_over_time_and_epochs(
+    tmp_path: Path, text: str, kind: str, metric: str, points: list[tuple[float, float]]
+) -> None:
+    log, over = tmp_path / "log", "seconds" if kind == "quality-time" else "epoch"
+    log.write_text(text)
+    block = {"metric": "val_accuracy >= 0.7"} if text == OWN else None
+    ingest([log], log.with_suffix(".parquet"), workers=1, metrics="all", block=block)
+    (picture,) = api.plot(kind, log.with_suffix(".parquet"), metric=metric)
+    lines, *_ = picture.data.values()
+    assert list(lines.select(over, "value").iter_rows()) == points
+    has_target = metric == "val_accuracy"
+    assert ("The dotted line is the target" in picture.caption) is has_target
+    assert ("the mark is" in picture.caption) is has_target
+    picture.to_svg()
+
+
+def test_a_metric_that_is_not_there_names_the_nearest_and_how_training_is_kept(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "result.txt").write_text(THROUGHPUT)
+    plain, full = tables(tmp_path / "result.txt", tmp_path)
+    for table, metric, said in (
+        (full, "troughput", "Nearest: throughput"),
+        (plain, "throughput", "ingest --metrics all"),
+    ):
+        with pytest.raises(TtastatsError) as refused:
+            api.plot("quality-time", table, metric=metric)
+        assert said in str(refused.value)
+    with pytest.raises(TtastatsError, match="draws no metric of your choice"):
+        api.plot("tta", full, metric="throughput")

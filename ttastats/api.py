@@ -298,8 +298,18 @@ def pictures(*sources: Source, **asked: Unpack[Compared]) -> tuple[Picture, ...]
 
 
 @takes(Compared)
-def plot(kind: str, *sources: Source, **asked: Unpack[Compared]) -> tuple[Picture, ...]:
+def plot(
+    kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared]
+) -> tuple[Picture, ...]:
     """Give the pictures of one kind, one per benchmark or one of all; see `pictures`.
+
+    Parameters
+    ----------
+    metric
+        Draw this in the place of the quality, be it one of training; for `quality-time` and
+        `quality-epochs`.
+    asked
+        Keywords of `Question`.
 
     Raises
     ------
@@ -308,8 +318,8 @@ def plot(kind: str, *sources: Source, **asked: Unpack[Compared]) -> tuple[Pictur
     """
     from ttastats.pictures import kinds  # scipy costs start-up time
 
-    draw = kinds.of(kind)
-    return draw(material(*sources, **asked))
+    draw = kinds.of(kind, metric)
+    return draw(material(*sources, metric=metric, **asked))
 
 
 @takes(Compared)
@@ -390,11 +400,14 @@ def _with_left_out(answer: Report, sentences: Sequence[str]) -> Report:
 
 
 @takes(Compared)
-def material(*sources: Source, **asked: Unpack[Compared]) -> Material:
-    """Give what pictures are made of."""
+def material(*sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Material:
+    """Give what pictures are made of; `metric` is that of `plot`."""
     what = Question(**asked)
     found = question.sides(sources, what)
-    return _material(found, what, what.labels or question.labels(sources))
+    for one in found if metric else ():
+        expect_metric(one.rows, metric, "--metric", of_training=True)
+    made = _material(found, what, what.labels or question.labels(sources))
+    return replace(made, metric=metric)
 
 
 def _material(found: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:

@@ -207,11 +207,11 @@ def suited(
     return kept, (f"{_option(targets)}: left out, not failed, are {said}.",)
 
 
-def _logged(rows: pl.LazyFrame) -> _Logged:
-    """Give what was logged by benchmark; not those of which no run was ever evaluated."""
+def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
+    """Give what was logged by benchmark, by default what was evaluated."""
     value = pl.col("value").filter(pl.col("value").is_finite())
     table = (
-        rows.filter(schema.of_evaluations())
+        rows.filter(schema.of_evaluations() if which is None else which)
         .group_by(*schema.BENCHMARK, "metric")
         .agg(
             higher=pl.col("higher_is_better").first().fill_null(value=True),
@@ -265,17 +265,24 @@ def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
     )
 
 
-def expect_metric(rows: pl.LazyFrame, metric: str, option: str) -> None:
-    """Refuse a metric that no benchmark logs.
+def expect_metric(
+    rows: pl.LazyFrame, metric: str, option: str, *, of_training: bool = False
+) -> None:
+    """Refuse a metric that no benchmark evaluates, or, `of_training`, none logs at all.
 
     Raises
     ------
     TtastatsError
         With the metrics there are, the nearest first.
     """
-    logged = _logged(rows)
-    if metric not in _by_metric(logged):
-        raise _no_such_metric(metric, logged, option)
+    logged = _logged(rows, pl.col("metric").is_not_null() if of_training else None)
+    if metric in _by_metric(logged):
+        return
+    error = _no_such_metric(metric, logged, option)
+    if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():
+        more = "Metrics of training are kept by `ttastats ingest --metrics all`."
+        raise TtastatsError(error.what, where=error.where, remedy=f"{error.remedy}\n  {more}")
+    raise error
 
 
 def _no_such_metric(metric: str, logged: _Logged, where: str) -> TtastatsError:

@@ -219,7 +219,7 @@ def test_long_curves_are_thinned_and_keep_their_ends_and_best(
     monkeypatch.setattr("ttastats.pictures.curves.MOST_POINTS", 30)
     (picture,) = api.plot("quality-time", made.two_entries())
     kept = picture.data["quality: mlperf v4.0 resnet top1_accuracy"]
-    assert re.search(r"\d+ of 66 evaluations are drawn", picture.caption), picture.caption
+    assert re.search(r"\d+ of 66 values are drawn", picture.caption), picture.caption
     assert kept.group_by("run").agg(pl.col("value").max())["value"].to_list().count(0.76) == 9
 
 

@@ -46,6 +46,13 @@ def plot(
     *,
     sides: Sides,
     asked: Judged,
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            help="In quality-time and quality-epochs: draw this, such as train_loss or throughput.",
+        ),
+    ] = "",
     confidence: Confidence = "",
     width: Annotated[
         str,
@@ -64,7 +71,7 @@ def plot(
     if kind == "list":
         typer.echo("\n".join(f"{name:<16}{said}" for name, said in kinds.described()))
         return
-    kinds.of(kind)
+    kinds.of(kind, metric)
     if confidence and kind not in _OF_ANY_CONFIDENCE:
         raise TtastatsError(
             f"{kind} shows no interval of another confidence",
@@ -83,9 +90,9 @@ def plot(
     options = Options(confidence=confidence_level(confidence))
     chosen = sides.compared(sources, asked, options)
     if output is None:
-        _print(kind, api.material(*sources, **chosen))
+        _print(kind, api.material(*sources, metric=metric, **chosen))
         return
-    pictures = api.plot(kind, *sources, **chosen)
+    pictures = api.plot(kind, *sources, metric=metric, **chosen)
     from ttastats.pictures.drawing import Look
 
     _write(output, pictures, Look(inches * 96, title, dpi))

@@ -18,15 +18,15 @@ SPANS = 48
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A quality metric with its direction and target, None if it has none or several."""
+    """A metric with its direction, None if unknown, and target, None if it has none or several."""
 
     name: str
-    higher_is_better: bool
+    higher_is_better: bool | None
     target: float | None
 
 
-def evaluations(panel: Panel) -> pl.LazyFrame:
-    """Give the evaluations of a panel's runs.
+def evaluations(panel: Panel, metric: str = "") -> pl.LazyFrame:
+    """Give the evaluations of a panel's runs, or all that was logged of one metric.
 
     Columns: `run`, `series`, `order`, `colour`, `metric`, `value`, `higher_is_better`,
     `target_value`, `epoch`, `step`, `samples`, `evaluation` (from 1), and `seconds`: when the
@@ -37,8 +37,9 @@ def evaluations(panel: Panel) -> pl.LazyFrame:
         "metric", "value", "higher_is_better", "target_value", "epoch", "step", "samples",
         "eval_index",
     )  # fmt: skip
+    wanted = pl.col("metric") == metric if metric else schema.of_evaluations()
     parts = [
-        side.evaluations.filter(schema.of_evaluations(), pl.col("value").is_finite())
+        side.evaluations.filter(wanted, pl.col("value").is_finite())
         .with_columns(
             seconds=evaluated_at(),
             side=pl.lit(number, pl.Int32),
@@ -50,12 +51,12 @@ def evaluations(panel: Panel) -> pl.LazyFrame:
     return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
 
 
-def metrics(panel: Panel, rows: pl.LazyFrame) -> tuple[Metric, ...]:
-    """Give the metrics that have a target; the first of all where none has."""
+def metrics(panel: Panel, rows: pl.LazyFrame, asked: str = "") -> tuple[Metric, ...]:
+    """Give the metric asked for, or those that have a target; the first of all where none has."""
     found = (
         rows.group_by("metric")
         .agg(
-            pl.col("higher_is_better").first().fill_null(value=True),
+            pl.col("higher_is_better").first(),
             pl.col("target_value")
             .filter(pl.col("target_value").is_finite())
             .unique()
@@ -70,12 +71,14 @@ def metrics(panel: Panel, rows: pl.LazyFrame) -> tuple[Metric, ...]:
         Metric(name, higher, targets.get(name) or (own[0] if len(own) == 1 else None))
         for name, higher, own, _ in found.iter_rows()
     ]
+    if asked:
+        return tuple(one for one in known if one.name == asked)
     if targets and panel.targets:
         return tuple(one for one in known if one.name in targets)
-    asked = tuple(
+    judged = tuple(
         one for one, own in zip(known, found.get_column("targets"), strict=True) if len(own)
     )
-    return asked or tuple(known[:1])
+    return judged or tuple(known[:1])
 
 
 def _targets(panel: Panel) -> dict[str, float]:
@@ -106,9 +109,9 @@ def table(rows: pl.LazyFrame, metric: Metric, over: str = "seconds") -> tuple[pl
     if found.height <= MOST_POINTS:
         return found, ""
     each = max(4, MOST_POINTS // max(1, found.get_column("run").n_unique()))
-    best = pl.col("value").max() if metric.higher_is_better else pl.col("value").min()
+    best = pl.col("value").min() if metric.higher_is_better is False else pl.col("value").max()
     kept = found.filter(evenly(each, ["run"]) | (pl.col("value") == best.over("run")))
-    return kept, f"{kept.height:,} of {found.height:,} evaluations are drawn, evenly spaced. "
+    return kept, f"{kept.height:,} of {found.height:,} values are drawn, evenly spaced. "
 
 
 def too_many(panel: Panel) -> bool:

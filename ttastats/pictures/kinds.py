@@ -75,17 +75,23 @@ def _possible(kind: str, material: Material) -> Iterator[Picture]:
         return
 
 
-def of(kind: str) -> Draw:
-    """Give the function of a kind.
+def of(kind: str, metric: str = "") -> Draw:
+    """Give the function of a kind, which is to draw the metric if one is named.
 
     Raises
     ------
     TtastatsError
-        There is no such kind.
+        There is no such kind, or it draws no metric but that of the target.
     """
     if kind not in KINDS:
         raise TtastatsError(
             f"no picture is called {kind!r}", remedy=f"There are: {', '.join(KINDS)}."
+        )
+    if metric and kind not in quality.OF_ANY_METRIC:
+        raise TtastatsError(
+            f"{kind} draws no metric of your choice",
+            where="--metric",
+            remedy=f"These do: {', '.join(quality.OF_ANY_METRIC)}.",
         )
     return KINDS[kind]
 

@@ -134,7 +134,8 @@ class Material:
     """All that pictures are made of. One side is a summary; of several the first is the baseline.
 
     `by` are the columns that make a series (a summary) or a row (a comparison); with none, and
-    with `pool`, a comparison makes its rows as `pairing.pairings` does.
+    with `pool`, a comparison makes its rows as `pairing.pairings` does. `metric` is drawn in the
+    place of the quality metrics, by the kinds that can.
     """
 
     sides: tuple[Side, ...]
@@ -142,6 +143,7 @@ class Material:
     options: Options = field(default_factory=Options)
     panels: tuple[Panel, ...] = ()
     pool: bool = False
+    metric: str = ""
 
     @property
     def axis(self) -> Axis:

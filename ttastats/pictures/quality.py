@@ -14,6 +14,8 @@ from ttastats.pictures.material import Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
 
 TIME, EPOCHS = "quality-time", "quality-epochs"
+#: Kinds that draw any metric of the table, those of training too.
+OF_ANY_METRIC = (TIME, EPOCHS)
 _HEIGHT = 250.0
 #: What the columns of the horizontal axis are called in titles.
 _OVER = {
@@ -57,15 +59,20 @@ def over_epochs(material: Material) -> tuple[Picture, ...]:
 def _pictures(material: Material, kind: str, over: str) -> tuple[Picture, ...]:
     found = []
     for panel in material.panels:
-        rows = curves.evaluations(panel)
-        for metric in curves.metrics(panel, rows):
+        rows = curves.evaluations(panel, material.metric)
+        for metric in curves.metrics(panel, rows, material.metric):
             one = _together if curves.too_many(panel) else _one_by_one
             picture = one(kind, panel, rows, metric, over)
             if picture is not None:
                 found.append(picture)
     if not found:
-        what = "no run was evaluated" if over == "seconds" else f"no log tells its {_OVER[over]}"
-        raise NothingToDrawError(what, remedy="`ttastats runs FILE` shows what there is.")
+        of = f" of {material.metric}" if material.metric else ""
+        none = f"no run has two values{of}" if of else "no run was evaluated"
+        what = none if over == "seconds" else f"no log tells its {_OVER[over]}{of}"
+        other = "`plot quality-time` draws it over time, with --in over steps or samples."
+        raise NothingToDrawError(
+            what, remedy=other if kind == EPOCHS else "`ttastats runs FILE` shows what there is."
+        )
     return tuple(found)
 
 
@@ -86,11 +93,9 @@ def _one_by_one(
         panel.counted,
         said,
         panel.highlighted,
-        f"{unseen} runs without evaluations are not shown." if unseen else "",
-        "A line is a run; the mark is where it reached the target."
-        if over != "seconds"
-        else "A line is a run; the mark is its time to accuracy, which may end at `run_stop`.",
-        "Dashed, ending in a cross: a run that failed." if _failed(panel) else "",
+        f"{unseen} runs without {words(metric)} are not shown." if unseen else "",
+        f"A line is a run{_mark(over) if _judged_by(panel, metric) else ''}.",
+        _dashed(panel, metric),
         target_words(metric),
     )
     chart = _line_chart(panel, metric, names, axis, over, drawn)
@@ -108,14 +113,34 @@ def _with_filters(lines: pl.DataFrame, panel: Panel) -> pl.DataFrame:
     return lines.join(filters, on="run", how="left", maintain_order="left")
 
 
+def _mark(over: str) -> str:
+    if over != "seconds":
+        return "; the mark is where it reached the target"
+    return "; the mark is its time to accuracy, which may end at `run_stop`"
+
+
+def _judged_by(panel: Panel, metric: Metric) -> bool:
+    """Tell whether a run's end has a place among the values: it is that of its target's metric."""
+    known = panel.runs.get_column("target_metric").drop_nulls().unique().to_list()
+    return known == [metric.name]
+
+
 def _failed(panel: Panel) -> bool:
     return not panel.runs.get_column("reached").all()
+
+
+def _dashed(panel: Panel, metric: Metric) -> str:
+    if not _failed(panel):
+        return ""
+    cross = ", ending in a cross" if _judged_by(panel, metric) else ""
+    return f"Dashed{cross}: a run that failed."
 
 
 #: Words of metrics that are not written as they are spelled.
 _WRITTEN = {
     "auc": "AUC", "bleu": "BLEU", "ca": "Cα", "clip": "CLIP", "f1": "F1", "fid": "FID",
-    "iou": "IoU", "lddt": "lDDT", "lm": "LM", "map": "mAP", "top1": "top-1", "top5": "top-5",
+    "iou": "IoU", "lddt": "lDDT", "lm": "LM",
+    "lr": "learning rate", "map": "mAP", "top1": "top-1", "top5": "top-5",
 }  # fmt: skip
 
 
@@ -128,7 +153,7 @@ def target_words(metric: Metric) -> str:
     """Say what the dotted line is."""
     if metric.target is None:
         return ""
-    better = "" if metric.higher_is_better else "; lower is better"
+    better = "; lower is better" if metric.higher_is_better is False else ""
     return f"The dotted line is the target, {metric.target:g}{better}."
 
 
@@ -148,7 +173,8 @@ def value_scale(metric: Metric, drawn: pl.DataFrame) -> dict[str, Any]:
     value = drawn.get_column("value")
     low, high = (float(x) for x in (value.quantile(_START), value.quantile(1 - _START)))  # type: ignore[arg-type]
     top, bottom = float(value.max()), float(value.min())  # type: ignore[arg-type]
-    low, high = (low, top) if metric.higher_is_better else (bottom, high)
+    low = bottom if metric.higher_is_better is not True else low
+    high = top if metric.higher_is_better is not False else high
     if metric.target is not None:
         low, high = min(low, metric.target), max(high, metric.target)
     room = (0.07 * high - 0.07 * low) or 0.02 * abs(high) or 0.01
@@ -226,9 +252,7 @@ def _line_chart(
         .mark_point(shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
         .encode(y=value)
     )
-    layers = [lines, reached, failed]
-    if panel.runs.get_column("target_metric").drop_nulls().unique().to_list() != [metric.name]:
-        layers = [lines]  # the value at the end is that of the other metric
+    layers = [lines, reached, failed] if _judged_by(panel, metric) else [lines]
     return alt.layer(*layers, *target_layers(panel, metric, scale))
 
 
@@ -256,7 +280,7 @@ def target_layers(panel: Panel, metric: Metric, scale: Any) -> list[Any]:
     )
     rule = base.mark_rule(style="target")
     # Where lower is better the curves lie above the line, and the words below it.
-    above = -6 if metric.higher_is_better else 8
+    above = 8 if metric.higher_is_better is False else -6
     label = base.mark_text(style="target-label", align="left", dx=3, dy=above).encode(
         x=alt.value(0), text=alt.value(f"target {metric.target:g}")
     )
@@ -280,9 +304,9 @@ def _together(
     caption = (
         panel.counted,
         f"Too many to draw one by one: of the {len(shown)} fastest, a line is the median of the "
-        f"evaluations in each of up to {curves.SPANS} spans, the bands hold 50% and 90% of them."
+        f"values in each of up to {curves.SPANS} spans, the bands hold 50% and 90% of them."
         if rest
-        else "Too many to draw one by one: a line is the median of the evaluations in each of up "
+        else "Too many to draw one by one: a line is the median of the values in each of up "
         f"to {curves.SPANS} spans, the bands hold 50% and 90% of them.",
         f"{rest} more are not drawn." if rest else "",
         target_words(metric),
@@ -313,7 +337,7 @@ def _band_chart(
         alt.Tooltip("median:Q", format=".5~g"),
         alt.Tooltip("low:Q", title="5%", format=".5~g"),
         alt.Tooltip("high:Q", title="95%", format=".5~g"),
-        alt.Tooltip("n:Q", title="evaluations"),
+        alt.Tooltip("n:Q", title="values"),
     ]
     base = (
         alt.Chart(alt.NamedData(name=name))
