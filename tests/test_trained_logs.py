@@ -160,6 +160,18 @@ def test_time_counts_by_the_clock_that_is_asked(
     assert row["tta_mean_seconds"] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("waiting", "said"), [(0.1, False), (2.0, True), (None, False)])
+def test_waiting_for_a_core_is_said_wherever_seconds_count(
+    waiting: float | None, said: bool, tmp_path: Path
+) -> None:
+    totals = {"waiting_seconds": waiting, "cpu_seconds_all_workers": 4.0}
+    told = mllog.line("POINT_IN_TIME", 1.7e12, "run_totals", totals, {})
+    table = ingested(tmp_path, *(log(seed, (*REACHED,)) + told for seed in range(3)))
+    for report in (tta.summary(table), tta.variance(table), tta.summary(table, clock="training")):
+        assert ("contended" in {note.code for note in report.notes}) is said
+    assert "contended" not in {note.code for note in tta.summary(table, unit="epochs").notes}
+
+
 def test_a_clock_that_is_none_is_refused(tmp_path: Path) -> None:
     table = ingested(tmp_path, log(0, REACHED))
     with pytest.raises(TtastatsError, match="'lunch' is no clock"):

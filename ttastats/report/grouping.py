@@ -126,8 +126,42 @@ def group_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
 
 
 def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
-    """Say which runs do not count, and which count as failed after no time."""
-    return [*_copies_notes(runs, by), *set_aside_notes(runs), *no_length_notes(runs)]
+    """Say which runs do not count, which count as failed after no time, and which had to wait."""
+    return [
+        *_copies_notes(runs, by),
+        *set_aside_notes(runs),
+        *no_length_notes(runs),
+        *_contention_notes(runs),
+    ]
+
+
+#: Time spent waiting for a core, over CPU time, from which on own runs are called contended.
+_CONTENDED = 0.1
+
+
+def _contention_notes(runs: pl.DataFrame) -> list[Note]:
+    """Say so where others used the cores that runs of one's own wanted to run on."""
+    if axis.of(runs).name not in {"seconds", "training-seconds"} or "extra" not in runs.columns:
+        return []
+    told = standing(runs).filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
+    if told.is_empty():
+        return []
+    waited, cpu = (
+        float(
+            told["extra"]
+            .str.json_path_match(f"$.run_totals.{name}")
+            .cast(pl.Float64, strict=False)
+            .sum()
+        )
+        for name in ("waiting_seconds", "cpu_seconds_all_workers")
+    )
+    if not waited > _CONTENDED * cpu:
+        return []
+    text = (
+        f"contended: the runs waited {waited:.3g} s for a core beside {cpu:.3g} s of CPU time, so "
+        "others used the machine; count --in cpu-seconds, or repeat the runs when it is idle."
+    )
+    return [Note("contended", text)]
 
 
 def _varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:

@@ -13,9 +13,6 @@ import polars as pl
 
 from ttastats import api, counted
 
-#: Time spent waiting for a core, over CPU time, from which on runs are called contended.
-_CONTENDED = 0.1
-
 
 def table_of(places: Sequence[Path]) -> pl.DataFrame:
     """Give the tidy table of the logs in some folders, read as `ttastats ingest` reads them."""
@@ -26,11 +23,11 @@ def table_of(places: Sequence[Path]) -> pl.DataFrame:
 
 
 def remarks(table: pl.DataFrame) -> list[str]:
-    """Give what no table says: how epochs and CPU time varied, who else was there, odd data."""
+    """Give what no table says: how epochs and CPU time varied, and what is odd about the data."""
     runs = counted.counted(api.run_table(table))
     told = [json.loads(extra) for extra in runs.get_column("extra")]
     notes = dict.fromkeys(one["data_note"] for one in told if "data_note" in one)
-    return [*_what_varied(runs, told), *_contention(told), *notes]
+    return [*_what_varied(runs, told), *notes]
 
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:
@@ -58,18 +55,4 @@ def _what_varied(runs: pl.DataFrame, told: Sequence[dict[str, Any]]) -> list[str
     return [
         f"CV of epochs {epochs:.1%}; of time per epoch {cpu:.1%} (CPU), {wall:.1%} (wall). "
         f"CPU time {statistics.fmean(per_epoch):.3g} s per epoch, {total:.3g} s in all."
-    ]
-
-
-def _contention(told: Sequence[dict[str, Any]]) -> list[str]:
-    """Say so where others used the cores that the runs wanted to run on."""
-    totals = [one["run_totals"] for one in told if "run_totals" in one]
-    waited = [one["waiting_seconds"] for one in totals if one.get("waiting_seconds") is not None]
-    cpu = sum(one["cpu_seconds_all_workers"] for one in totals)
-    if not waited or not cpu or sum(waited) <= _CONTENDED * cpu:
-        return []
-    return [
-        f"warning: contended: {sum(waited):.3g} s of waiting for a core beside {cpu:.3g} s of CPU "
-        "time, so others used the machine; compare CPU times (--in cpu-seconds), or repeat the "
-        "runs when it is idle."
     ]
