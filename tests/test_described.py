@@ -33,7 +33,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def ingested(logs: Path, *arguments: str) -> tuple[int, str, pl.DataFrame | None]:
-    output = logs.parent / "out.parquet"
+    output = Path(str(logs).partition("*")[0]).parent / "out.parquet"
     result = CliRunner().invoke(app, ["ingest", str(logs), "-o", str(output), *arguments])
     refused = isinstance(result.exception, TtastatsError)  # which the program ends with 2
     said = result.stderr + (str(result.exception) if refused else "")
@@ -144,6 +144,26 @@ class TestOptions:
         assert code == 0
         assert runs(rows) == {("old", None), ("new", None)}
         assert "4 logs read, 1 other files" in said
+
+    @pytest.mark.parametrize(
+        ("given", "files"),
+        [
+            ("logs/[no]*", "seed{seed}.csv"),
+            ("logs/*/*.csv", "{entry}/seed{seed}.csv"),
+            ("lo*", "{entry}/seed{seed}.csv"),
+            ("lo*", "logs/{entry}/seed{seed}.csv"),
+        ],
+    )
+    def test_start_at_the_folders_that_a_pattern_of_paths_means(
+        self, logs: Path, given: str, files: str
+    ) -> None:
+        code, _, rows = ingested(
+            logs.parent / given, "--files", files, "--metric", "val_loss", "--seconds", "time s"
+        )
+        assert code == 0
+        assert rows is not None
+        assert set(rows["seed"]) == {1, 2}
+        assert set(rows["entry"]) == {"old", "new"}
 
     def test_that_no_file_fits_are_answered_with_the_nearest(self, logs: Path) -> None:
         code, said, rows = ingested(logs, "--metric", "val_los")

@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 from hypothesis import example, given
@@ -191,6 +192,13 @@ def test_a_name_for_none_of_several_metrics_without_a_target_is_asked_for() -> N
         "--target 0.5: resnet has several metrics, none with a target of its own\n"
         "  Name one: a (resnet); b (resnet)."
     )
+
+
+def test_runs_of_no_known_benchmark_are_not_called_by_one() -> None:
+    own = curve("x", "acc", 0.1, 0.9)
+    own = msgspec.structs.replace(own, suite=None, edition=None, benchmark=None)
+    assert "logged: acc lies between" in message(own, target="acc=97")
+    assert "Metrics are: acc." in message(own, target="bleu=3")
 
 
 def test_editions_of_one_benchmark_are_told_apart() -> None:

@@ -151,8 +151,9 @@ class _Metric:
             return self.low / _FAR <= value <= self.high * _FAR
         return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)
 
-    def limits(self, benchmark: str) -> str:
-        return f"{self.name} of {benchmark} lies between {self.low:.3g} and {self.high:.3g}"
+    def limits(self, benchmark: str | None) -> str:
+        of = f" of {benchmark}" if benchmark else ""
+        return f"{self.name}{of} lies between {self.low:.3g} and {self.high:.3g}"
 
 
 _Key = tuple[str | None, ...]
@@ -169,8 +170,8 @@ class _Unsuited:
     outside: _Metric | None = None
 
     @property
-    def benchmark(self) -> str:
-        return self.key[-1] or "unknown benchmark"
+    def benchmark(self) -> str | None:
+        return self.key[-1]
 
 
 def suited(
@@ -256,10 +257,11 @@ def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
         return _far_outside(outside)
     one = unsuited[0]
     where = f"--target {one.target}"
+    have = f"{one.benchmark} has" if one.benchmark else "these runs have"
     if one.target.metric is not None:
         return _no_such_metric(one.target.metric, logged, where)
     return TtastatsError(
-        f"{one.benchmark} has several metrics, none with a target of its own",
+        f"{have} several metrics, none with a target of its own",
         where=where,
         remedy=f"Name one: {_there_are(_by_metric(logged))}.",
     )
@@ -305,7 +307,14 @@ def _by_metric(logged: _Logged) -> dict[str, list[str]]:
 
 
 def _there_are(by_metric: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{metric} ({', '.join(of)})" for metric, of in by_metric.items())
+    return "; ".join(
+        metric if of == [_NAMELESS] else f"{metric} ({', '.join(of)})"
+        for metric, of in by_metric.items()
+    )
+
+
+#: What runs are called whose benchmark nobody knows.
+_NAMELESS = "runs of no known benchmark"
 
 
 def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
@@ -334,4 +343,4 @@ def _name(key: _Key, logged: _Logged) -> str:
     same = [other for other in logged if other[-1] == key[-1]]
     if len(same) == 1 and key[-1]:
         return key[-1]
-    return " ".join(part for part in key if part) or "unknown benchmark"
+    return " ".join(part for part in key if part) or _NAMELESS

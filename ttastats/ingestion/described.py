@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,7 +15,7 @@ import xxhash
 
 from ttastats.errors import TtastatsError
 from ttastats.ingestion.containers import Archive, Disk, printable
-from ttastats.ingestion.sources import Source
+from ttastats.ingestion.sources import Source, matches
 from ttastats.ingestion.streams import UnreadableError
 from ttastats.own_logs import FILE, patterns
 from ttastats.own_logs.block import Block
@@ -71,16 +72,30 @@ def _option(key: str) -> str:
 
 
 def roots_of(paths: Sequence[str]) -> list[str]:
-    """Give the folders that patterns start from: those given, and those of files given."""
-    found = []
+    """Give the folders that patterns start from: those given, and those of files given.
+
+    Of `runs/*/log` they are the folders of what it means, and `runs`.
+    """
+    found: dict[str, None] = {}
     for path in paths:
-        folder = path if Path(path).is_dir() else str(Path(path).parent)
-        if "://" in path:
-            folder = "/"
-        elif path.endswith((".zip", ".tar", ".tgz")) or ".tar." in path:
-            folder = str(Archive(os.path.realpath(path)).place("x").parent)
-        found.append(printable(os.path.realpath(folder)))
-    return list(dict.fromkeys(found))
+        meant = [path] if "://" in path else matches(path)
+        found.update(dict.fromkeys(map(_root_of, meant)))
+        if meant != [path]:
+            before = f"{_WILDCARD.split(path)[0]}*"
+            found[_root_of(before)] = None
+    return list(found)
+
+
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+def _root_of(path: str) -> str:
+    folder = path if Path(path).is_dir() else str(Path(path).parent)
+    if "://" in path:
+        folder = "/"
+    elif path.endswith((".zip", ".tar", ".tgz")) or ".tar." in path:
+        folder = str(Archive(os.path.realpath(path)).place("x").parent)
+    return printable(os.path.realpath(folder))
 
 
 def _text_of(path: Path) -> str:

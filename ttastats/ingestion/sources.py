@@ -93,14 +93,17 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
             yield _standard_input()
         elif "://" in path:
             yield from _remote(path)
-        elif os.path.exists(path):
-            yield from _local(path)
         else:
-            found = sorted(glob.glob(path, recursive=True))
+            found = matches(path)
             if not found:
                 raise TtastatsError("no such file or folder", where=path, remedy="Check the path.")
             for match in found:
                 yield from _local(match)
+
+
+def matches(path: str) -> list[str]:
+    """Give what a local path means: itself if it exists, else what it matches as a pattern."""
+    return [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
 
 
 def _local(path: str) -> Iterator[Source]:

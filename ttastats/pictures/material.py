@@ -223,7 +223,7 @@ def _titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
     varying = [key for key in (keys[0] if keys else ()) if len({one[key] for one in keys}) > 1]
 
     def title(own: Mapping[str, Any]) -> str:
-        name = names.label([own["benchmark"] or "unknown benchmark"])
+        name = names.label([own["benchmark"] or "these runs"])
         others = [own[key] for key in varying if key != "benchmark" and own[key] is not None]
         return f"{name} ({' '.join(names.label([value]) for value in others)})" if others else name
 
