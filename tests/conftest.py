@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -75,3 +77,18 @@ def matches_accepted(path: Path, text: str) -> bool:
     if os.environ.get("TTASTATS_ACCEPT"):
         path.write_text(text, "utf-8")
     return path.exists() and path.read_text("utf-8") == text
+
+
+def plain(value: Any) -> Any:
+    """Give a value for JSON: numbers to six digits, of records what is not as it is by default."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else str(value)
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        found = {field.name: (getattr(value, field.name), field.default) for field in fields}
+        return {name: plain(one) for name, (one, usual) in found.items() if one is not usual}
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, str | int | None):
+        return value
+    return [plain(one) for one in value]

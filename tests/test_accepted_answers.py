@@ -1,0 +1,343 @@
+"""Whole answers of every command about made-up runs, as they were accepted: rows, cells, notes.
+
+A change of these files is a change of what users read: look at the difference before you accept it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.conftest import ROOT, matches_accepted, plain
+from ttastats import api, tables
+from ttastats.comparison import Options
+from ttastats.records import Evaluation, Problem, Run
+from ttastats.report.answer import Report
+from ttastats.report.compare import View
+from ttastats.report.ordering import arranged
+from ttastats.report.verdicts import verdicts
+
+ACCEPTED = ROOT / "tests" / "reference" / "answers"
+
+
+# -------------------------------------------------------------------------------------- the answers
+
+
+def told(report: Report) -> Iterator[tuple[str, Any]]:
+    for row in report.rows:
+        yield "row", {name: value for name, value in row.items() if value is not None}
+    for table in report.tables:
+        yield "table", table.title
+        for column in table.columns:
+            yield "column", column
+        for row in table.rows:
+            yield "of all" if row.of_all else "cells", [*row.cells, *row.details]
+    for note in report.notes:
+        yield "note", [note.code, note.text, note.mark]
+    yield "sentence", report.sentence
+    yield "only a, by", [report.only_a, report.by]
+    if report.gate:
+        yield "gate", report.gate
+    if report.command in {"compare", "summary"}:
+        for verdict in verdicts(report):
+            yield "verdict", verdict
+
+
+def text(report: Report) -> str:
+    lines = [f"{name}: {json.dumps(plain(value), ensure_ascii=False)}"
+             for name, value in told(report)]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+# ----------------------------------------------------------------------------------------- the runs
+
+
+def run(
+    number: int, seconds: float, epochs: int, *, reaches: bool = True, timed: bool = True,
+    told: bool = True, **more: Any,
+) -> Run:  # fmt: skip
+    """Give a run evaluated after each epoch, slowly nearing 0.76; the target is 0.75."""
+    evaluations = tuple(
+        Evaluation(
+            index=epoch - 1,
+            metric="top1_accuracy",
+            value=0.751 + 0.001 * number
+            if epoch == epochs and reaches
+            else 0.748 - 0.3 / (epoch + number % 3),
+            logged_value=None,
+            seconds=seconds * epoch / epochs if timed else None,
+            higher_is_better=True,
+            epoch=float(epoch) if told else None,
+            samples=1000 * epoch,
+            target_value=0.75,
+        )
+        for epoch in range(1, epochs + 1)
+    )
+    facts: dict[str, Any] = {
+        "suite": "mlperf", "edition": "v5.0", "benchmark": "resnet", "division": "closed",
+        "submitter": "lab", "system": "one", "entry": "lab/one", "hardware": "a100",
+        "accelerators": 8, "framework": "torch", "global_batch_size": 256, "seed": number,
+        "cost_per_hour": 36.0, "run_status": "success" if reaches else "aborted",
+        "run_seconds": seconds if timed else None,
+    }  # fmt: skip
+    return Run(evaluations=evaluations, **(facts | more))
+
+
+def several(
+    draw: int,
+    seconds: float,
+    epochs: Sequence[int],
+    *,
+    noise: float = 0.05,
+    failed: int = 0,
+    **more: Any,
+) -> list[Run]:
+    """Give runs of so many epochs and about so many seconds for each; the last of them fail."""
+    spread = np.random.default_rng(draw).uniform(1 - noise, 1 + noise, len(epochs))
+    return [
+        run(number, float(seconds * count * spread[number]), count,
+            reaches=number < len(epochs) - failed, **more)
+        for number, count in enumerate(epochs)
+    ]  # fmt: skip
+
+
+def table(*groups: Sequence[Run]) -> pl.DataFrame:
+    runs = [run for group in groups for run in group]
+    return tables.frame_of(
+        [
+            tables.SourcedRun(
+                one, f"{one.entry}/{one.benchmark}/{n}.txt", f"{n:016x}" * 2, 0, "test"
+            )
+            for n, one in enumerate(runs)
+        ]
+    )
+
+
+VARIED, MANY, STEADY = (5, 6, 5, 7, 6), (5, 6, 5, 7, 6, 5, 5, 6, 7, 5, 8, 6), (4, 4, 4, 4)
+OTHER = {"system": "two", "entry": "lab/two", "hardware": "h100", "accelerators": 16,
+         "global_batch_size": 512, "started_at": datetime(2024, 1, 1, tzinfo=UTC)}  # fmt: skip
+BERT = {"benchmark": "bert", "extra": {"opt_base_learning_rate": 0.1}}
+GNN = {"benchmark": "gnn", "edition": "v4.1"}
+
+
+@cache
+def before() -> pl.DataFrame:
+    """Give the runs of one system: some failed, some never vary, some tell no epochs."""
+    return table(
+        several(1, 20.0, VARIED, failed=1),
+        several(2, 300.0, STEADY, **BERT),
+        several(3, 9.0, MANY, **GNN),
+        several(4, 5.0, (3, 4), benchmark="unet", told=False),
+        several(5, 5.0, (3, 3, 3), failed=3, benchmark="rgat"),
+        several(6, 2.0, (3,), noise=0.0, benchmark="ssd"),
+        several(9, 2.0, (3,), benchmark="tts"),
+        several(7, 50.0, STEADY * 2, noise=0.002, benchmark="llama"),
+        several(8, 50.0, STEADY, noise=0.01, benchmark="gpt"),
+    )
+
+
+@cache
+def after() -> pl.DataFrame:
+    """Give the runs of another system, most of them faster."""
+    return table(
+        several(11, 11.0, MANY, failed=2, **OTHER),
+        several(12, 290.0, STEADY, **BERT, **OTHER),
+        several(13, 5.0, MANY, **GNN, **OTHER),
+        several(14, 3.0, (3, 4), benchmark="unet", told=False, **OTHER),
+        several(15, 4.0, (3, 3, 3), benchmark="rgat", **OTHER),
+        several(16, 1.0, VARIED, benchmark="dlrm", **OTHER),
+        several(16, 20.8, (3,), noise=0.0, benchmark="ssd", **OTHER),
+        several(17, 50.3, STEADY * 2, noise=0.002, benchmark="llama", **OTHER),
+        several(18, 58.0, STEADY, noise=0.01, benchmark="gpt", **OTHER),
+    )
+
+
+@cache
+def both() -> pl.DataFrame:
+    runs = pl.concat([before(), after()])
+    return runs.with_columns(run_id=pl.col("entry") + pl.col("run_id"))
+
+
+@cache
+def odd() -> pl.DataFrame:
+    """Give runs of which some do not count, ended at once, vary, or aim at nothing."""
+    mixed = several(21, 20.0, VARIED, failed=2, seed=None)
+    mixed += several(22, 30.0, (5, 6), nodes=2, extra={"opt_name": "lamb"})
+    mixed += several(23, 30.0, (5, 6), nodes=4, extra={"opt_name": "lars"})
+    at_once = run(9, 0.0, 1, reaches=False, benchmark="bert")
+    never = run(8, 70.0, 1, reaches=False, run_status="unknown", benchmark="bert")
+    untimed = run(7, 70.0, 5, reaches=False, timed=False, benchmark="bert")
+    inference = several(24, 1.0, (3, 4), suite="dawnbench", edition=None,
+                        benchmark="imagenet_inference")  # fmt: skip
+    nowhere = {"suite": None, "edition": None, "benchmark": None, "entry": "own"}
+    own = several(25, 2.0, VARIED, **nowhere)
+    rows = table(mixed, [at_once, never, untimed], inference, own)
+    return rows.with_columns(
+        content_digest=pl.when(pl.col("source").str.contains("/[01].txt"))
+        .then(pl.lit("alike"))
+        .otherwise("content_digest"),
+        target_value=pl.when(pl.col("run_seconds") == 70.0).then(None).otherwise("target_value"),
+    )
+
+
+@cache
+def faulty() -> pl.DataFrame:
+    """Give runs far from the others, some without evaluations, and logs of which much was said."""
+    far = several(61, 20.0, (5, 6, 5, 6, 5, 6, 5, 30), noise=0.01)
+    far += [run(8, 900.0, 5), run(9, 100.0, 5, problems=(Problem("odd", "is odd", "info", 3),))]
+    said = tuple(Problem("no_value", f"has no value {n}", line=10 - n) for n in range(6))
+    silent = [
+        Run(
+            **{
+                **OTHER,
+                "suite": "mlperf",
+                "edition": "v5.0",
+                "benchmark": "bert",
+                "division": "closed",
+                "run_seconds": 30.0,
+                "problems": problems,
+            }
+        )
+        for problems in (said, (Problem("no_evaluation", "has none", "error"),))
+    ]
+    rows = table(far, silent, several(62, 5.0, (3, 3, 4)))
+    last = pl.col("source").str.contains("one/resnet/1[234]")
+    copied = pl.when(last).then(pl.lit("alike")).otherwise("content_digest")
+    return rows.with_columns(content_digest=copied)
+
+
+@cache
+def random_runs() -> pl.DataFrame:
+    """Give runs that were measured and told in any way: values, times and places may be unknown."""
+    rng = np.random.default_rng(7)
+
+    def maybe(value: Any) -> Any:
+        return value if rng.random() < 0.85 else None
+
+    def evaluation(index: int, metric: str, pace: float) -> Evaluation:
+        value = float(rng.choice([0.5, 0.7, 0.72, 0.7200001, 0.8, math.nan], p=[0.1, *[0.18] * 5]))
+        seconds = pace * (index + 1)
+        return Evaluation(
+            index=index, metric=metric, value=maybe(value), logged_value=value,
+            seconds=maybe(seconds), weights_seconds=None if rng.random() < 0.6 else seconds - 1,
+            higher_is_better=None if metric == "odd" else metric != "loss",
+            epoch=maybe(0.5 * index), step=maybe(100 * index),
+            samples=maybe(int(1000 * pace) * index),
+            target_value={"masked_lm_accuracy": 0.72, "loss": 0.5, "odd": None}[metric],
+        )  # fmt: skip
+
+    def made(number: int) -> Run:
+        suite, edition, benchmark = (
+            ("mlperf", "v5.0", "bert"), ("dawnbench", None, "squad"), (None, None, "own")
+        )[number % 3]  # fmt: skip
+        pace, count = float(rng.choice([0.5, 2.0, 60.0])), int(rng.integers(0, 6))
+        metrics = ["masked_lm_accuracy", "loss", "odd"][: int(rng.choice([1, 1, 1, 2, 3]))]
+        return Run(
+            suite=suite, edition=edition, benchmark=benchmark, entry=f"e{number % 2}",
+            run_status=str(rng.choice(["success", "aborted", "truncated", "unknown"])),
+            run_seconds=maybe(pace * (count + float(rng.choice([-1, 0, 0.5])))),
+            cost_per_hour=maybe(3.6), train_samples=maybe(500),
+            evaluations=tuple(evaluation(i, m, pace) for i in range(count) for m in metrics),
+        )  # fmt: skip
+
+    return table([made(number) for number in range(60)])
+
+
+@cache
+def scales() -> pl.DataFrame:
+    """Give three scales of one system, two of another, and runs of unknown scale."""
+    return table(
+        *(
+            several(30 + n, 80.0 / n**0.9, tuple(3 + n // 2 + more for more in (0, 1, 0)),
+                    failed=n // 4, accelerators=8 * n, entry=f"lab/{n}", global_batch_size=256 * n)
+            for n in (1, 2, 4)
+        ),
+        *(
+            several(40 + n, 900.0 / n, (4, 4), accelerators=n, entry=f"x/{n}", benchmark="bert",
+                    hardware=None)
+            for n in (16, 48)
+        ),
+        several(50, 10.0, (3, 4), accelerators=None),
+    )  # fmt: skip
+
+
+EPOCHS = {"unit": "epochs"}
+MARGIN = Options(margin=0.05, fdr=True, confidence=0.9)
+GEOMEAN = Options(estimand="geomean", same_convergence=True, epochs_fixed=True, ddof=0)
+WIDE = View(wide=True, strips=True, margin_claims=True, named=True)
+RESNET = "benchmark=resnet"
+GATE = {"fail_on": "slower:2%", "require": "not-slower:5%"}
+
+ANSWERS: dict[str, Callable[[], Report]] = {
+    "summary": lambda: api.summary(both()),
+    "summary_odd": lambda: api.summary(odd(), ddof=0, confidence=0.9, dots=True),
+    "summary_of_benchmarks": lambda: api.summary(both(), by=["benchmark"], dots=True),
+    "summary_in_epochs": lambda: api.summary(both(), **EPOCHS),
+    "summary_in_dollars": lambda: arranged(api.summary(both(), unit="cost"), sort="-cv", top=1),
+    "variance": lambda: api.variance(both()),
+    "variance_odd": lambda: api.variance(odd(), ddof=0, by=["benchmark"]),
+    "variance_in_epochs": lambda: api.variance(both(), ddof=0, **EPOCHS),
+    "variance_in_dollars": lambda: api.variance(both(), unit="cost"),
+    "power": lambda: api.power(both()),
+    "power_of_few": lambda: api.power(before(), n=4, effects=(0.03,), power=0.9, **EPOCHS),
+    "power_of_a_cv": lambda: api.power(cv=0.1, n=8),
+    "runs": lambda: api.runs(odd()),
+    "runs_of_one_benchmark": lambda: api.runs(before(), where=[RESNET]),
+    "scaling": lambda: api.scaling(scales()),
+    "scaling_mixed": lambda: api.scaling(scales(), by=["submitter"]),
+    "scaling_in_epochs": lambda: api.scaling(scales(), **EPOCHS),
+    "problems": lambda: api.problems(faulty()),
+    "problems_of_some": lambda: api.problems(faulty(), where=[RESNET], codes=["duplicate_run"]),
+    "problems_of_two": lambda: api.problems(faulty(), faulty(), codes=["no_value", "odd"]),
+    "summary_of_faulty": lambda: api.summary(faulty(), dots=True),
+    "summary_of_random": lambda: api.summary(random_runs(), by=["benchmark"], dots=True),
+    "variance_of_random": lambda: api.variance(random_runs(), target=["masked_lm_accuracy=0.7"]),
+    "targets_of_random": lambda: api.targets(random_runs(), by=["benchmark"]),
+    "problems_of_random": lambda: api.problems(random_runs()),
+    "compare_random": lambda: api.compare(
+        *(random_runs().filter(entry=name) for name in ("e0", "e1")),
+        target=["masked_lm_accuracy=0.7"],
+        view=WIDE,
+    ),
+    "score": lambda: api.score(both()),
+    "targets": lambda: api.targets(before(), points=4),
+    "targets_of_two": lambda: api.targets(before(), after(), points=4, where=[RESNET]),
+    "targets_in_epochs": lambda: api.targets(before(), after(), points=3, where=[RESNET], **EPOCHS),
+    "compare": lambda: api.compare(before(), after(), **GATE),
+    "compare_wide": lambda: api.compare(before(), after(), view=WIDE, options=MARGIN),
+    "compare_geomean": lambda: api.compare(before(), after(), view=WIDE, options=GEOMEAN),
+    "compare_in_epochs": lambda: api.compare(after(), before(), view=WIDE, **EPOCHS),
+    "compare_several": lambda: api.compare(
+        before(), after(), odd(), labels=("old", "new", "odd"), view=WIDE, **GATE
+    ),
+    "compare_pooled": lambda: api.compare(before(), after(), pool=True, by=["benchmark"]),
+    "compare_some": lambda: api.compare(before(), after(), where=["speedup>1.2"]),
+    "compare_most": lambda: api.compare(before(), after(), where=["benchmark!=rgat"]),
+}
+
+
+def compact(row: Mapping[str, Any]) -> str:
+    return json.dumps({name: plain(value) for name, value in row.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    "targets", [(), ("masked_lm_accuracy=0.7",), ("masked_lm_accuracy>=0.75", "loss<=0.6")]
+)
+def test_when_runs_reach_their_target_is_as_accepted(targets: tuple[str, ...]) -> None:
+    runs = api.run_table(random_runs(), target=targets)
+    lines = [compact(row) for row in runs.drop("source_digest").iter_rows(named=True)]
+    name = f"run_table{len(targets)}.txt"
+    assert matches_accepted(ACCEPTED / name, "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_is_as_accepted(name: str) -> None:
+    assert matches_accepted(ACCEPTED / f"{name}.txt", text(ANSWERS[name]()))
