@@ -1,0 +1,271 @@
+"""What each function of the statistics gives for some made-up samples, as it was accepted.
+
+Other tests say why the numbers are right; these notice when any of them moves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT, matches_accepted, plain
+from ttastats.stats import (
+    decompose,
+    failures,
+    fraction,
+    logratio,
+    moments,
+    multiplicity,
+    outliers,
+    permutation,
+    power,
+    profile,
+    quantiles,
+    ranks,
+    sample,
+    scaling,
+    sensitivity,
+    speedup,
+    unseen,
+    variation,
+    verdict,
+)
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+
+ACCEPTED = ROOT / "tests" / "reference" / "numbers"
+
+
+def times(n: int, draw: int = 0) -> np.ndarray:
+    return np.round(np.random.default_rng(n + 100 * draw).lognormal(3, 0.2, n), 3)
+
+
+def flags(n: int, failed: int) -> np.ndarray:
+    return np.arange(n) >= failed
+
+
+def epochs(n: int, draw: int = 0) -> np.ndarray:
+    return np.random.default_rng(n + 100 * draw).integers(3, 7, n).astype(float)
+
+
+SIZES = (1, 2, 3, 5, 12)
+SAMPLES = {f"{n}": times(n) for n in SIZES} | {"same": np.full(4, 7.5), "mixed": times(60, 1)}
+CONFIDENCE = (0.9, 0.95)
+Numbers = Iterator[tuple[Any, Any]]
+
+
+def of_one_sample() -> Numbers:
+    for (name, values), c in product(SAMPLES.items(), CONFIDENCE):
+        yield ("summarise", name, c), sample.summarise(values, confidence=c, ddof=int(c > 0.92))
+        yield ("mean_interval", name, c), sample.mean_interval(values, confidence=c)
+        yield ("cv", name, c), variation.cv_interval(values, confidence=c)
+        yield ("cv, ddof 0", name, c), variation.cv_interval(values, confidence=c, ddof=0)
+        if values.size > 1:
+            yield ("delta", name, c), variation.delta_limits(values, c)
+    for name, values in SAMPLES.items():
+        constant = np.full(values.size, 4.0)
+        for quantum in (None, 0.5, 4.0):
+            said = variation.cv_interval(values, epochs=constant, eval_quantum=quantum)
+            yield ("cv of constant epochs", name, quantum), said
+        varied = variation.cv_interval(values, epochs=epochs(values.size), eval_quantum=1.0)
+        yield ("cv of epochs", name), varied
+        for failed, drop in product((0, 1, 2), (1, 2)):
+            found = sample.olympic_mean(values, n_failed=failed, drop=drop)
+            yield ("olympic", name, failed, drop), found
+        yield ("moments", name), (moments.mean(values), moments.geometric_mean(values))
+        yield ("constant", name), moments.is_constant(values)
+        yield ("outliers", name), outliers.outliers(values).tolist()
+        yield ("z", name), outliers.modified_z(values).tolist()
+    far = np.array([5.0, 5.0, 5.1, 5.2, 5.1, 9.0, 1.0, 5.05])
+    yield "outliers", (outliers.outliers(far).tolist(), outliers.modified_z(far).tolist())
+    half = np.array([5.0, 5.0, 5.0, 5.0, 5.0, 5.2, 9.0])
+    yield (
+        "outliers of equal",
+        (outliers.outliers(half).tolist(), outliers.modified_z(half).tolist()),
+    )
+    for cv, n in product((0.05, 0.4, 1.5), (2, 3, 10)):
+        yield ("vangel", cv, n), [variation.vangel_limits(cv, n, c) for c in CONFIDENCE]
+
+
+def of_fractions() -> Numbers:
+    for k, n in ((0, 1), (1, 1), (0, 5), (3, 5), (5, 5), (9, 10), (10, 10)):
+        for c in CONFIDENCE:
+            yield ("wilson", k, n, c), fraction.wilson(k, n, confidence=c)
+            yield ("at least", k, n, c), fraction.reached_at_least(k, n, confidence=c)
+        for other, m in ((0, 4), (2, 4), (4, 4), (7, 12)):
+            for c in CONFIDENCE:
+                yield (
+                    ("newcombe", k, n, other, m, c),
+                    fraction.newcombe(k, n, other, m, confidence=c),
+                )
+            yield ("fisher", k, n, other, m), fraction.fisher(k, n, other, m)
+            for p, margin in ((None, 0.01), (0.2, 0.2)):
+                found = verdict.decide_by_fraction(k, n, other, m, p_value=p, margin=margin)
+                yield ("decide", k, n, other, m, p), found
+    yield "no runs", fraction.wilson(0, 0)
+
+
+def sides() -> dict[str, Outcomes]:
+    """Give sides of a comparison: varied or constant epochs, some failures, pooled setups."""
+    found = {}
+    for n in (1, 2, 5, 12):
+        found[f"{n}"] = outcomes(times(n, 2), progress=Epochs(epochs(n, 2), 1.0))
+        found[f"{n} alike"] = outcomes(times(n, 3), progress=Epochs(np.full(n, 4.0), 0.5))
+    found["faster"] = outcomes(times(5, 2) / 3, progress=Epochs(np.full(5, 4.0), None))
+    found["much faster"] = outcomes(times(12, 5) / 9, progress=Epochs(epochs(12, 5), 1.0))
+    found["unknown epochs"] = outcomes(times(5, 4))
+    found["some failed"] = outcomes(times(6, 4), flags(6, 2), progress=Epochs(np.full(4, 4.0), 1.0))
+    found["all failed"] = outcomes(times(3, 4), flags(3, 3))
+    found["pooled"] = outcomes(times(9, 5), clusters=[1, 1, 1, 2, 2, 3, 3, 3, 3])
+    found["no variance"] = outcomes(np.full(4, 7.5), progress=Epochs(np.full(4, 4.0), 1.0))
+    return found
+
+
+def of_two_sides() -> Numbers:
+    made = sides()
+    for (name_a, a), name_b in product(made.items(), ("5", "5 alike")):
+        for fixed, mean, c in ((False, "mean", 0.95), (True, "geomean", 0.9)):
+            one = speedup.speedup(a, made[name_b], epochs_fixed=fixed, estimand=mean, confidence=c)
+            about = (name_a, name_b, mean)
+            yield about, (one.ratio, one.unseen_epochs, one.epoch_shifts, one.flags)
+            yield (
+                ("limits", *about),
+                [
+                    one.limits(confidence, epochs=e, stragglers=s)
+                    for e, s, confidence in product((False, True), (False, True), (0.9, 0.95))
+                ],
+            )
+            for p, second, margin in ((None, None, 0.01), (0.001, 0.2, 0.1), (0.2, 0.01, 0.3)):
+                said = verdict.decide(one, margin=margin, p_value=p, p_permutation=second)
+                yield ("verdict", *about, p), (said.word, said.claim, said.marks, said.flags)
+    for margin in (0.01, 0.2, 0.5):
+        many = [None] + [speedup.speedup(made["5"], b) for b in made.values()]
+        yield ("bounds", margin), verdict.margin_bounds(many, margin)
+    for name, side in made.items():
+        yield ("shift", name), unseen.epoch_shift(side)
+        yield ("expected", name), failures.expected_time(side.times, side.reached)
+
+
+def of_chance() -> Numbers:
+    for n, m in ((1, 1), (2, 3), (4, 4), (5, 5), (12, 12), (30, 5)):
+        a, b = times(n, 6), times(m, 7) / 1.3
+        for studentised in (None, False, *([True] if min(n, m) > 1 else [])):
+            rng = np.random.default_rng(5)
+            found = permutation.permutation_test(a, b, rng=rng, studentised=studentised, draws=500)
+            yield ("permutation", n, m, studentised), found
+        rng = np.random.default_rng(5)
+        tied = (np.round(a / 5), np.round(b / 5))
+        reached = (flags(n, n // 3), flags(m, m // 4))
+        yield ("ranks", n, m), ranks.mann_whitney(*tied, rng=rng, draws=500)
+        yield ("wins", n, m), ranks.pair_wins(*tied)
+        said = ranks.pair_wins(*tied, reached_a=reached[0], reached_b=reached[1])
+        yield ("wins with failures", n, m), said
+        yield ("worst", n), ranks.worst_rank_times(tied[0], reached[0]).tolist()
+        yield ("splits", n, m), (permutation.number_of_splits(n, m), permutation.smallest_p(n, m))
+        yield ("size", n, m), [permutation.size_of_test_flags(n, m, alpha=q) for q in (0.05, 0.3)]
+    yield "midranks", ranks.midranks(np.array([3.0, 1.0, 3.0, 2.0, 2.0, 2.0])).tolist()
+    yield "runs", [permutation.runs_for_exact_test(alpha=alpha) for alpha in (0.5, 0.1, 0.05, 0.01)]
+
+
+def of_many() -> Numbers:
+    p_values = (0.01, None, 0.04, 0.03, 0.5, 0.012)
+    yield "holm", multiplicity.holm(p_values)
+    yield "fdr", multiplicity.benjamini_hochberg(p_values)
+    yield "none", (multiplicity.holm([None]), multiplicity.benjamini_hochberg([]))
+    made = sides()
+    ratios = [speedup.ratio_between(made["5"], made[name]) for name in ("12", "2", "faster")]
+    for count, unmatched in ((1, 0), (2, 1), (3, 0)):
+        for c in CONFIDENCE:
+            found = multiplicity.geometric_mean_speedup(
+                ratios[:count], unmatched=unmatched, confidence=c
+            )
+            yield ("mean speedup", count, c), found
+    bound = speedup.ratio_between(made["5"], made["all failed"])
+    yield "with a bound", multiplicity.geometric_mean_speedup([*ratios, bound])
+    cases = ((1, 2, None), (5, 12, 0.1), (4, 4, 0.0), (2, 7, 0.3))
+    yield "variance flags", [logratio.variance_flags(*case) for case in cases]
+    pairs = ((1.0, 2.0), (0.0, 2.0), (0.0, 0.0))
+    yield "satterthwaite", [logratio.satterthwaite(pair, (3, 8)) for pair in pairs]
+    curves = [np.array(one) for one in ([0.1, 0.5, 0.4], [0.3, 0.45, 0.6], [0.2, 0.7])]
+    for higher, points in product((False, True), (1, 2, 5)):
+        yield (
+            ("grid", higher, points),
+            (
+                sensitivity.target_grid(curves, points, higher_is_better=higher),
+                sensitivity.hardest_common_target(curves, higher_is_better=higher),
+            ),
+        )
+    yield "no curves", (sensitivity.target_grid([], 3), sensitivity.hardest_common_target([]))
+    words = {0.1: "faster", 0.2: "faster", 0.3: "undecided", 0.4: "faster", 0.5: "faster"}
+    yield "stable", [sensitivity.stable_range(words, target) for target in words]
+    table = [[1.0, 2.0, 4.0], [2.0, 2.0, np.inf], [np.inf, 1.0, 8.0]]
+    yield "profile", profile.performance_profile(table, [1.0, 1.5, 2.0, 4.0], tau_max=5.0)
+
+
+def of_parts() -> Numbers:
+    for n in (2, 3, 12):
+        rng = np.random.default_rng(9)
+        yield ("variance", n), decompose.decompose_variance(times(n, 8), epochs(n, 8), rng=rng)
+        constant = np.full(n, 4.0)
+        yield ("variance, constant", n), decompose.decompose_variance(times(n, 8), constant)
+    for n, m in ((1, 2), (2, 2), (5, 12)):
+        for c in CONFIDENCE:
+            yield (
+                ("speedup", n, m, c),
+                decompose.decompose_speedup(
+                    times(n, 8), epochs(n, 8), times(m, 9), epochs(m, 9), confidence=c
+                ),
+            )
+    for scale, n in product((2, 8, 24), (1, 5)):
+        base = scaling.ScalePoint(8, times(5, 8), epochs(5, 8))
+        point = scaling.ScalePoint(scale, times(n, 9) / 2, epochs(n, 9))
+        yield ("scaling", scale, n), scaling.scaling(base, point, confidence=0.9)
+    for samples in ([times(3)], [times(3), times(4)], [times(3), times(4) / 2, times(5) / 3]):
+        scales = [8 * 2**k for k in range(len(samples))]
+        yield ("slope", len(samples)), scaling.loglog_slope(scales, samples, confidence=0.9)
+    yield "one scale", scaling.loglog_slope([8, 8], [times(3), times(4)])
+
+
+def of_plans() -> Numbers:
+    for cv, shifts in product((0.0, 0.02, 0.1, 0.8), ((0.0, 0.0), (0.05, 0.0), (0.2, 0.1))):
+        for ratio, p in product((0.8, 0.99, 1.0, 1.05, 3.0), (0.8, 0.95)):
+            found = power.runs_needed(ratio, cv, power=p, epoch_shifts=shifts)
+            yield ("needed", ratio, cv, p, shifts), found
+        for n in (1, 2, 5, 40):
+            found = power.detectable_ratio(n, cv, alpha=0.1, epoch_shifts=shifts)
+            yield ("detectable", n, cv, shifts), found
+        for effect, n in product((0.02, 0.3), (2, 9)):
+            if cv:
+                yield ("power", effect, n, cv, shifts), power.power_of(effect, n, cv, 0.05, shifts)
+    for n, c in product((1, 2, 5, 30), CONFIDENCE):
+        yield ("unseen", n, c), unseen.unseen_share(n, c)
+        for number, quantum in ((4.0, 0.5), (1.0, 1.0), (0.5, 2.0)):
+            found = unseen.cv_epochs_high(number, n, quantum, c)
+            yield ("cv of epochs", n, c, number), found
+    for c in (0.1, 0.5, 0.9, 0.975):
+        yield (
+            ("quantiles", c),
+            (
+                quantiles.normal_quantile(c),
+                quantiles.two_sided_z(c),
+                quantiles.chi2_quantile(c, 3),
+                quantiles.beta_quantile(c, 2.0, 5.0),
+                [quantiles.two_sided_t(df, c) for df in (1, 3.5, 100)],
+                [quantiles.t_tail(df, 2.0) for df in (1, 3.5, 100)],
+            ),
+        )
+
+
+FUNCTIONS: tuple[Callable[[], Numbers], ...] = (
+    of_one_sample, of_fractions, of_two_sides, of_chance, of_many, of_parts, of_plans,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", FUNCTIONS, ids=lambda function: function.__name__)
+def test_numbers_are_as_accepted(numbers: Callable[[], Numbers]) -> None:
+    lines = [f"{json.dumps(plain([about, found]))}\n" for about, found in numbers()]
+    assert matches_accepted(ACCEPTED / f"{numbers.__name__}.txt", "".join(lines))
