@@ -19,8 +19,13 @@ ROOT = Path(__file__).resolve().parents[2]
 #: What is changed, by the name it has in the answer.
 GROUPS = {
     "stats/": ("ttastats/stats/*.py",),
-    "comparison, sides": ("ttastats/comparison.py", "ttastats/sides.py"),
-    "crossing, counted": ("ttastats/crossing.py", "ttastats/counted.py"),
+    "comparison, sides": tuple(
+        f"ttastats/{name}.py"
+        for name in ("comparison", "sides", "setups", "shared_runs", "common_target")
+    ),
+    "crossing, counted": tuple(
+        f"ttastats/{name}.py" for name in ("crossing", "target", "axis", "counted")
+    ),
     "pairing": ("ttastats/pairing.py", "ttastats/pairing_remarks.py"),
     "gate": ("ttastats/gate.py",),
     "report/": ("ttastats/report/*.py",),
@@ -28,8 +33,9 @@ GROUPS = {
 }
 
 NAMES = """
-answers bad_files choice compare conditions counted crossing dialects filter fixtures gate judging
-layout pairing problems quality quirks scaling scan score summary targets varying
+accepted_answers answers axis bad_files choice compare conditions counted crossing described
+dialects filter fixtures gate judging layout own_logs own_rows pairing power_logs problems quality
+quirks refined scaling scan score several_files summary target targets training_metrics varying
 """
 
 #: The tests that are asked: those of numbers and of reading. What the command line, pictures and
