@@ -17,7 +17,7 @@ from ttastats.trainer.network import build, warm_up  # noqa: E402
 from ttastats.trainer.optimisation import Schedule  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.settings import Options, settings_of, setup_suffix  # noqa: E402
-from ttastats.trainer.workloads.contract import Data, LearningRate  # noqa: E402
+from ttastats.trainer.workloads.contract import Data, LearningRate, hook  # noqa: E402
 
 OWN = '''
 """A line through points."""
@@ -345,6 +345,7 @@ def test_values_of_the_trainers_own_way_are_gone_where_a_file_has_its_own(tmp_pa
     [
         ("lr, bias_factor)", "lr, bias)", "optimizer takes 'bias', which is neither given"),
         ("lr=0.5, ", "lr=0.5, inputs=3, ", "a value cannot be called inputs"),
+        ("SEEN = []", "SEEN = []\ndef dummy(samples): ...", "dummy needs the numbers of samples"),
     ],
 )
 def test_what_nobody_gives_is_named_before_anything_begins(
@@ -368,6 +369,15 @@ def test_a_workload_is_what_its_file_holds_wherever_it_lies(tmp_path: Path) -> N
     )
     assert first.identity() == second.identity()
     assert first.setup() == second.setup()
+
+
+def test_a_function_that_tells_no_parameters_is_called_by_place() -> None:
+    recipe = workloads.load("digits").recipe
+    outputs, targets = torch.tensor([[0.2, 0.8]]), torch.tensor([1])
+    for function in (torch.nn.CrossEntropyLoss(), torch.nn.functional.cross_entropy):
+        loss = hook("loss", function, recipe)(outputs, targets, epoch=1)
+        assert float(loss) == pytest.approx(0.4375, abs=1e-3)
+    assert hook("score", torch.eq, recipe)(targets, targets, epoch=1).tolist() == [True]
 
 
 def test_any_tensor_has_a_digest() -> None:

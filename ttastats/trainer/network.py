@@ -42,8 +42,7 @@ class Network:
 
     def given(self) -> dict[str, Any]:
         """Give what every hook is given."""
-        about = {"device": self.team.device, "seed": self.settings.seed}
-        return {**self.settings.values, **about}
+        return self.settings.given(self.team.device)
 
     def batches(
         self, data: Data, rng: torch.Generator, epoch: int
@@ -142,7 +141,7 @@ def steps_per_epoch(samples: int, settings: Settings) -> int:
 def read(workload: Workload, settings: Settings, team: Team) -> Data:
     """Give the data of a run, on the device."""
     folder = Path(settings.data) if settings.data else None
-    found: Data = workload.data(folder, **settings.values, device=team.device, seed=settings.seed)
+    found: Data = workload.data(folder, **settings.given(team.device))
     return found.on(team.device)
 
 
@@ -154,7 +153,7 @@ def sees_data(workload: Workload) -> bool:
 def made(workload: Workload, settings: Settings, team: Team, data: Data | None) -> nn.Module:
     """Give the model of a run, with weights that the seed decides, and the data if it looks."""
     torch.manual_seed(settings.seed)
-    given = {**settings.values, "device": team.device, "seed": settings.seed, "data": data}
+    given = {**settings.given(team.device), "data": data}
     where: dict[str, Any] = {"device": team.device}
     if settings.channels_last:
         where["memory_format"] = torch.channels_last

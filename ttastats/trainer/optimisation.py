@@ -34,7 +34,7 @@ def optimizers(model: nn.Module, workload: Workload, settings: Settings) -> list
     An optimizer is whatever has `param_groups`, `zero_grad` and `step`.
     """
     if workload.optimizer is not None:
-        made = workload.optimizer(model, **settings.values, device=settings.device)
+        made = workload.optimizer(model, **settings.given())
         found = list(made) if isinstance(made, Sequence) else [made]
     else:
         found = [_optimizer(model, settings)]
@@ -57,9 +57,10 @@ def set_learning_rates(
     found: Sequence[Any], workload: Workload, settings: Settings, epoch: float, step: int
 ) -> None:
     """Set the learning rate of the next step, in the middle of which `epoch` epochs are trained."""
+    given = settings.given()
     if workload.schedule is None:
         share = Schedule(settings.warmup_epochs, settings.schedule_epochs).at(epoch)
     for group in (group for one in found for group in one.param_groups):
         if workload.schedule is not None:
-            share = workload.schedule(epoch, step, group, **settings.values)
+            share = workload.schedule(epoch, step, group, **given)
         group["lr"] = group["initial_lr"] * share

@@ -54,6 +54,11 @@ class Settings:
         """Give the settings as plain values."""
         return dataclasses.asdict(self)
 
+    def given(self, device: torch.device | None = None) -> dict[str, Any]:
+        """Give what every hook of a workload is given: all values, the device and the seed."""
+        about = {"device": device or torch.device(self.device), "seed": self.seed}
+        return {**self.values, **about}
+
     def identity(self) -> dict[str, Any]:
         """Give what makes it this run: everything but where the file and the data lie."""
         kept = ("sha256", "seed", "values", "device")

@@ -276,11 +276,15 @@ def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
         It asks for something that nobody gives.
     """
     given = HOOKS[name]
-    every = list(inspect.signature(function).parameters.values())
+    try:
+        every = list(inspect.signature(function).parameters.values())
+    except ValueError:  # a function written in C tells nothing
+        return Hook(function, given, None)
     named = [one for one in every if one.kind in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}]
     if not named:
         return Hook(function, given, None if every else ())
-    known = {*given, *GIVEN} - {"width"} | set(recipe.names)
+    # By `target` a loss means that of a sample, not the quality to be reached.
+    known = {*given, *GIVEN} - {"width"} | set(recipe.names) - {"target"}
     found = []
     for place, one in enumerate(named):
         word = one.name.lstrip("_")
@@ -362,6 +366,11 @@ def workload(name: str, source: str, given: Mapping[str, Any]) -> Workload:
     if not isinstance(recipe, Recipe):
         raise TtastatsError("RECIPE is not a Recipe")
     recipe = recipe.with_defaults(given)
+    if "dummy" in given and not {"train_samples", "eval_samples"} <= recipe.values.keys():
+        raise TtastatsError(
+            "dummy needs the numbers of samples, from which the sizes of batches follow",
+            remedy="Give train_samples=... and eval_samples=... in RECIPE, or leave dummy out.",
+        )
     functions = {**_OWN_WAYS, **{word: given[word] for word in HOOKS if word in given}}
     hooks = {word: hook(word, function, recipe) for word, function in functions.items()}
     digest = hashlib.sha256(source.encode()).hexdigest()
