@@ -3,7 +3,7 @@
 A definition at the top of a module counts by its qualified name: it is reached when code that is
 reached names it, through the imports of its module. A method, a property or a field of a class is
 reached when the class is and some code that is reached reads an attribute, or has a string, of
-that name.
+that name in a module that sees the class: one that names it, or names what it is annotated with.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,11 @@ PROGRAMS = ("benchmarks", "examples", "dev.py", "hatch_build.py")
 
 #: Names that Python or another program calls.
 CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
+
+#: Classes of which every field is read by its name: as options, and as columns of a table.
+WHOLE = (
+    "ttastats.cli.own_logs:OwnLogs", "ttastats.records:Evaluation", "ttastats.records:Run",
+)  # fmt: skip
 
 #: Where modules of the product are taken as objects of a contract: the modules, and the
 #: definition that holds the names asked of them (a protocol's members, or words in strings).
@@ -115,7 +121,9 @@ def members(node: ast.AST, module: Module) -> dict[str, ast.AST]:
 
     Python calls names such as `__eq__`, and a class from elsewhere those of its heirs.
     """
-    if not isinstance(node, ast.ClassDef):
+    if not isinstance(node, ast.ClassDef) or any(
+        "Enum" in "".join(_chain(base)) for base in node.bases
+    ):
         return {}
     bases = (base.value if isinstance(base, ast.Subscript) else base for base in node.bases)
     foreign = [chain for base in bases if (chain := _chain(base)) and _is_foreign(chain, module)]
@@ -144,9 +152,12 @@ class Search:
     """Which definitions are reached; grows until nothing is added."""
 
     modules: Mapping[str, Module]
+    #: Names that templates use of whatever they are filled with.
+    everywhere: set[str] = field(default_factory=set)
     reached: set[str] = field(default_factory=set)
-    words: set[str] = field(default_factory=set)
+    words: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _open: set[str] = field(default_factory=set)
+    _seen: dict[str, set[str]] = field(default_factory=dict)
 
     def run(self, start: Iterable[tuple[str, ast.AST]]) -> None:
         """Follow all names from the given code on."""
@@ -164,15 +175,54 @@ class Search:
                 yield module, node
         found, self._open = self._open, set()
         self.reached |= found
+        readers = self._readers()
         for name in sorted(self.reached):
             module, _, own = name.rpartition(":")
             if "." in own:
                 continue
             for node in self.modules[module].definitions[own]:
-                for member, part in members(node, self.modules[module]).items():
-                    if member in self.words and f"{name}.{member}" not in self.reached:
+                parts = members(node, self.modules[module])
+                for member in parts.keys() & (readers[name] | readers[ANY]):
+                    if f"{name}.{member}" not in self.reached:
                         self.reached.add(f"{name}.{member}")
-                        yield module, part
+                        yield module, parts[member]
+
+    def _readers(self) -> Mapping[str, set[str]]:
+        """Give the words that are read where each class is seen; a protocol stands for any."""
+        found: dict[str, set[str]] = defaultdict(set, {ANY: set(self.everywhere)})
+        for module, words in self.words.items():
+            for name in self.seen(module):
+                found[name] |= words
+                home, _, own = name.rpartition(":")
+                for node in self.modules[home].definitions[own]:
+                    if isinstance(node, ast.ClassDef) and _is_protocol(node):
+                        found[ANY] |= words & members(node, self.modules[home]).keys()
+        return found
+
+    def seen(self, module: str) -> set[str]:
+        """Give the definitions that a module names, and those of their annotations and so on."""
+        if module not in self._seen:
+            own = self.modules[module]
+            waiting = [*own.executed, *(node for each in own.definitions.values() for node in each)]
+            found = self._seen[module] = {f"{module}:{name}" for name in own.definitions}
+            new = {name for node in waiting for name in self._named(module, node)} - found
+            while new:
+                found |= new
+                new = {each for name in new for each in self._types(name)} - found
+        return self._seen[module]
+
+    def _types(self, name: str) -> Iterator[str]:
+        module, _, own = name.rpartition(":")
+        for node in self.modules[module].definitions[own]:
+            for part in _annotations(node):
+                yield from self._named(module, part)
+
+    def _named(self, module: str, node: ast.AST) -> Iterator[str]:
+        within = imported(ast.walk(node))
+        for each in ast.walk(node):
+            chain = _chain(each) if isinstance(each, ast.Attribute | ast.Name) else []
+            if chain and (name := self._found(module, chain, within)):
+                yield name
 
     def _note(self, module: str, node: ast.AST) -> None:
         apart = {id(part) for part in members(node, self.modules[module]).values()}
@@ -181,16 +231,16 @@ class Search:
         while waiting:
             each = waiting.pop()
             if isinstance(each, ast.Name) and each.id not in bound:
-                self._resolve(module, [each.id], within)
+                self._reach(self._found(module, [each.id], within))
             elif isinstance(each, ast.Attribute):
-                self.words.add(each.attr)
+                self.words[module].add(each.attr)
                 if (chain := _chain(each)) and chain[0] not in bound:
-                    self._resolve(module, chain, within)
+                    self._reach(self._found(module, chain, within))
             elif isinstance(each, ast.Constant) and isinstance(each.value, str):
-                self.words.add(each.value)
+                self.words[module].add(each.value)
             elif isinstance(each, ast.ImportFrom) and module == "ttastats":
                 for alias in each.names:  # what the package offers
-                    self._resolve(module, [alias.name])
+                    self._reach(self._found(module, [alias.name]))
             waiting += (
                 child
                 for child in ast.iter_child_nodes(each)
@@ -198,32 +248,50 @@ class Search:
                 if id(child) not in apart or isinstance(child, ast.AnnAssign)
             )
 
-    def _resolve(
+    def _found(
         self, module: str, chain: list[str], within: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
+    ) -> str | None:
+        """Give the definition of the product that a name stands for."""
         own = self.modules[module]
         if chain[0] in within:
-            self._reach_path([*within[chain[0]].split("."), *chain[1:]])
-        elif chain[0] in own.definitions:
-            self._reach(f"{module}:{chain[0]}")
-        elif chain[0] in own.aliases:
-            self._reach_path([*own.aliases[chain[0]].split("."), *chain[1:]])
+            return self._at([*within[chain[0]].split("."), *chain[1:]])
+        if chain[0] in own.definitions:
+            return f"{module}:{chain[0]}"
+        if chain[0] in own.aliases:
+            return self._at([*own.aliases[chain[0]].split("."), *chain[1:]])
+        return None
 
-    def _reach_path(self, path: list[str]) -> None:
+    def _at(self, path: list[str]) -> str | None:
         for end in range(len(path), 0, -1):
             module = ".".join(path[:end])
             if module in self.modules:
-                if end == len(path):  # a module itself
-                    return
-                if path[end] in self.modules[module].definitions:
-                    self._reach(f"{module}:{path[end]}")
-                elif path[end] in self.modules[module].aliases:
-                    self._resolve(module, path[end:])
-                return
+                return self._found(module, path[end:]) if end < len(path) else None
+        return None
 
-    def _reach(self, name: str) -> None:
-        if name not in self.reached:
+    def _reach(self, name: str | None) -> None:
+        if name is not None and name not in self.reached:
             self._open.add(name)
+
+
+#: In the place of a class: what is read of any that suits a protocol.
+ANY = ""
+
+
+def _is_protocol(node: ast.ClassDef) -> bool:
+    return any(_chain(base)[-1:] == ["Protocol"] for base in node.bases)
+
+
+def _annotations(node: ast.AST) -> Iterator[ast.AST]:
+    """Give what tells the types of a definition: its annotations, its bases, what it stands for."""
+    if isinstance(node, ast.Assign):
+        yield node.value
+    if isinstance(node, ast.ClassDef):
+        yield from node.bases
+    for each in ast.walk(node):
+        if isinstance(each, Function) and each.returns is not None:
+            yield each.returns
+        elif isinstance(each, ast.arg | ast.AnnAssign) and each.annotation is not None:
+            yield each.annotation
 
 
 def _bound(node: ast.AST) -> set[str]:
@@ -254,7 +322,7 @@ def unreached(
     """Give the definitions of the product that nothing reaches, from the modules' sources."""
     modules = {name: read(source) for name, source in {**product, **programs}.items()}
     filled = "".join(part for each in templates for part in FILLED.findall(each))
-    search = Search(modules, words=set(re.findall(r"\w+", filled)))
+    search = Search(modules, set(re.findall(r"\w+", filled)))
     start = [(name, node) for name, module in modules.items() for node in module.executed]
     for name in programs:
         start += [(name, node) for nodes in modules[name].definitions.values() for node in nodes]
@@ -280,6 +348,8 @@ def _missing(every: Iterable[tuple[str, str, list[ast.AST]]], search: Search) ->
         name = f"{module}:{own}"
         if name not in search.reached:
             yield name
+            continue
+        if name in WHOLE:
             continue
         parts = (part for node in nodes for part in members(node, search.modules[module]))
         yield from (f"{name}.{part}" for part in parts if f"{name}.{part}" not in search.reached)
@@ -333,6 +403,76 @@ def programs() -> dict[str, str]:
 def test_everything_is_reached() -> None:
     templates = [path.read_text("utf-8") for path in (ROOT / "ttastats").rglob("*.html")]
     assert unreached(sources(PRODUCT), programs(), templates) == []
+
+
+#: Parameters for people who call the function, and for tests alone: its module and its name.
+OFFERED = (
+    "ttastats.dialect:log_from_bytes", "ttastats.ingestion.ingest:ingest",
+    "ttastats.page.content:capped", "ttastats.pictures.drawing:html",
+    "ttastats.pictures.picture:to_svg", "ttastats.store:write",
+)  # fmt: skip
+
+
+def never_passed(product: Mapping[str, str], programs: Mapping[str, str]) -> list[str]:
+    """Give the parameters with a default that no call of a function of that name passes."""
+    trees = {name: ast.parse(source) for name, source in {**product, **programs}.items()}
+    calls: dict[str, list[ast.Call]] = defaultdict(list)
+    for node in (node for tree in trees.values() for node in ast.walk(tree)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            calls[_last(node.func)].append(node)
+            if _last(node.func) == "partial" and isinstance(node.args[0], ast.Name | ast.Attribute):
+                bound = ast.Call(node.args[0], node.args[1:], node.keywords)
+                calls[_last(node.args[0])].append(bound)
+    return [
+        f"{module}:{node.name}({name})"
+        for module in product
+        if not module.startswith(("ttastats.cli", "ttastats.api"))
+        for node in ast.walk(trees[module])
+        if isinstance(node, Function) and calls[node.name] and not node.decorator_list
+        if node.name != "__init__"  # called by the name of its class
+        for name, at in _with_default(node)
+        if not any(_passes(call, name, at) for call in calls[node.name])
+    ]
+
+
+def _last(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+def _with_default(node: Function) -> Iterator[tuple[str, int | None]]:
+    """Give parameters with a default and their place, None for those that only have a name."""
+    positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+    positional = [name for name in positional if name not in ("self", "cls")]
+    first = len(positional) - len(node.args.defaults)
+    yield from ((name, at) for at, name in enumerate(positional) if at >= first)
+    named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    yield from ((each.arg, None) for each, default in named if default is not None)
+
+
+def _passes(call: ast.Call, name: str, at: int | None) -> bool:
+    given = any(each.arg in (name, None) for each in call.keywords)
+    starred = any(isinstance(each, ast.Starred) for each in call.args)
+    return given or starred or (at is not None and len(call.args) > at)
+
+
+def test_every_parameter_is_passed_by_somebody() -> None:
+    found = never_passed(sources(PRODUCT), programs())
+    assert [name for name in found if name.partition("(")[0] not in OFFERED] == []
+
+
+def test_a_parameter_that_nobody_passes_is_seen() -> None:
+    one = "def f(a, b=1, *, c=2, d=3): ...\n"
+    found = never_passed({"ttastats.one": one}, {"benchmarks.x": "f(1, 2, d=4)\n"})
+    assert found == ["ttastats.one:f(c)"]
+    assert never_passed({"ttastats.one": one}, {"benchmarks.x": "f(*a, **b)\n"}) == []
+
+
+def test_a_field_of_the_same_name_in_a_class_that_is_not_seen_is_told_apart() -> None:
+    classes = "class A:\n    value: int\nclass B:\n    value: int\n"
+    reader = "from ttastats.one import B\ndef two(b: B):\n    return b.value\n"
+    sources = {"ttastats.one": classes, "ttastats.two": reader}
+    program = "from ttastats.two import two\nfrom ttastats.one import A\ntwo(A)\n"
+    assert unreached(sources, {"benchmarks.x": program}) == ["ttastats.one:A.value"]
 
 
 USED = """

@@ -9,11 +9,11 @@ from difflib import SequenceMatcher
 _ALIKE = 0.65
 
 
-def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Give the names most like one, best first; case does not count, a part counts much."""
+def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Give the three names most like one, best first; case does not count, a part counts much."""
     found = [(_likeness(name.casefold(), one.casefold()), one) for one in dict.fromkeys(known)]
     found.sort(key=lambda pair: (-pair[0], pair[1]))
-    return tuple(one for likeness, one in found[:most] if likeness >= _ALIKE)
+    return tuple(one for likeness, one in found[:3] if likeness >= _ALIKE)
 
 
 def _likeness(name: str, other: str) -> float:

@@ -75,12 +75,12 @@ def dollars(number: float) -> str:
     return f"${number:,.2f}"
 
 
-def percent(fraction: float, digits: int = 2) -> str:
+def percent(fraction: float) -> str:
     """Give a fraction as a percentage; 0.1378 is "13.8%", 0.0019 is "0.19%"."""
     if not math.isfinite(fraction):
         return f"{significant(fraction)}%"
     size = abs(fraction) * 100
-    decimals = 0 if size >= 100 else 1 if size >= 1 or size == 0 else digits
+    decimals = 0 if size >= 100 else 1 if size >= 1 or size == 0 else 2
     return f"{fraction * 100:.{decimals}f}%"
 
 

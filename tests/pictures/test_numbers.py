@@ -15,7 +15,7 @@ from tests.pictures import made
 from ttastats import api
 from ttastats.errors import TtastatsError
 from ttastats.pictures.picture import NothingToDrawError, Picture
-from ttastats.stats.sample import summarise
+from ttastats.stats.sample import mean_interval
 
 
 def the(kind: str, *sources: pl.DataFrame, **how: Any) -> Picture:
@@ -40,7 +40,7 @@ def test_means_are_those_of_the_summary_and_intervals_are_t_intervals() -> None:
         told = summary[row["entry"]]
         assert row["mean"] == told["tta_mean_seconds"]
         assert (row["reached_runs"], row["n"]) == (told["reached"], told["n"])
-    mean = summarise([seconds for seconds, _ in made.FAST]).mean
+    mean = mean_interval([seconds for seconds, _ in made.FAST])
     assert means.row(0, named=True)["low"] == mean.low
     assert means.row(0, named=True)["high"] == mean.high
 

@@ -67,8 +67,6 @@ def test_fewer_than_ten_runs_get_shares_without_an_interval() -> None:
     parts = decompose_variance(t, e, rng=np.random.default_rng(0))
     assert parts.share_epochs.estimate is not None
     assert (parts.share_epochs.low, parts.share_epochs.high) == (None, None)
-    assert parts.flags[0].code == "few_runs"
-    assert parts.flags[0].message == "10 runs needed for an interval of the shares, have 9"
 
 
 def test_constant_epochs_have_no_share_rather_than_a_share_of_zero() -> None:
@@ -76,8 +74,6 @@ def test_constant_epochs_have_no_share_rather_than_a_share_of_zero() -> None:
     parts = decompose_variance(rng.lognormal(4, 0.01, 12), np.full(12, 63.0), rng=rng)
     assert (parts.share_epochs.estimate, parts.share_epoch_time.estimate) == (None, None)
     assert parts.share_epochs.low is None
-    assert parts.flags[0].code == "constant_epochs"
-    assert parts.flags[0].message == "epochs did not vary in 12 runs: 63 in every run"
     assert parts.cv_ratio == 0.0
 
 
@@ -104,11 +100,9 @@ def test_very_many_runs_are_resampled_less_often() -> None:
 def test_equal_times_one_run_or_none_have_nothing_to_share() -> None:
     same = decompose_variance([12.0, 12.0], [3.0, 4.0])
     assert same.share_epochs.estimate is None
-    assert same.flags[0].code == "zero_variance"
     one, none = decompose_variance([12.0], [3.0]), decompose_variance([], [])
     assert one.share_epochs.estimate is None
-    assert one.flags[0].code == "one_run"
-    assert (none.cv_ratio, none.flags[0].code) == (None, "no_runs")
+    assert (none.share_epochs.estimate, none.cv_ratio) == (None, None)
 
 
 def test_a_variance_of_rounding_noise_has_no_shares_and_no_nan() -> None:

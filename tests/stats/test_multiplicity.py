@@ -36,7 +36,7 @@ def test_one_benchmark_is_its_own_mean() -> None:
     rng = np.random.default_rng(1)
     one = ratio_of_means(rng.lognormal(0, 0.1, 5), rng.lognormal(0, 0.2, 6))
     mean = geometric_mean_speedup([one])
-    for name in ("estimate", "low", "high", "p_value", "se_log", "df"):
+    for name in ("estimate", "low", "high"):
         assert getattr(mean, name) == pytest.approx(getattr(one, name))
 
 

@@ -57,12 +57,7 @@ def time_axis(
 
 
 def amount_axis(
-    amounts: Iterable[float],
-    of: Axis,
-    what: str,
-    *,
-    log_from: float = LOG_FROM,
-    from_zero: bool = False,
+    amounts: Iterable[float], of: Axis, what: str, *, log_from: float = LOG_FROM
 ) -> TimeAxis:
     """Give the axis that suits amounts of whatever is counted to the target; `time_axis` of time.
 
@@ -70,14 +65,12 @@ def amount_axis(
     """
     amounts = list(amounts)
     if of.unit == "seconds":
-        return time_axis(amounts, what, log_from=log_from, from_zero=from_zero)
+        return time_axis(amounts, what, log_from=log_from)
     known = sorted(one for one in amounts if one > 0 and math.isfinite(one))
     low, high = (known[0], known[-1]) if known else (1.0, 1.0)
     ticks: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
     if high / low > log_from:
         return TimeAxis(what, 1.0, _log_scale(low, high), ticks)
-    if from_zero:
-        return TimeAxis(what, 1.0, {"zero": True, "nice": True}, ticks)
     margin = 0.04 * (high - low) or 0.05 * high
     scale = {"domain": [max(0.0, low - margin), high + margin], "nice": False, "zero": False}
     return TimeAxis(what, 1.0, scale, ticks)

@@ -103,13 +103,12 @@ def finished(
     *,
     height: float,
     description: str,
-    width: float = theme.PAGE,
 ) -> dict[str, Any]:
     """Give the chart as a Vega-Lite specification without configuration.
 
-    `width` is that of the whole picture: labels take what they need, the plot has the rest.
+    The width is that of the whole picture: labels take what they need, the plot has the rest.
     """
-    specification: dict[str, Any] = chart.properties(width=width).to_dict(validate=False)
+    specification: dict[str, Any] = chart.properties(width=theme.PAGE).to_dict(validate=False)
     specification.pop("config", None)
     return specification | {
         "height": height,

@@ -17,7 +17,7 @@ from ttastats.pairing import SAME_RUNS, Side, pairings
 from ttastats.pictures import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.schema import RUN
-from ttastats.stats.sample import summarise
+from ttastats.stats.sample import mean_interval
 from ttastats.target import UserTarget
 
 #: The series of what is not shown by a colour of its own.
@@ -311,7 +311,7 @@ def side_labels(sides: Sequence[Side]) -> list[str]:
 def _series(runs: pl.DataFrame, series_keys: Sequence[str], level: float) -> Series:
     solved = runs.filter("reached")
     timed = solved.get_column("tta_seconds").filter(solved.get_column("tta_seconds") > 0)
-    mean = summarise(timed.to_numpy(), confidence=level).mean
+    mean = mean_interval(timed.to_numpy(), confidence=level)
     keys = {key: runs.get_column(key)[0] for key in series_keys}
     label = str(runs.get_column("series")[0])
     return Series(label, keys, runs.height, solved.height, mean.estimate, mean.low, mean.high)

@@ -21,12 +21,12 @@ def label(values: Sequence[Any]) -> str:
     return " · ".join(parts) or "all runs"
 
 
-def short(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
+def short(names: Sequence[str]) -> dict[str, str]:
     """Give each name without what all share, cut in the middle; different names stay different."""
     kept = [_without_noise(name) for name in names]
     shared = _shared_folders(kept)
     bare = ["/".join(parts[shared:]) for parts in kept]
-    cut = _cut(bare, (longest, longest + 8, longest + 16))
+    cut = _cut(bare, (_LONGEST, _LONGEST + 8, _LONGEST + 16))
     return _distinct({name: cut[text] for name, text in zip(names, bare, strict=True)})
 
 

@@ -18,6 +18,8 @@ from ttastats.pictures.thinning import evenly
 KIND = "tta"
 #: Dots of one row are spread over this share of it, so that equal times can be counted.
 _SPREAD = 0.62
+#: Dots nearer than this are stacked, in so many steps on each side.
+_NEAR, _LEVELS = 0.012, 4
 _STEP = 19.0
 
 
@@ -131,18 +133,18 @@ def _offsets(dots: pl.DataFrame) -> pl.Series:
     return pl.Series(offsets).round(3)
 
 
-def _swarm(places: Any, near: float = 0.012, levels: int = 4) -> Any:
-    """Stack dots nearer than `near` to each other: 0, +1, -1, +2, ... steps from the middle."""
+def _swarm(places: Any) -> Any:
+    """Stack dots nearer than `_NEAR` to each other: 0, +1, -1, +2, ... steps from the middle."""
     offsets = np.zeros(places.size)
     last: list[float] = []
-    step = _SPREAD / (2 * levels)
+    step = _SPREAD / (2 * _LEVELS)
     for index in np.argsort(places, kind="stable"):
-        level = next((n for n, at in enumerate(last) if places[index] - at > near), len(last))
+        level = next((n for n, at in enumerate(last) if places[index] - at > _NEAR), len(last))
         if level == len(last):
             last.append(0.0)
         last[level] = places[index]
         side = 1 if level % 2 else -1
-        offsets[index] = side * ((level + 1) // 2 % (levels + 1)) * step
+        offsets[index] = side * ((level + 1) // 2 % (_LEVELS + 1)) * step
     return offsets
 
 

@@ -27,7 +27,8 @@ from ttastats.report.grouping import (
     shown_keys,
 )
 from ttastats.sides import expected_seconds
-from ttastats.stats.sample import summarise
+from ttastats.stats.moments import standard_deviation
+from ttastats.stats.sample import mean_interval
 from ttastats.stats.variation import cv_interval
 
 #: Groups whose times lie further apart than this share a logarithmic axis.
@@ -85,12 +86,11 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         confidence=confidence,
         ddof=ddof,
     )
-    totals = summarise(times, confidence=confidence, ddof=ddof)
     return {
         "n": group.height,
         "reached": solved.height,
-        "tta_mean_seconds": totals.mean.estimate,
-        "tta_std_seconds": totals.standard_deviation,
+        "tta_mean_seconds": mean_interval(times, confidence=confidence).estimate,
+        "tta_std_seconds": standard_deviation(times, ddof),
         "cv": spread.estimate,
         "cv_low": spread.low,
         "cv_high": spread.high,

@@ -24,19 +24,17 @@ from ttastats.report.grouping import (
     shown_keys,
 )
 from ttastats.stats.decompose import decompose_variance
-from ttastats.stats.moments import coefficient_of_variation
-from ttastats.stats.sample import summarise
+from ttastats.stats.moments import coefficient_of_variation, standard_deviation
+from ttastats.stats.sample import mean_interval
 
 
-def report(
-    runs: pl.DataFrame, by: Sequence[str] = ENTRY, *, ddof: int = 1, seed: int = 0
-) -> Report:
+def report(runs: pl.DataFrame, by: Sequence[str] = ENTRY, *, ddof: int = 1) -> Report:
     """Give the report of a table of runs; runs that failed are not part of it, and said.
 
-    `ddof` is 1 for the sample standard deviation, 0 for the population's. `seed` is that of the
-    bootstrap intervals, which are given from 10 runs on.
+    `ddof` is 1 for the sample standard deviation, 0 for the population's. Bootstrap
+    intervals are given from 10 runs on.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     rows = [key_row(keys) | numbers(group, ddof, rng) for keys, group in groups(runs, by)]
     axis = axes.of(runs)
     shown = [*fields.keys(shown_keys(rows, by)), fields.reached()]
@@ -88,13 +86,12 @@ def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[st
     constant = solved.height > 1 and epochs.n_unique() == 1  # the formula may leave 1e-16
     axis = axes.of(group)
     amounts = group.filter("reached").get_column("tta_seconds").to_numpy()
-    totals = summarise(amounts, ddof=ddof)
     row: dict[str, Any] = {
         "n": group.height,
         "reached": group.get_column("reached").sum(),
         "axis": axis.name,
-        "tta_mean_seconds": totals.mean.estimate,
-        "tta_std_seconds": totals.standard_deviation,
+        "tta_mean_seconds": mean_interval(amounts).estimate,
+        "tta_std_seconds": standard_deviation(amounts, ddof),
         "cv": coefficient_of_variation(amounts, ddof=ddof),
         "with_epochs": solved.height,
         "epochs_mean": epochs.mean(),

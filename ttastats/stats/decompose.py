@@ -20,7 +20,6 @@ from ttastats.stats.moments import (
 )
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Estimate, Flag, Floats, Ratio
-from ttastats.stats.sample import size_flags
 from ttastats.stats.shares import RUNS_FOR_BOOTSTRAP, Limits, bootstrap_limits, covariance_shares
 from ttastats.stats.speedup import ratio_of_geometric_means
 
@@ -41,15 +40,14 @@ class SpeedupParts:
 class VarianceParts:
     """The variance of log time of one side, split by covariance; shares sum to 1.
 
-    A share may leave [0, 1] where the parts move against each other. Shares are None and
-    flagged where the epochs or the times did not vary. ``cv_ratio`` is CV(epochs) over CV(time
+    A share may leave [0, 1] where the parts move against each other. Shares are None where the
+    epochs or the times did not vary. ``cv_ratio`` is CV(epochs) over CV(time
     per epoch), the last column of the paper's Table 4. All with ddof=1.
     """
 
     share_epochs: Estimate
     share_epoch_time: Estimate
     cv_ratio: float | None
-    flags: tuple[Flag, ...]
 
 
 def decompose_speedup(
@@ -88,44 +86,33 @@ def decompose_variance(
     epochs: ArrayLike,
     *,
     rng: np.random.Generator | None = None,
-    confidence: float = 0.95,
 ) -> VarianceParts:
     """Split the variance of log time into the shares of epochs and of time per epoch.
 
     share_e = Cov(log e, log T) / Var(log T). Times in seconds, shape (n,). With ``rng`` and
     at least 10 runs the shares get a percentile bootstrap interval over runs; below, the
-    estimate alone and a flag. ValueError for lengths that differ.
+    estimate alone. ValueError for lengths that differ.
     """
-    check_confidence(confidence)
     total, progress = as_pair(times, epochs)
     epoch_time = total / progress
     logs = np.log(np.stack([progress, epoch_time]))
     n = total.size
-    flags = _variance_flags(n, total, progress)
-    known = covariance_shares(logs[:, np.newaxis, :]) if not flags else None
+    varies = n > 1 and not is_constant(progress) and not is_constant(total)
+    known = covariance_shares(logs[:, np.newaxis, :]) if varies else None
     limits: list[Limits] = [(None, None)] * len(logs)
-    if known is not None and n < RUNS_FOR_BOOTSTRAP:
-        message = f"{RUNS_FOR_BOOTSTRAP} runs needed for an interval of the shares, have {n}"
-        flags += (Flag("few_runs", message),)
-    elif known is not None and rng is not None:
-        limits = bootstrap_limits(logs, rng, confidence)
+    if known is not None and rng is not None and n >= RUNS_FOR_BOOTSTRAP:
+        limits = bootstrap_limits(logs, rng, _CONFIDENCE)
     found = [None] * len(logs) if known is None else known[:, 0].tolist()
     share_epochs, share_epoch_time = (
-        Estimate(None if share is None or math.isnan(share) else share, *ends, confidence, n)
+        Estimate(None if share is None or math.isnan(share) else share, *ends, _CONFIDENCE, n)
         for share, ends in zip(found, limits, strict=True)
     )
     cvs = (coefficient_of_variation(progress), coefficient_of_variation(epoch_time))
-    return VarianceParts(share_epochs, share_epoch_time, _cv_ratio(*cvs), flags)
+    return VarianceParts(share_epochs, share_epoch_time, _cv_ratio(*cvs))
 
 
-def _variance_flags(n: int, total: Floats, epochs: Floats) -> tuple[Flag, ...]:
-    """Why there are no shares; empty when there are."""
-    if n < 2:
-        return size_flags(n, 2)
-    flags = _constant_flags(epochs)
-    if is_constant(total):
-        flags += (Flag("zero_variance", f"all {n} runs took the same time: nothing to share"),)
-    return flags
+#: That of the intervals of shares.
+_CONFIDENCE = 0.95
 
 
 def _cv_ratio(cv_epochs: float | None, cv_epoch_time: float | None) -> float | None:

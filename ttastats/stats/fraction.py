@@ -66,8 +66,6 @@ def newcombe(
         low=difference - math.hypot(p_a - low_a, high_b - p_b),
         high=difference + math.hypot(high_a - p_a, p_b - low_b),
         confidence=confidence,
-        n_a=n_a,
-        n_b=n_b,
     )
 
 

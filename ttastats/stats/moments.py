@@ -27,22 +27,20 @@ def as_sample(values: ArrayLike, what: str = "times") -> Floats:
     return sample
 
 
-def as_side(values: ArrayLike, name: str, what: str = "times") -> Floats:
+def as_side(values: ArrayLike, name: str) -> Floats:
     """As :func:`as_sample`, for one side of a comparison; ValueError when it is empty."""
-    sample = as_sample(values, what)
+    sample = as_sample(values)
     if sample.size == 0:
         raise ValueError(f"no runs for side {name}")
     return sample
 
 
-def as_pair(
-    times: ArrayLike, epochs: ArrayLike, name: str = "", what: str = "epochs"
-) -> tuple[Floats, Floats]:
+def as_pair(times: ArrayLike, epochs: ArrayLike, name: str = "") -> tuple[Floats, Floats]:
     """Pair times and epochs of the same runs; ValueError when their lengths differ."""
     side = f" of side {name}" if name else ""
-    sample, progress = as_sample(times), as_sample(epochs, what)
+    sample, progress = as_sample(times), as_sample(epochs, "epochs")
     if sample.size != progress.size:
-        raise ValueError(f"{sample.size} times but {progress.size} {what}{side}")
+        raise ValueError(f"{sample.size} times but {progress.size} epochs{side}")
     return sample, progress
 
 
@@ -85,8 +83,8 @@ def geometric_mean(values: Floats) -> float:
 
 
 def standard_deviation(values: Floats, ddof: int = 1) -> float | None:
-    """Spread around the mean; exactly 0 when all are equal, None with too few values."""
-    if values.size <= ddof:
+    """Spread around the mean; exactly 0 when all are equal, None of one value or none."""
+    if values.size <= max(ddof, 1):
         return None
     return 0.0 if is_constant(values) else float(np.std(values, ddof=ddof))
 

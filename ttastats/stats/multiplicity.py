@@ -24,10 +24,6 @@ class MeanSpeedup:
     estimate: float | None
     low: float | None
     high: float | None
-    confidence: float
-    p_value: float | None
-    se_log: float | None
-    df: float | None
     n: int
     flags: tuple[Flag, ...]
 
@@ -103,7 +99,7 @@ def geometric_mean_speedup(
         missing = len(ratios) - len(known)
         message = f"{missing} of {len(ratios)} benchmarks have no speedup: no geometric mean"
         flags += (Flag("no_runs" if not ratios else "no_success", message),)
-        return MeanSpeedup(None, None, None, confidence, None, None, None, len(ratios), flags)
+        return MeanSpeedup(None, None, None, len(ratios), flags)
     terms = [_term(ratio, len(ratios)) for ratio in ratios]
     scale = combine(float(np.mean(np.log(known))), terms, confidence)
     estimate = safe_exp(scale.value)
@@ -114,10 +110,6 @@ def geometric_mean_speedup(
         estimate=estimate,
         low=low,
         high=high,
-        confidence=confidence,
-        p_value=scale.p_value,
-        se_log=scale.se,
-        df=scale.df,
         n=len(ratios),
         flags=flags,
     )

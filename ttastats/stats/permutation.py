@@ -39,22 +39,19 @@ def permutation_test(
     times_b: ArrayLike,
     *,
     rng: np.random.Generator | None = None,
-    studentised: bool | None = None,
-    draws: int = DRAWS,
 ) -> Significance:
     """Permutation test of the mean log of positive values, times or epochs.
 
-    By default studentised when the sides differ in size and both have 2 runs, which keeps
+    Studentised when the sides differ in size and both have 2 runs, which keeps
     it honest when the spreads differ (Janssen 1997); with equal sizes that changes nothing.
     Splits are ordered by the difference of mean logs, over its Welch standard error when
     studentised. ValueError for an empty side, or where random splits are needed and
     no ``rng`` is given.
     """
     a, b = as_side(times_a, "A"), as_side(times_b, "B")
-    if studentised is None:
-        studentised = a.size != b.size and min(a.size, b.size) > 1
+    studentised = a.size != b.size and min(a.size, b.size) > 1
     logs = np.log(np.concatenate([a, b]))
-    return permute_scores(logs, a.size, rng=rng, studentised=studentised, draws=draws)
+    return permute_scores(logs, a.size, rng=rng, studentised=studentised)
 
 
 def permute_scores(
@@ -214,17 +211,10 @@ def smallest_p(n_a: int, n_b: int) -> float:
     return min(1.0, (2 if n_a == n_b else 1) / number_of_splits(n_a, n_b))
 
 
-def runs_for_exact_test(*, alpha: float = 0.05) -> int:
-    """Smallest number of runs per side with which the exact test can reach ``alpha``."""
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, not {alpha}")
-    return next(n for n in itertools.count(1) if smallest_p(n, n) <= alpha)
-
-
-def size_of_test_flags(n_a: int, n_b: int, *, alpha: float = 0.05) -> tuple[Flag, ...]:
+def size_of_test_flags(n_a: int, n_b: int) -> tuple[Flag, ...]:
     """Advice when no outcome at all could make the exact test significant."""
-    if smallest_p(n_a, n_b) <= alpha:
+    if smallest_p(n_a, n_b) <= 0.05:
         return ()
-    needed = runs_for_exact_test(alpha=alpha)
-    message = f"exact test needs {needed} runs per side for p <= {alpha:g}, have {n_a} and {n_b}"
+    needed = next(n for n in itertools.count(1) if smallest_p(n, n) <= 0.05)
+    message = f"exact test needs {needed} runs per side for p <= 0.05, have {n_a} and {n_b}"
     return (Flag("exact_test_too_coarse", message),)

@@ -91,8 +91,6 @@ class Difference:
     low: float | None
     high: float | None
     confidence: float
-    n_a: int
-    n_b: int
     flags: tuple[Flag, ...] = ()
 
 

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.moments import (
-    as_sample,
-    coefficient_of_variation,
-    mean,
-    standard_deviation,
-)
+from ttastats.stats.moments import as_sample, mean, standard_deviation
 from ttastats.stats.quantiles import check_confidence, two_sided_t
 from ttastats.stats.results import Estimate, Flag, Floats
 
@@ -21,45 +15,9 @@ RUNS_FOR_INTERVAL = 3
 """With two runs a t interval spans a factor of thousands in the CV: none is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampleSummary:
-    """The times of the runs that reached the target, in seconds; ``cv`` is a fraction."""
-
-    n: int
-    mean: Estimate
-    median: float | None
-    standard_deviation: float | None
-    cv: float | None
-    ddof: int
-    flags: tuple[Flag, ...]
-
-
-def summarise(times: ArrayLike, *, confidence: float = 0.95, ddof: int = 1) -> SampleSummary:
-    """Mean, median, standard deviation and CV of times in seconds.
-
-    ``ddof`` 1 divides by n-1, ``ddof`` 0 (the MLPerf analysis of Coleman et al. 2019)
-    by n; it changes the standard deviation and the CV and never the intervals. An empty
-    sample gives None throughout and a flag. ValueError for times that are not positive.
-    """
-    check_confidence(confidence)
-    sample = as_sample(times)
-    if sample.size == 0:
-        nothing = Estimate(None, None, None, confidence, 0)
-        flag = Flag("no_runs", "no run with a time: at least 1 run needed")
-        return SampleSummary(0, nothing, None, None, None, ddof, (flag,))
-    return SampleSummary(
-        n=sample.size,
-        mean=mean_interval(sample, confidence=confidence),
-        median=float(np.median(sample)),
-        standard_deviation=standard_deviation(sample, ddof if sample.size > 1 else 1),
-        cv=coefficient_of_variation(sample, ddof if sample.size > 1 else 1),
-        ddof=ddof,
-        flags=size_flags(sample.size),
-    )
-
-
-def size_flags(n: int, needed: int = RUNS_FOR_INTERVAL) -> tuple[Flag, ...]:
+def size_flags(n: int) -> tuple[Flag, ...]:
     """Advice when a sample is too small for an interval."""
+    needed = RUNS_FOR_INTERVAL
     if n == 0:
         return (Flag("no_runs", f"no runs: {needed} runs needed for an interval"),)
     if n == 1:

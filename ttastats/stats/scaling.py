@@ -12,7 +12,6 @@ from ttastats.stats.decompose import decompose_speedup
 from ttastats.stats.logratio import LogTerm, combine
 from ttastats.stats.moments import as_side
 from ttastats.stats.outcomes import outcomes, time_term
-from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Estimate, Flag, Floats, Ratio
 from ttastats.stats.speedup import ratio_of_means
 
@@ -88,16 +87,14 @@ def _scaled(ratio: Ratio, factor: float) -> Ratio:
     )
 
 
-def loglog_slope(
-    accelerators: Sequence[int], times: Sequence[ArrayLike], *, confidence: float = 0.95
-) -> Estimate:
+def loglog_slope(accelerators: Sequence[int], times: Sequence[ArrayLike]) -> Estimate:
     """Slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
 
     Least squares through the log mean times, one array of seconds per number of
     accelerators; the interval carries the variances of those means (delta method,
     Satterthwaite df) and no lack of fit. None with fewer than two different scales.
     """
-    check_confidence(confidence)
+    confidence = 0.95
     if len(accelerators) != len(times):
         raise ValueError(f"{len(accelerators)} scales but {len(times)} samples")
     if any(n < 1 for n in accelerators):
