@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from ttastats import comparison, ingest, pairing
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.verdict import Decision
 
 # An installed copy is tested without the benchmarks.
 pytest.importorskip("benchmarks.coverage.command")
@@ -257,7 +257,7 @@ def _eager(a: Runs, b: Runs, margin: float) -> Shown:
     """Call B faster whenever its mean is."""
     shown = judge(a, b, margin)
     word = "faster" if b.times.mean() < a.times.mean() else "slower"
-    return replace(shown, verdict=Verdict(word, word, margin))
+    return replace(shown, verdict=Decision(word, word, margin))
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ NOT_COMPARABLE = "not comparable"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class JudgedPair:
     """Both sides judged by one target, or `unavailable` says that they cannot be.
 
     `said` tells of the difference, without the name of the pair; empty if there is none.
@@ -59,7 +59,7 @@ def judge(
     sides: tuple[pl.DataFrame, pl.DataFrame],
     known: tuple[pl.DataFrame, pl.DataFrame],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
-) -> Judged:
+) -> JudgedPair:
     """Judge the runs of two sides by one target: the strictest that the evaluations can tell.
 
     It is the strictest at which every run that reached its own target is seen to arrive, on
@@ -80,20 +80,20 @@ def judge(
         for table, runs in zip(known, sides, strict=True)
     )
     if any(table.is_empty() for table in own):
-        return Judged(a, b)
+        return JudgedPair(a, b)
     values_a, values_b = (_values(table) for table in own)
     if set(values_a) != set(values_b):
         text = f"A's target is {_said(values_a)}, B's is {_said(values_b)}"
-        return Judged(a, b, NOT_COMPARABLE, text)
+        return JudgedPair(a, b, NOT_COMPARABLE, text)
     if not any(_differ([*values_a[metric], *values_b[metric]]) for metric in values_a):
-        return Judged(a, b)
+        return JudgedPair(a, b)
     text = f"A's target is {_said(values_a)}, B's {_said(values_b)}"
     for candidate in _candidates(pl.concat(own)):
         anew = _rejudged(a, rows[0], candidate), _rejudged(b, rows[1], candidate)
         if all(_all_told(before, now) for before, now in zip(sides, anew, strict=True)):
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
-            return Judged(*anew, None, f"{text}; both are judged at {at}")
-    return Judged(a, b, NOT_COMPARABLE, f"{text}, and no evaluations tell of one for both")
+            return JudgedPair(*anew, None, f"{text}; both are judged at {at}")
+    return JudgedPair(a, b, NOT_COMPARABLE, f"{text}, and no evaluations tell of one for both")
 
 
 def _values(table: pl.DataFrame) -> Mapping[str, list[float]]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ttastats import axis as axes
 from ttastats.axis import SECONDS, Axis
 from ttastats.pairing import Pair
-from ttastats.sides import Side, in_separate_sessions, side
+from ttastats.sides import SideNumbers, in_separate_sessions, side
 from ttastats.stats.fraction import fisher, newcombe
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
@@ -27,7 +27,7 @@ from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.ranks import PairWins, mann_whitney, pair_wins
 from ttastats.stats.results import Difference, Flag, FlagCode, Floats, Ratio
 from ttastats.stats.speedup import Speedup, ratio_between, speedup
-from ttastats.stats.verdict import Bounds, Verdict, decide, decide_by_fraction, margin_bounds
+from ttastats.stats.verdict import Bounds, Decision, decide, decide_by_fraction, margin_bounds
 
 #: What the speedup is a ratio of: mean times, geometric means, expected times to a success (when
 #: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide,
@@ -93,8 +93,8 @@ class Comparison:
     """
 
     keys: Mapping[str, Any]
-    a: Side
-    b: Side
+    a: SideNumbers
+    b: SideNumbers
     estimand: Estimand = "none"
     progress_unit: str | None = None
     speedup: Speedup | None = None
@@ -108,7 +108,7 @@ class Comparison:
     epochs_p: float | None = None
     plan: Plan | None = None
     p_adjusted: float | None = None
-    verdict: Verdict | None = None
+    verdict: Decision | None = None
     flags: tuple[Flag, ...] = ()
     axis: Axis = SECONDS
 
@@ -148,7 +148,7 @@ def _measured(pair: Pair, options: Options) -> Comparison:
     base = Comparison(pair.keys, a, b, progress_unit=unit, axis=axis)
     if pair.unavailable is None:
         return measured(base, options)
-    return replace(base, verdict=Verdict("unavailable", pair.unavailable, options.margin))
+    return replace(base, verdict=Decision("unavailable", pair.unavailable, options.margin))
 
 
 def measured(base: Comparison, options: Options) -> Comparison:
@@ -248,7 +248,7 @@ def _splits_can_decide(a: Outcomes, b: Outcomes, options: Options) -> bool:
     return smallest_p(a.n, b.n) < 1 - options.confidence
 
 
-def _fractions_can_decide(a: Side, b: Side, alpha: float) -> bool:
+def _fractions_can_decide(a: SideNumbers, b: SideNumbers, alpha: float) -> bool:
     """Tell whether the most extreme fractions of so many runs would be significant."""
     if not a.n_reached and not b.n_reached:
         return False
@@ -256,14 +256,14 @@ def _fractions_can_decide(a: Side, b: Side, alpha: float) -> bool:
     return extreme is not None and extreme < alpha
 
 
-def _wins(a: Side, b: Side) -> PairWins | None:
+def _wins(a: SideNumbers, b: SideNumbers) -> PairWins | None:
     one, other = a.outcomes, b.outcomes
     if not one.n or not other.n:
         return None
     return pair_wins(one.times, other.times, reached_a=one.reached, reached_b=other.reached)
 
 
-def _flags(a: Side, b: Side, axis: Axis) -> tuple[Flag, ...]:
+def _flags(a: SideNumbers, b: SideNumbers, axis: Axis) -> tuple[Flag, ...]:
     """Flag what the runs themselves say about how far a comparison of them can be trusted."""
     found = []
     for name, one in (("A", a), ("B", b)):
@@ -324,7 +324,7 @@ def _judged(one: Comparison, bounds: Bounds, options: Options) -> Comparison:
     return replace(one, verdict=verdict, flags=tuple(dict.fromkeys((*one.flags, *verdict.flags))))
 
 
-def _parts(a: Side, b: Side, options: Options) -> Parts | None:
+def _parts(a: SideNumbers, b: SideNumbers, options: Options) -> Parts | None:
     if a.progress is None or b.progress is None or not a.n_reached or not b.n_reached:
         return None
     per_a, per_b = a.times / a.progress, b.times / b.progress
@@ -344,6 +344,6 @@ def _parts(a: Side, b: Side, options: Options) -> Parts | None:
     )
 
 
-def _clusters_reached(one: Side) -> NDArray[np.intp] | None:
+def _clusters_reached(one: SideNumbers) -> NDArray[np.intp] | None:
     clusters = one.outcomes.clusters
     return None if clusters is None else clusters[one.outcomes.reached]

@@ -262,13 +262,13 @@ def _pair(group: _Group, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
     return Pair(group.keys, judged.a, judged.b, judged.unavailable, flags), judged.said
 
 
-_Judge = Callable[[Runs, Runs], common_target.Judged]
+_Judge = Callable[[Runs, Runs], common_target.JudgedPair]
 
 
 def _judge_of(baseline: Side, other: Side) -> _Judge:
     """Give what judges groups by a common target; one of the user's is common already."""
     if baseline.targets or other.targets:
-        return common_target.Judged
+        return common_target.JudgedPair
     known = tuple(_targets(side) for side in (baseline, other))
     rows = (baseline.evaluations, other.evaluations)
     return lambda a, b: common_target.judge((a, b), (known[0], known[1]), rows)

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class SideNumbers:
     """The runs of one side. Times on the axis of the runs; `progress` of those that reached.
 
     `outcomes` holds the runs that have a time; `n` counts all of them, `n_untimed` those that
@@ -78,7 +78,7 @@ def side(
     *,
     ddof: int = 1,
     confidence: float = 0.95,
-) -> Side:
+) -> SideNumbers:
     """Give one side from its runs (`crossing.runs`).
 
     Parameters
@@ -106,7 +106,7 @@ def side(
     )
     started = runs.get_column("started_at")
     known = started.len() > 0 and not started.null_count()
-    return Side(
+    return SideNumbers(
         n=runs.height,
         outcomes=made,
         progress=progress,
@@ -162,7 +162,7 @@ def _time(value: object) -> datetime | None:
     return value if isinstance(value, datetime) else None
 
 
-def in_separate_sessions(sides: Sequence[Side]) -> bool:
+def in_separate_sessions(sides: Sequence[SideNumbers]) -> bool:
     """Tell whether all runs of one side were started before the first of the other.
 
     False where a start is unknown, or a side has one run.

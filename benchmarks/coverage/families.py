@@ -23,7 +23,7 @@ from benchmarks.coverage.shapes import (
 from benchmarks.coverage.simulations import BALANCED, Plan, hit_rate, samples
 from ttastats.stats.multiplicity import geometric_mean_speedup, holm
 from ttastats.stats.speedup import Speedup
-from ttastats.stats.verdict import Verdict, decide, margin_bounds
+from ttastats.stats.verdict import Decision, decide, margin_bounds
 
 MARGIN = 0.05
 
@@ -71,7 +71,7 @@ def at_the_margin(plan: Plan) -> Iterator[Figure]:
             yield Figure("any claim about the margin", name, runs, any_false, "false claim")
 
 
-def judged(found: Sequence[Speedup], margin: float) -> list[Verdict]:
+def judged(found: Sequence[Speedup], margin: float) -> list[Decision]:
     """Judge benchmarks together, as `compare` does."""
     adjusted = holm([one.ratio.p_value for one in found])
     bounds = margin_bounds(found, margin)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from benchmarks.coverage.judging import Limits, Mark, mark
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.verdict import Decision
 
 #: What a rate promises: to cover at least 94 %, to claim falsely at most 6 %, or nothing.
 Kind = Literal["coverage", "false claim", "no promise"]
@@ -58,8 +58,8 @@ def by_mark(
     quantity: str,
     setup: str,
     runs: str,
-    verdicts: Sequence[Verdict],
-    said: Callable[[Verdict], bool],
+    verdicts: Sequence[Decision],
+    said: Callable[[Decision], bool],
     kinds: Mapping[Mark, Kind] = UNMARKED,
 ) -> Iterator[Figure]:
     """Give how often something was said without a mark, with ‡ alone and with †."""

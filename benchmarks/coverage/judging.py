@@ -15,7 +15,7 @@ from ttastats.comparison import second_opinion
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import Speedup, speedup
-from ttastats.stats.verdict import Verdict, decide, decide_by_fraction
+from ttastats.stats.verdict import Decision, decide, decide_by_fraction
 
 Limits = tuple[float, float]
 
@@ -34,7 +34,7 @@ class Shown:
     printed: Limits | None
     deciding: Limits | None
     robust: Limits | None
-    verdict: Verdict
+    verdict: Decision
 
 
 Judge = Callable[[Runs, Runs, float], Shown]
@@ -63,17 +63,17 @@ def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
     )
 
 
-def directed(verdict: Verdict) -> bool:
+def directed(verdict: Decision) -> bool:
     """Whether a verdict says faster or slower."""
     return verdict.word in {"faster", "slower"}
 
 
-def not_slower(verdict: Verdict) -> bool:
+def not_slower(verdict: Decision) -> bool:
     """Whether a verdict says that B is not slower by more than the margin."""
     return verdict.word in {"faster", "same"} or verdict.claim.startswith("not slower")
 
 
-def mark(verdict: Verdict) -> Mark:
+def mark(verdict: Decision) -> Mark:
     """Give the mark that says most of what a claim depends on."""
     if verdict.dagger:
         return "†"

@@ -24,7 +24,7 @@ class UnfitError(Exception):
         self.problem = Problem(code, message, "error", line)
 
 
-class Chosen(msgspec.Struct):
+class ChosenColumns(msgspec.Struct):
     """The columns of one file, and what was guessed."""
 
     metrics: tuple[Metric, ...]
@@ -35,7 +35,7 @@ class Chosen(msgspec.Struct):
     problems: list[Problem]
 
 
-def choose(block: Block, columns: Sequence[str]) -> Chosen:
+def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     """Give the columns that a block means in a file that has some.
 
     Raises
@@ -54,7 +54,7 @@ def choose(block: Block, columns: Sequence[str]) -> Chosen:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
         _expect(column, columns, "run")
-    return Chosen(metrics, clock, **counts, problems=problems)
+    return ChosenColumns(metrics, clock, **counts, problems=problems)
 
 
 _KNOWN = {"step": names.STEPS, "epoch": names.EPOCHS, "samples": names.SAMPLES}

@@ -12,7 +12,7 @@ import polars as pl
 
 from ttastats.own_logs.block import Block, Clock, Progress
 from ttastats.records import Problem
-from ttastats_parsers.own_choice import Chosen, UnfitError
+from ttastats_parsers.own_choice import ChosenColumns, UnfitError
 from ttastats_parsers.own_numbers import not_numbers, numbers, texts, times
 
 #: Stamps of several processes may be written a little out of order.
@@ -36,7 +36,7 @@ class Rows:
     problems: list[Problem] = field(default_factory=list)
 
 
-def told(rows: Rows, block: Block, chosen: Chosen) -> pl.DataFrame:
+def told(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     """Give the frame of numbers, in the order of the file; problems go to those of `chosen`.
 
     Raises
@@ -55,7 +55,7 @@ def told(rows: Rows, block: Block, chosen: Chosen) -> pl.DataFrame:
     return frame
 
 
-def _numbered(rows: Rows, chosen: Chosen) -> pl.DataFrame:
+def _numbered(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
     """Give the columns that are meant as numbers; `of_one` counts iterations of a clock's time."""
     own = rows.frame
     found = {"line": rows.lines}
@@ -82,7 +82,7 @@ def _read(cells: pl.Series, lines: pl.Series, problems: list[Problem]) -> pl.Ser
     return found
 
 
-def _say_unread(cells: pl.Series, found: pl.Series, chosen: Chosen) -> None:
+def _say_unread(cells: pl.Series, found: pl.Series, chosen: ChosenColumns) -> None:
     """Say that a clock's cells hold what its unit or its form cannot be."""
     said = texts(cells)
     if said.is_not_null().any() and found.is_null().all():
@@ -182,7 +182,7 @@ def _sum_of_iterations() -> pl.Expr:
     return pl.when(both).then((pl.col("seconds") * passed).cum_sum().over("run"))
 
 
-def _counted(frame: pl.DataFrame, chosen: Chosen, *, carried: bool) -> pl.DataFrame:
+def _counted(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl.DataFrame:
     """Let counts be sums where each row tells its own part, add what is to be, and carry them."""
     made = []
     for name in _COUNTS:
@@ -260,7 +260,7 @@ def _without_repeated(frame: pl.DataFrame) -> pl.DataFrame:
 # ----------------------------------------------------------------------------------- going back
 
 
-def _expect_forward(frame: pl.DataFrame, block: Block, chosen: Chosen) -> None:
+def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) -> None:
     """Refuse evaluations whose step or time goes back: there are three things it may mean.
 
     Raises
@@ -285,7 +285,7 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: Chosen) -> None:
         raise _went_back("time", chosen.clock.column, late["line"][0], late.height)
 
 
-def _say_new_epochs(number: int, name: str, chosen: Chosen) -> None:
+def _say_new_epochs(number: int, name: str, chosen: ChosenColumns) -> None:
     if number:
         text = f"{name} starts again {number} times in a run: it counts within an epoch"
         chosen.problems.append(Problem("new_epoch", text, "info"))

@@ -13,7 +13,7 @@ from ttastats.dialect import Log
 from ttastats.own_logs import patterns
 from ttastats.own_logs.block import FIELDS, Block, Metric, fields_of
 from ttastats.records import Evaluation, Problem, Run
-from ttastats_parsers.own_choice import Chosen, UnfitError, choose
+from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
 from ttastats_parsers.own_numbers import in_one_unit, is_dated, texts, whole
 from ttastats_parsers.own_rows import Rows, told
 from ttastats_parsers.own_training import training_of
@@ -61,7 +61,7 @@ def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
     return any(rows.frame[name].gather(part["row"]).is_null().all() for name in block.run)
 
 
-def _left_out(part: pl.DataFrame, chosen: Chosen) -> Iterator[Problem]:
+def _left_out(part: pl.DataFrame, chosen: ChosenColumns) -> Iterator[Problem]:
     names = [f"m{number}" for number in range(len(chosen.metrics))]
     number = part.filter(pl.any_horizontal(pl.col(names).is_not_null())).height
     if number:
@@ -70,7 +70,7 @@ def _left_out(part: pl.DataFrame, chosen: Chosen) -> Iterator[Problem]:
 
 
 def _run(
-    part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block, chosen: Chosen
+    part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block, chosen: ChosenColumns
 ) -> Iterator[Run | Problem]:
     named = _names(part, cells_of, log, block)
     benchmark = named.get("benchmark")
@@ -109,11 +109,11 @@ def _run(
     )
 
 
-def _clock_of(chosen: Chosen) -> str | None:
+def _clock_of(chosen: ChosenColumns) -> str | None:
     return "wall" if chosen.clock and chosen.clock.format else None
 
 
-def _zero_of(chosen: Chosen) -> str | None:
+def _zero_of(chosen: ChosenColumns) -> str | None:
     return "first stamp" if chosen.clock and chosen.clock.format else None
 
 
@@ -202,7 +202,11 @@ class _Cells:
 
 
 def _extra(
-    named: Mapping[str, str], part: pl.DataFrame, cells_of: _Cells, block: Block, chosen: Chosen
+    named: Mapping[str, str],
+    part: pl.DataFrame,
+    cells_of: _Cells,
+    block: Block,
+    chosen: ChosenColumns,
 ) -> dict[str, Any]:
     """Give what has no column: names from the path, and all cells of a run that is one row."""
     found: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}

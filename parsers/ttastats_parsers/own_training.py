@@ -9,13 +9,13 @@ import polars as pl
 from ttastats.metric_names import higher_is_better
 from ttastats.own_logs.block import Block
 from ttastats.records import Evaluation
-from ttastats_parsers.own_choice import Chosen
+from ttastats_parsers.own_choice import ChosenColumns
 from ttastats_parsers.own_numbers import numbers, whole
 from ttastats_parsers.own_rows import Rows
 
 
 def training_of(
-    part: pl.DataFrame, rows: Rows, chosen: Chosen, block: Block
+    part: pl.DataFrame, rows: Rows, chosen: ChosenColumns, block: Block
 ) -> Iterator[Evaluation]:
     """Give the numbers of a run's rows that are neither metrics, nor time, nor progress.
 
@@ -49,7 +49,7 @@ def training_of(
                 )
 
 
-def _columns(rows: Rows, chosen: Chosen, block: Block) -> Sequence[str]:
+def _columns(rows: Rows, chosen: ChosenColumns, block: Block) -> Sequence[str]:
     taken = {metric.name for metric in chosen.metrics} | set(block.run)
     taken |= {
         count.column for count in (chosen.step, chosen.epoch, chosen.samples) if count is not None

@@ -19,7 +19,7 @@ from ttastats.errors import TtastatsError
 from ttastats.guessing import kinds
 from ttastats.guessing.answer import Guessed, Kind, RunSeen
 from ttastats.guessing.columns import rank
-from ttastats.guessing.layout import Layout, layouts, literal
+from ttastats.guessing.layout import FilePattern, layouts, literal
 from ttastats.guessing.proposal import NoLogError, Proposal, Reason, written
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
@@ -245,12 +245,12 @@ def _proposed(found: _Sorted, files: Sequence[_File]) -> Iterator[_Proposed]:
             yield sketch.title, [by_path[path] for path in layout.paths], _with(sketch, layout)
 
 
-def _of_a_preset(own: Sequence[str], proposal: Proposal) -> list[Layout]:
+def _of_a_preset(own: Sequence[str], proposal: Proposal) -> list[FilePattern]:
     """Give the pattern that a preset has for its files, where it matches all of them."""
     preset = presets.presets().get(str(proposal.said.get("preset")))
     for pattern in preset.signs.path if preset and preset.signs else ():
         if all(patterns.matched(f"**/{pattern}", path) for path in own):
-            return [Layout(f"**/{pattern}", tuple(own), ())]
+            return [FilePattern(f"**/{pattern}", tuple(own), ())]
     return []
 
 
@@ -262,7 +262,7 @@ class _Apart:
     unfit: Collection[str]
     runs_inside: bool
 
-    def layouts(self, own: Sequence[str], *, by_folder: bool = True) -> Iterator[Layout]:
+    def layouts(self, own: Sequence[str], *, by_folder: bool = True) -> Iterator[FilePattern]:
         """Give as few patterns as can be: of all files, of those of a folder, of one file each."""
         for layout in layouts(own, runs_inside=self.runs_inside):
             also = [path for path in self.unfit if patterns.matched(layout.pattern, path)]
@@ -276,17 +276,17 @@ class _Apart:
                 for those in folders.values():
                     yield from self.layouts(those, by_folder=False)
             else:
-                yield from (Layout(literal(path), (path,), ()) for path in layout.paths)
+                yield from (FilePattern(literal(path), (path,), ()) for path in layout.paths)
 
 
-def _with_doubt(layout: Layout, also: Sequence[str]) -> Layout:
+def _with_doubt(layout: FilePattern, also: Sequence[str]) -> FilePattern:
     if not also:
         return layout
     text = f"matches {units.listed(also, 3)} too, of which nothing can be read: failed runs?"
     return replace(layout, reasons=(*layout.reasons, Reason("files", text, sure=False)))
 
 
-def _with(sketch: kinds.Sketch, layout: Layout) -> Proposal:
+def _with(sketch: kinds.Sketch, layout: FilePattern) -> Proposal:
     said = {"files": layout.pattern, **sketch.proposal.said}
     if layout.entry and "entry" not in said:
         said["entry"] = layout.entry

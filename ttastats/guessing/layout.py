@@ -40,7 +40,7 @@ _MEANT = re.compile(r"[{}*?]")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FilePattern:
     """A pattern for some files, the `entry` made of its names, and why."""
 
     pattern: str
@@ -49,7 +49,7 @@ class Layout:
     entry: str | None = None
 
 
-def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[Layout]:
+def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
     """Give patterns for paths below a folder, one for those of each depth and ending.
 
     With `runs_inside`, a column of each file tells runs apart.
@@ -95,7 +95,7 @@ class _Part:
         return f"{literal(self.start)}{words}{literal(self.between)}{number}{literal(self.end)}"
 
 
-def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> Layout:
+def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern:
     split = [_uncompressed(path).split("/") for path in paths]
     columns = list(zip(*split, strict=True))
     parts = [_part(column, "") for column in columns[:-1]] + [_part(columns[-1], ending)]
@@ -103,7 +103,9 @@ def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> Layout:
     words = [part for part in parts if part.words]
     entry = _named(words, parts, runs_inside)
     pattern = "/".join(part.written() for part in parts)
-    return Layout(pattern, tuple(paths), tuple(_reasons(parts, paths, entry, runs_inside)), entry)
+    return FilePattern(
+        pattern, tuple(paths), tuple(_reasons(parts, paths, entry, runs_inside)), entry
+    )
 
 
 def _part(values: Sequence[str], ending: str) -> _Part:

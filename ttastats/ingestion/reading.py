@@ -21,7 +21,7 @@ from ttastats.ingestion import registry
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
-from ttastats.ingestion.spill import Parts
+from ttastats.ingestion.spill import PartFiles
 from ttastats.ingestion.streams import UnreadableError
 from ttastats.own_logs import patterns
 from ttastats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
@@ -56,7 +56,7 @@ class Result:
     together: tuple[str, ...] = ()
 
 
-def read_unit(unit: Sequence[Source], reading: Reading, place: Parts | None = None) -> Result:
+def read_unit(unit: Sequence[Source], reading: Reading, place: PartFiles | None = None) -> Result:
     """Read some files, and leave their rows at `place` if there is one.
 
     Raises

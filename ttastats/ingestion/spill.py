@@ -20,7 +20,7 @@ _PART_OF_HELD = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PartFiles:
     """A folder beside an output where rows wait; every process of this machine may write there."""
 
     folder: Path
@@ -52,7 +52,7 @@ class Held:
 
     def __init__(self, output: Path) -> None:
         self._output = output
-        self._place: Parts | None = None
+        self._place: PartFiles | None = None
         self._parts: list[Path] = []
         self._frames: list[pl.DataFrame] = []
         self._bytes = 0
@@ -64,13 +64,13 @@ class Held:
         if self._place is not None:
             shutil.rmtree(self._place.folder, ignore_errors=True)
 
-    def place(self) -> Parts:
+    def place(self) -> PartFiles:
         """Give where other processes may leave rows, to be added by the names of their files."""
         if self._place is None:
             with atomic.naming(self._output):
                 above, prefix = atomic.above(self._output), f".{self._output.name}."
                 name = tempfile.mkdtemp(prefix=prefix, suffix=".tmp", dir=above)
-                self._place = Parts(Path(name), self._output)
+                self._place = PartFiles(Path(name), self._output)
         return self._place
 
     def add(self, rows: pl.DataFrame | Sequence[Path]) -> None:

@@ -20,7 +20,7 @@ from ttastats.errors import TtastatsError
 from ttastats.ingestion.containers import File, Memory
 from ttastats.ingestion.reading import Reading, Result, read_unit
 from ttastats.ingestion.sources import Source
-from ttastats.ingestion.spill import Held, Parts
+from ttastats.ingestion.spill import Held, PartFiles
 from ttastats.version import __version__
 
 Unit = Sequence[Source]
@@ -96,7 +96,9 @@ class Workers:
             yield unit, future.result()
 
 
-def _help(ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: Parts | None) -> None:
+def _help(
+    ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: PartFiles | None
+) -> None:
     """Read the last of what nobody has begun, for as long as the first is not done."""
     for position in reversed(range(len(ahead))):
         if ahead[0][1].done():

@@ -11,7 +11,7 @@ from ttastats.comparison import Comparison
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text, Tone
 from ttastats.report.compare_notes import CONSTANT, marks
-from ttastats.sides import Side
+from ttastats.sides import SideNumbers
 from ttastats.stats.results import Ratio
 
 _MOST_VALUES = 4  # a multiset of more values is shown as a range
@@ -141,12 +141,12 @@ def _bare(ratio: Ratio) -> str:
     return f"{ratio.estimate:.3f}" if ratio.estimate < 10 else f"{ratio.estimate:.2f}"
 
 
-def _constant(a: Side, b: Side) -> float | None:
+def _constant(a: SideNumbers, b: SideNumbers) -> float | None:
     values = {*a.multiset(), *b.multiset()}
     return next(iter(values)) if len(values) == 1 else None
 
 
-def _multiset(side: Side) -> str:
+def _multiset(side: SideNumbers) -> str:
     counts = sorted(side.multiset().items())
     if len(counts) <= _MOST_VALUES:
         return " ".join(f"{units.count(value)}×{number}" for value, number in counts)

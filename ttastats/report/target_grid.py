@@ -15,7 +15,7 @@ from ttastats.stats.sensitivity import hardest_common_target, target_grid
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Grid:
     """One metric of a group and its targets, easiest first, with what is to be met beside it.
 
     `others` are the other official metrics with their targets: all must be met at one checkpoint.
@@ -32,15 +32,15 @@ class Question:
     hardest: float | None
 
 
-def questions(
+def grids(
     sides: Sequence[pl.LazyFrame],
     by: Sequence[str],
     sizes: pl.DataFrame,
     *,
     points: int,
     metric: str | None,
-) -> tuple[Question, ...]:
-    """Give the question for each group, sorted by the keys.
+) -> tuple[Grid, ...]:
+    """Give the grid for each group, sorted by the keys.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def questions(
     return _with_grids(sides, by, sizes, asked, points)
 
 
-def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Question | None:
+def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
     """Choose the metric to vary, and the targets to be met beside it; no grid yet."""
     known = {name: (higher, targets) for name, higher, targets in
              facts.select("metric", "higher", "targets").iter_rows()}  # fmt: skip
@@ -90,7 +90,7 @@ def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> 
     single = chosen in targeted and all(len(targets) == 1 for targets in targeted.values())
     complete = _required(keys) <= targeted.keys()
     official = targeted[chosen][0] if single and complete else None
-    return Question(keys, chosen, known[chosen][0], others, official, (), None)
+    return Grid(keys, chosen, known[chosen][0], others, official, (), None)
 
 
 def _required(keys: Mapping[str, Any]) -> set[str]:
@@ -102,18 +102,18 @@ def _required(keys: Mapping[str, Any]) -> set[str]:
 
 
 def goals(
-    questions: Sequence[Question], targets: Sequence[float | None], runs: pl.DataFrame
+    grids: Sequence[Grid], targets: Sequence[float | None], runs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Give the goals of each question at one target, as `crossing.runs_at` takes them.
+    """Give the goals of each grid at one target, as `crossing.runs_at` takes them.
 
     The columns of the keys are of the types they have in `runs`.
     """
-    types = {name: runs.schema[name] for question in questions[:1] for name in question.keys}
+    types = {name: runs.schema[name] for grid in grids[:1] for name in grid.keys}
     return pl.DataFrame(
         [
-            {**question.keys, "metric": name, "target_value": value}
-            for question, target in zip(questions, targets, strict=True)
-            for name, value in {**question.others, question.metric: target}.items()
+            {**grid.keys, "metric": name, "target_value": value}
+            for grid, target in zip(grids, targets, strict=True)
+            for name, value in {**grid.others, grid.metric: target}.items()
         ],
         schema_overrides={**types, "target_value": pl.Float64()},
         infer_schema_length=None,
@@ -124,9 +124,9 @@ def _with_grids(
     sides: Sequence[pl.LazyFrame],
     by: Sequence[str],
     sizes: pl.DataFrame,
-    asked: Sequence[Question],
+    asked: Sequence[Grid],
     points: int,
-) -> tuple[Question, ...]:
+) -> tuple[Grid, ...]:
     if not asked:
         return ()
     wanted = goals(asked, [None] * len(asked), sizes)
@@ -144,7 +144,7 @@ def _with_grids(
     )
 
 
-def _with_grid(asked: Question, curves: Sequence[Floats], n: int, points: int) -> Question:
+def _with_grid(asked: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
     higher = asked.higher_is_better
     grid = set(target_grid(curves, points, higher_is_better=higher))
     if (own := asked.official) is not None:
@@ -152,6 +152,4 @@ def _with_grid(asked: Question, curves: Sequence[Floats], n: int, points: int) -
         grid = {own, *(target for target in grid if abs(target - own) > slack)}
     hardest = hardest_common_target(curves, higher_is_better=higher) if len(curves) == n else None
     targets = tuple(sorted(grid, reverse=not higher))
-    return Question(
-        asked.keys, asked.metric, higher, asked.others, asked.official, targets, hardest
-    )
+    return Grid(asked.keys, asked.metric, higher, asked.others, asked.official, targets, hardest)

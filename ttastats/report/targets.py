@@ -28,7 +28,7 @@ from ttastats.report.grouping import (
     row_keys,
     shown_keys,
 )
-from ttastats.report.target_grid import Question, goals, questions
+from ttastats.report.target_grid import Grid, goals, grids
 from ttastats.report.verdicts import verdict_numbers
 from ttastats.schema import RUN
 from ttastats.sides import expected_seconds
@@ -71,7 +71,7 @@ def report(
             remedy="`summary` and `compare` answer for the target a run stopped at.",
         )
     kept = [_counting(side, by) for side in sides]
-    asked = questions(
+    asked = grids(
         [side.evaluations for side in kept],
         by,
         _shared(kept, by),
@@ -80,9 +80,9 @@ def report(
     )
     answers = _answers(kept, by, asked, axis)
     rows = tuple(
-        _base(question, by) | {"target": target, "official": target == question.official} | answer
-        for question in asked
-        for target, (answer, _) in zip(question.targets, answers[id(question)], strict=True)
+        _base(grid, by) | {"target": target, "official": target == grid.official} | answer
+        for grid in asked
+        for target, (answer, _) in zip(grid.targets, answers[id(grid)], strict=True)
     )
     if not rows:
         raise TtastatsError(
@@ -135,29 +135,29 @@ Answer = tuple[dict[str, Any], Comparison | None]
 
 
 def _answers(
-    sides: Sequence[Side], by: Sequence[str], asked: Sequence[Question], axis: Axis
+    sides: Sequence[Side], by: Sequence[str], asked: Sequence[Grid], axis: Axis
 ) -> dict[int, list[Answer]]:
-    """Give the answers to each question, in the order of its targets.
+    """Give the answers to each grid, in the order of its targets.
 
     One pass over the evaluations judges all groups, each at its own target.
     """
-    answers: dict[int, list[Answer]] = {id(question): [] for question in asked}
-    for number in range(max((len(question.targets) for question in asked), default=0)):
-        left = [question for question in asked if number < len(question.targets)]
-        now = goals(left, [question.targets[number] for question in left], sides[0].runs)
+    answers: dict[int, list[Answer]] = {id(grid): [] for grid in asked}
+    for number in range(max((len(grid.targets) for grid in asked), default=0)):
+        left = [grid for grid in asked if number < len(grid.targets)]
+        now = goals(left, [grid.targets[number] for grid in left], sides[0].runs)
         judged = [
             {tuple(keys.values()): group for keys, group in groups(runs, by)}
             for runs in (
                 axes.on(crossing.runs_at(side.evaluations, now, by), axis) for side in sides
             )
         ]
-        for question in left:
-            key = tuple(question.keys[name] for name in by)
+        for grid in left:
+            key = tuple(grid.keys[name] for name in by)
             # A run that reached this target nobody knows where does not count at it.
             found = [
                 one.get(key, side.runs.head(0)) for one, side in zip(judged, sides, strict=True)
             ]
-            answers[id(question)].append(_answer(question.keys, found))
+            answers[id(grid)].append(_answer(grid.keys, found))
     return answers
 
 
@@ -185,14 +185,14 @@ def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
     }, one
 
 
-def _base(question: Question, by: Sequence[str]) -> dict[str, Any]:
-    keys = {name: question.keys.get(name) for name in row_keys(by)}
-    return keys | {"metric": question.metric}
+def _base(grid: Grid, by: Sequence[str]) -> dict[str, Any]:
+    keys = {name: grid.keys.get(name) for name in row_keys(by)}
+    return keys | {"metric": grid.metric}
 
 
-def _name(question: Question, by: Sequence[str]) -> str:
+def _name(grid: Grid, by: Sequence[str]) -> str:
     names = [name for name in by if name not in {"suite", "edition"}]
-    return " ".join(str(question.keys[name]) for name in names if question.keys[name] is not None)
+    return " ".join(str(grid.keys[name]) for name in names if grid.keys[name] is not None)
 
 
 def _side_notes(sides: Sequence[Side], by: Sequence[str]) -> Iterator[Note]:
@@ -202,19 +202,19 @@ def _side_notes(sides: Sequence[Side], by: Sequence[str]) -> Iterator[Note]:
             yield Note(note.code, f"{before}{note.text}")
 
 
-def _together(asked: Sequence[Question]) -> list[Note]:
+def _together(asked: Sequence[Grid]) -> list[Note]:
     """Say which metrics must be met beside the one that varies."""
     said = {
-        f"{question.keys.get('benchmark')}: {question.metric} varies; "
-        + " and ".join(f"{name} {value:.5g}" for name, value in question.others.items())
+        f"{grid.keys.get('benchmark')}: {grid.metric} varies; "
+        + " and ".join(f"{name} {value:.5g}" for name, value in grid.others.items())
         + " must be met at the same checkpoint."
-        for question in asked
-        if question.others
+        for grid in asked
+        if grid.others
     }
     return [Note("together", text) for text in sorted(said)]
 
 
-def _no_official(asked: Sequence[Question]) -> list[Note]:
+def _no_official(asked: Sequence[Grid]) -> list[Note]:
     names = sorted({str(one.keys.get("benchmark")) for one in asked if one.official is None})
     if not names:
         return []
@@ -223,26 +223,26 @@ def _no_official(asked: Sequence[Question]) -> list[Note]:
 
 
 def _details(
-    asked: Sequence[Question], answers: Mapping[int, Sequence[Answer]], by: Sequence[str]
+    asked: Sequence[Grid], answers: Mapping[int, Sequence[Answer]], by: Sequence[str]
 ) -> Iterator[Note]:
     """Say where the first run fails, and over which targets the official verdict holds."""
     if len(asked) > _NAMED:
         return
-    for question in asked:
-        name = _name(question, by)
-        if question.hardest is not None:
-            beyond = "above" if question.higher_is_better else "below"
-            met = f"every run reaches {question.hardest:.5g}"
+    for grid in asked:
+        name = _name(grid, by)
+        if grid.hardest is not None:
+            beyond = "above" if grid.higher_is_better else "below"
+            met = f"every run reaches {grid.hardest:.5g}"
             yield Note("first_failure", f"{name}: {met}; {beyond} it a run first fails.")
         words = {
             target: one.verdict.word
-            for target, (_, one) in zip(question.targets, answers[id(question)], strict=True)
+            for target, (_, one) in zip(grid.targets, answers[id(grid)], strict=True)
             if one is not None and one.verdict is not None
         }
-        if words and question.official is not None:
-            found = stable_range(words, question.official)
+        if words and grid.official is not None:
+            found = stable_range(words, grid.official)
             text = (
-                f"{name}: the verdict at {question.official:.5g}, {found.word}, holds for targets "
+                f"{name}: the verdict at {grid.official:.5g}, {found.word}, holds for targets "
                 f"from {found.lowest:.5g} to {found.highest:.5g} of those asked."
             )
             yield Note("stable_range", text)

@@ -13,8 +13,7 @@ from ttastats.axis import Axis, of_row
 from ttastats.report.answer import Report
 from ttastats.report.cells import Tone
 from ttastats.report.grouping import BENCHMARK, shown_keys
-from ttastats.stats.verdict import Condition
-from ttastats.stats.verdict import Verdict as Decision
+from ttastats.stats.verdict import Condition, Decision
 
 Numbers = Mapping[str, Any]
 

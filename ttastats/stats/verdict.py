@@ -53,7 +53,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Decision:
     """One word for a table, and the claim in full.
 
     ``conditions``: what must be true for the claim to hold. ``claim`` starts with no subject:
@@ -91,7 +91,7 @@ def decide(
     p_value: float | None = None,
     p_permutation: float | None = None,
     bounds: Bounds | None = None,
-) -> Verdict:
+) -> Decision:
     """Judge a speedup; all runs of both sides count, alpha is 1 minus its confidence.
 
     ``p_value``: a p that a claim of "faster" or "slower" has to meet besides the interval,
@@ -105,7 +105,7 @@ def decide(
     alpha = _alpha(ratio)
     if ratio.low is None or ratio.high is None:
         claim = "no verdict: " + _reason(ratio.flags)
-        return Verdict("unavailable", claim, margin, flags=ratio.flags)
+        return Decision("unavailable", claim, margin, flags=ratio.flags)
     required = _required_p(ratio, p_value, p_permutation)
     flags = _borderline(ratio, p_permutation, alpha)
     if required is not None and required < alpha:
@@ -140,7 +140,7 @@ _ALLOWANCES: tuple[tuple[dict[str, bool], tuple[Condition, ...]], ...] = (
 )
 
 
-def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Verdict | None:
+def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Decision | None:
     """Return "faster" or "slower", with the conditions under which the interval says so."""
     for allowance, conditions in _ALLOWANCES:
         limits = speedup.limits(speedup.ratio.confidence, **allowance)
@@ -150,10 +150,10 @@ def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Verd
         by_margin = f" by more than {_percent(margin)}"
         if low > 1:
             claim = "faster" + (by_margin if low > 1 + margin else "")
-            return Verdict("faster", claim, margin, conditions, flags)
+            return Decision("faster", claim, margin, conditions, flags)
         if high < 1:
             claim = "slower" + (by_margin if high < 1 / (1 + margin) else "")
-            return Verdict("slower", claim, margin, conditions, flags)
+            return Decision("slower", claim, margin, conditions, flags)
     return None
 
 
@@ -190,20 +190,20 @@ def margin_bounds(speedups: Sequence[Evidence | None], margin: float) -> tuple[B
     return tuple(Bounds(*pair) for pair in zip(conditions(-1), conditions(1), strict=True))
 
 
-def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Verdict:
+def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Decision:
     """Return "same" or what can be excluded."""
     d = _percent(margin)
     not_slower, not_faster = bounds.not_slower, bounds.not_faster
     if not_slower is not None and not_faster is not None:
         conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
-        return Verdict("same", f"same within {d}", margin, conditions, flags)
+        return Decision("same", f"same within {d}", margin, conditions, flags)
     if not_slower is not None:
         claim = f"not slower by more than {d}"
-        return Verdict("undecided", claim, margin, not_slower, flags)
+        return Decision("undecided", claim, margin, not_slower, flags)
     if not_faster is not None:
         claim = f"not faster by more than {d}"
-        return Verdict("undecided", claim, margin, not_faster, flags)
-    return Verdict("undecided", "undecided", margin, flags=flags)
+        return Decision("undecided", claim, margin, not_faster, flags)
+    return Decision("undecided", "undecided", margin, flags=flags)
 
 
 def _percent(margin: float) -> str:
@@ -234,7 +234,7 @@ def decide_by_fraction(
     alpha: float = 0.05,
     p_value: float | None = None,
     margin: float = 0.01,
-) -> Verdict:
+) -> Decision:
     """Judge by the fraction reached, where times cannot be compared.
 
     By Fisher's exact test unless an adjusted ``p_value`` is given. "unavailable" when no
@@ -245,8 +245,8 @@ def decide_by_fraction(
     reached = f"fraction reached {successes_a}/{n_a} vs {successes_b}/{n_b}"
     if successes_a == successes_b == 0:
         claim = "no runs reached the target on either side"
-        return Verdict("unavailable", claim, margin)
+        return Decision("unavailable", claim, margin)
     if p is None or p >= alpha:
-        return Verdict("undecided", f"undecided ({reached})", margin)
+        return Decision("undecided", f"undecided ({reached})", margin)
     word: Word = "slower" if successes_b / n_b < successes_a / n_a else "faster"
-    return Verdict(word, f"{word} ({reached})", margin)
+    return Decision(word, f"{word} ({reached})", margin)
