@@ -172,6 +172,27 @@ def test_waiting_for_a_core_is_said_wherever_seconds_count(
     assert "contended" not in {note.code for note in tta.summary(table, unit="epochs").notes}
 
 
+def test_logs_that_are_exported_tell_the_same_by_all_clocks(tmp_path: Path) -> None:
+    broken = (log(7, (0.5,), "SIGTERM"), log(8, (0.5,), "exception"))
+    table = ingested(tmp_path, log(0, REACHED), log(1, (0.5, 0.6, 0.95)), *broken)
+    tta.export(table, tmp_path / "exported")
+    api.ingest([tmp_path / "exported"], tmp_path / "again.parquet")
+    for asked in ({}, {"clock": "training"}, {"unit": "cpu-seconds", "clock": "training"}):
+        before, after = (tta.summary(one, **asked) for one in (table, tmp_path / "again.parquet"))
+        for key in ("n", "reached", "tta_mean_seconds"):
+            assert after.rows[0][key] == before.rows[0][key], key
+
+
+@pytest.mark.parametrize(
+    "clocks", ["5", '"[x]"', '{"cpu_seconds": "[1"}', '{"cpu_seconds": [[1]]}']
+)
+def test_what_another_log_calls_clocks_is_none(clocks: str, tmp_path: Path) -> None:
+    table = tta.read(ingested(tmp_path, log(0, REACHED)))
+    odd = table.with_columns(extra=pl.lit(f'{{"clocks": {clocks}}}')).collect()
+    with pytest.raises(TtastatsError, match="no run tells its CPU time"):
+        tta.summary(odd, unit="cpu-seconds")
+
+
 def test_a_clock_that_is_none_is_refused(tmp_path: Path) -> None:
     table = ingested(tmp_path, log(0, REACHED))
     with pytest.raises(TtastatsError, match="'lunch' is no clock"):

@@ -318,7 +318,8 @@ def _position(axis: Axis) -> pl.Expr:
 def _spent(axis: Axis) -> pl.Expr:
     """Give what had been spent by the checkpoint that met the target, or by the last one."""
     told = pl.col("extra").str.json_path_match(_CURVES[axis.name])
-    spent = told.str.json_decode(pl.List(pl.Float64)).list.get(
+    numbers = pl.when(told.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(told)
+    spent = numbers.str.json_decode(pl.List(pl.Float64)).list.get(
         pl.col("evaluations_to_target") - 1, null_on_oob=True
     )
     return pl.when(spent.is_finite() & (spent > 0)).then(spent)

@@ -182,7 +182,7 @@ def sweep(
         return
     table = after.table_of(results)
     _print(table_7.report(table, {name: place.system for name, place in plan.setups.items()}))
-    _say_all(after.remarks(table))
+    _say_all(after.odd_data(table))
     _say_next(emit_log, results[0].parent.parent)
 
 

@@ -122,7 +122,8 @@ def _targets(rows: Iterable[Row]) -> Iterator[_Event]:
         yield _point(0.0, "eval_target", row["target_value"], **about)
 
 
-def _scores(rows: Iterable[Row]) -> Iterator[_Event]:
+def _scores(rows: Sequence[Row]) -> Iterator[_Event]:
+    clocks = recorded(rows[0]["extra"]).get("clocks") if was_recorded(rows[0]) else None
     for row in rows:
         if row["metric"] is None or (row["eval_index"] or 0) < 0:  # a training metric
             continue
@@ -130,7 +131,9 @@ def _scores(rows: Iterable[Row]) -> Iterator[_Event]:
         if row["weights_seconds"] is not None:
             labels = labels or {"epoch_num": row["eval_index"]}  # a label that tells no progress
             yield row["weights_seconds"], "INTERVAL_END", "block_stop", None, labels
-        about = {"metric": row["metric"], **labels}
+        at = row["eval_index"] or 0
+        spent = {name: told[at] for name, told in (clocks or {}).items() if at < len(told)}
+        about = {"metric": row["metric"], **labels, **spent}
         yield _point(row["seconds"], "eval_accuracy", row["logged_value"], **about)
 
 

@@ -23,11 +23,19 @@ def table_of(places: Sequence[Path]) -> pl.DataFrame:
 
 
 def remarks(table: pl.DataFrame) -> list[str]:
-    """Give what no table says: how epochs and CPU time varied, and what is odd about the data."""
+    """Give what no table of one setup says: how epochs and CPU time varied, and odd data."""
     runs = counted.counted(api.run_table(table))
-    told = [json.loads(extra) for extra in runs.get_column("extra")]
-    notes = dict.fromkeys(one["data_note"] for one in told if "data_note" in one)
-    return [*_what_varied(runs, told), *notes]
+    return [*_what_varied(runs, _told(runs)), *odd_data(table)]
+
+
+def odd_data(table: pl.DataFrame) -> list[str]:
+    """Give what runs say is odd about their data."""
+    told = _told(api.run_table(table))
+    return list(dict.fromkeys(one["data_note"] for one in told if "data_note" in one))
+
+
+def _told(runs: pl.DataFrame) -> list[dict[str, Any]]:
+    return [json.loads(extra) for extra in runs.get_column("extra")]
 
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:

@@ -51,7 +51,13 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     sides = {name: table.filter(pl.col("system") == system) for name, system in setups.items()}
     first = next(iter(sides))
     rows = [_row(sides[first], side, (first, name)) for name, side in sides.items()]
-    return Report("sweep", tuple(rows), (_table(rows),), tuple(_notes(rows)), _sentence(rows))
+    notes = [*_notes(rows), *_contended(table)]
+    return Report("sweep", tuple(rows), (_table(rows),), tuple(notes), _sentence(rows))
+
+
+def _contended(table: pl.DataFrame) -> list[Note]:
+    """Give what must be said of the wall, of all runs together."""
+    return [note for note in api.summary(table).notes if note.code == "contended"]
 
 
 def _row(baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str]) -> dict[str, Any]:
