@@ -34,7 +34,10 @@ _NONE: dict[str, Any] = {"show_default": False}
 _FLAGS = ("compile", "channels_last")
 
 Workload = Annotated[
-    str, typer.Argument(help="digits, digits-lm, cifar10, or a Python file of your own.")
+    str,
+    typer.Argument(
+        help="digits, digits-lm, cifar10, airbench94, airbench96, or a file of your own."
+    ),
 ]
 Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setup.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run; then the next.")]
@@ -46,7 +49,8 @@ Set = Annotated[
 ]
 DeviceOption = Annotated[Device, typer.Option("--device", help="What computes. CUDA: not yet run.")]
 Data = Annotated[
-    Path | None, typer.Option("--data", help="Folder with the data, for cifar10.", **_NONE)
+    Path | None,
+    typer.Option("--data", help="Folder with the data, if not built in.", **_NONE),
 ]
 Org = Annotated[str, typer.Option("--org", help="Whose runs these are: a folder's name.")]
 System = Annotated[

@@ -16,6 +16,8 @@ BUILT_IN = {
     "digits": "ttastats.trainer.workloads.digits",
     "digits-lm": "ttastats.trainer.workloads.digits_lm",
     "cifar10": "ttastats.trainer.workloads.cifar10",
+    "airbench94": "ttastats.trainer.workloads.airbench94",
+    "airbench96": "ttastats.trainer.workloads.airbench96",
 }
 
 

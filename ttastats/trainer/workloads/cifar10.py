@@ -1,8 +1,10 @@
 """How fast does a nine-layer residual network reach DAWNBench's 94 % on CIFAR-10?
 
-The recipe is the one DAWNBench entries made known: batch 512, learning rate 0 to 0.4 at epoch 5 and
-back to 0 at epoch 24, crops, mirror images and an 8x8 hole. Meant for a GPU: one epoch takes many
-minutes on a CPU core.
+The recipe is that of David Page's cifar10-fast, DAWNBench 2018: batch 512, learning rate 0 to 0.4
+at epoch 5 and back to 0 at epoch 24, crops, mirror images and an 8x8 hole; the 336 images that are
+left over make no batch. Its author counted 35 of 50 runs that reached 94 %, with a median of
+94.08 %: expect three runs of ten to fail. Meant for a GPU: one epoch takes many minutes on a CPU
+core.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ RECIPE = Recipe(
     schedule_epochs=24,
     warmup_epochs=5.0,
     batch_size=512,
+    drop_last=True,
     width=64,
     optimizer="sgd",
     learning_rates={
@@ -42,16 +45,17 @@ def check(folder: Path | None) -> None:
     cifar10_files.find(folder)
 
 
-def data(folder: Path | None) -> Data:
+def data(folder: Path | None, device: torch.device) -> Data:
     """Give the images of a folder, standardised per channel by the training part alone."""
     images = cifar10_files.read(folder)
-    train = images.train_pixels.float()
+    train = images.train_pixels.to(device).float()  # bytes are a quarter of what they become
+    test = images.test_pixels.to(device).float()
     mean = train.mean(dim=(0, 2, 3), keepdim=True)
     deviation = train.std(dim=(0, 2, 3), keepdim=True)
     return Data(
         (train - mean) / deviation,
         images.train_labels,
-        (images.test_pixels.float() - mean) / deviation,
+        (test - mean) / deviation,
         images.test_labels,
         images.notes,
     )
@@ -64,19 +68,30 @@ def dummy(samples: int) -> tuple[Tensor, Tensor]:
 
 def augment(inputs: Tensor, rng: torch.Generator) -> Tensor:
     """Crop each image from a mirrored margin, mirror every second one, and cut a hole."""
-    samples, device = len(inputs), inputs.device
-    corner = torch.randint(0, 2 * _MARGIN + 1, (2, samples, 1, 1), generator=rng, device=device)
-    mirrored = torch.rand((samples, 1, 1), generator=rng, device=device) < 0.5
-    hole = torch.randint(0, _SIDE - _HOLE + 1, (2, samples, 1, 1), generator=rng, device=device)
+    mirrored = torch.rand(len(inputs), generator=rng, device=inputs.device) < 0.5
+    return with_hole(cropped(inputs, mirrored, _MARGIN, rng), _HOLE, rng)
+
+
+def cropped(images: Tensor, mirrored: Tensor, margin: int, rng: torch.Generator) -> Tensor:
+    """Mirror some images, and crop each from a mirrored margin."""
+    samples, device = len(images), images.device
+    corner = torch.randint(0, 2 * margin + 1, (2, samples, 1, 1), generator=rng, device=device)
     along = torch.arange(_SIDE, device=device)
     rows, columns = along[:, None].expand(samples, -1, 1), along.expand(samples, 1, -1)
-    columns = torch.where(mirrored, _SIDE - 1 - columns, columns)
-    padded = functional.pad(inputs, (_MARGIN,) * 4, mode="reflect").permute(0, 2, 3, 1)
+    columns = torch.where(mirrored[:, None, None], _SIDE - 1 - columns, columns)
+    padded = functional.pad(images, (margin,) * 4, mode="reflect").permute(0, 2, 3, 1)
     which = torch.arange(samples, device=device)[:, None, None]
-    cropped = padded[which, corner[0] + rows, corner[1] + columns].permute(0, 3, 1, 2)
-    in_rows = (along[:, None] >= hole[0]) & (along[:, None] < hole[0] + _HOLE)
-    in_columns = (along >= hole[1]) & (along < hole[1] + _HOLE)
-    return cropped.masked_fill((in_rows & in_columns)[:, None], 0.0)
+    return padded[which, corner[0] + rows, corner[1] + columns].permute(0, 3, 1, 2)
+
+
+def with_hole(images: Tensor, side: int, rng: torch.Generator) -> Tensor:
+    """Cut a square out of each image, anywhere inside."""
+    samples, device = len(images), images.device
+    hole = torch.randint(0, _SIDE - side + 1, (2, samples, 1, 1), generator=rng, device=device)
+    along = torch.arange(_SIDE, device=device)
+    in_rows = (along[:, None] >= hole[0]) & (along[:, None] < hole[0] + side)
+    in_columns = (along >= hole[1]) & (along < hole[1] + side)
+    return images.masked_fill((in_rows & in_columns)[:, None], 0.0)
 
 
 def model(width: int) -> nn.Module:

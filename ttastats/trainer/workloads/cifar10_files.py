@@ -80,7 +80,7 @@ def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Sa
     if folder is None:
         raise TtastatsError(
             "needs the images",
-            where="workload cifar10",
+            where="CIFAR-10",
             remedy=f"Fetch an edition from {_SOURCE} and name its folder: --data DIR",
         )
     for name in _FOLDERS:

@@ -1,0 +1,186 @@
+"""Are the two airbench recipes those that were published, as far as a CPU can tell?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs PyTorch")
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+
+from tests.trainer.runs import curve, small, trained  # noqa: E402
+from tests.trainer.test_cifar10 import write_binary  # noqa: E402
+from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.trainer import workloads  # noqa: E402
+from ttastats.trainer.network import Network, build, steps_per_epoch  # noqa: E402
+from ttastats.trainer.optimisation import optimizers  # noqa: E402
+from ttastats.trainer.parallel import Team  # noqa: E402
+from ttastats.trainer.settings import Options, settings_of  # noqa: E402
+from ttastats.trainer.workloads import airbench94, airbench96  # noqa: E402
+from ttastats.trainer.workloads.contract import Data  # noqa: E402
+
+NAMES = ("airbench94", "airbench96")
+CPU = torch.device("cpu")
+
+
+def some_data(samples: int) -> Data:
+    rng = torch.Generator().manual_seed(0)
+    images = torch.randn(samples, 3, 32, 32, generator=rng)
+    labels = torch.randint(0, 10, (samples,), generator=rng)
+    return Data(images, labels, images, labels)
+
+
+def network(name: str, data: Data, **changes: object) -> Network:
+    options = Options({"precision": "fp32", **changes}, device="cpu")  # type: ignore[dict-item]
+    workload = workloads.load(name)
+    settings = settings_of(options, workload, name, 0)
+    return build(workload, settings, Team(0, 1, CPU), data)
+
+
+def flops(of: Callable[[], object]) -> int:
+    with FlopCounterMode(display=False) as counter:
+        of()
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize(("name", "published", "weights"), [
+    ("airbench94", 0.29e15, 1_972_792),
+    ("airbench96", 3.1e15, 10_065_520),
+])  # fmt: skip
+def test_a_run_takes_the_published_operations(name: str, published: float, weights: int) -> None:
+    net = network(name, some_data(2))
+    assert sum(one.numel() for one in net.bare.parameters()) == weights
+    settings = net.settings
+    net.bare.to("meta")  # counts operations and carries none out
+    net.optimizers = optimizers(net.bare, net.workload, settings)
+    images = torch.empty(settings.batch_size, 3, 32, 32, device="meta")
+    labels = torch.empty(settings.batch_size, dtype=torch.long, device="meta")
+    every = settings.values.get("proxy_every", 1)
+
+    def of_a_step(epoch: float) -> float:
+        rng = torch.Generator()
+        return sum(
+            flops(lambda step=step: net.step(images, labels, rng, epoch, step))  # type: ignore[misc]
+            for step in range(every)
+        ) / every  # fmt: skip
+
+    biased, steps = settings.whiten_bias_epochs, steps_per_epoch(50_000, settings)
+    training = steps * (
+        biased * of_a_step(0.5) + (settings.epochs - biased) * of_a_step(biased + 0.5)
+    )
+    six_views = 6 * flops(lambda: net.evaluating(images)) / len(images) * 10_000
+    assert training + six_views == pytest.approx(published, rel=0.03)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_same_seed_gives_the_same_curve(name: str, precision: str, tmp_path: Path) -> None:
+    folder = str(write_binary(tmp_path / "bin"))
+    options = small(
+        width=8, batch_size=20, epochs=3.4, evaluate_every=1.0, precision=precision, data=folder,
+        whiten_bias_epochs=1.0,
+    )  # fmt: skip
+    first, second = (trained(tmp_path / place, options, name)[0] for place in ("a", "b"))
+    assert [one.epoch for one in first.outcome.checkpoints] == [1, 2, 3, 3.4]
+    assert curve(first) == curve(second)
+    losses = [loss for loss, _ in curve(first)]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_half_precision_is_that_of_all_but_the_norms(name: str, tmp_path: Path) -> None:
+    workload = workloads.load(name)
+    folder = write_binary(tmp_path / "bin")
+    data = workload.data(folder, device=CPU, **workload.recipe.complete({}))
+    net = network(name, data, precision="fp16").bare
+    norms = [one for one in net.modules() if isinstance(one, torch.nn.BatchNorm2d)]
+    assert data.train_inputs.dtype == torch.float16
+    assert data.train_inputs.float().mean().abs() < 0.2
+    assert {one.bias.dtype for one in norms} == {torch.float32}
+    rest = {id(one) for norm in norms for one in norm.parameters()}
+    assert {p.dtype for p in net.parameters() if id(p) not in rest} == {torch.float16}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quality_is_asked_once_and_the_recipe_is_for_one_gpu(name: str, tmp_path: Path) -> None:
+    folder = str(write_binary(tmp_path / "bin"))
+    options = small(width=8, batch_size=50, precision="fp32", data=folder)
+    (made,) = trained(tmp_path / "logs", options, name)
+    assert [one.epoch for one in made.outcome.checkpoints] == [2]
+    with pytest.raises(TtastatsError, match="is for one GPU"):
+        network(name, some_data(4), workers=2)
+
+
+def test_the_first_layer_whitens_the_patches_of_the_images() -> None:
+    data = some_data(64)
+    mixed = torch.einsum("cd,ndhw->nchw", torch.tensor([[1.0, 0.9, 0], [0, 1, 0.5], [0, 0, 2]]),
+                         data.train_inputs)  # fmt: skip
+    net = airbench94.Whitened((8, 16, 16), layers=2, norm_momentum=0.4).to_see(mixed, torch.float32)
+    seen = torch.nn.functional.conv2d(mixed, net.whiten.weight)
+    assert torch.equal(seen[:, :12], -seen[:, 12:])
+    flat = seen[:, :12].transpose(0, 1).flatten(1)
+    covariance = flat @ flat.T / flat.shape[1]
+    assert torch.allclose(covariance, torch.eye(12), atol=0.02)
+
+
+def test_muon_moves_along_all_directions_alike() -> None:
+    gradient = torch.randn(16, 144, generator=torch.Generator().manual_seed(1))
+    for one in (gradient, gradient.T):
+        strengths = torch.linalg.svdvals(airbench94._orthogonal(one).float())
+        assert 0.3 < float(strengths.min()) < float(strengths.max()) < 1.7
+
+
+def test_an_image_is_mirrored_in_every_second_epoch() -> None:
+    data = some_data(6)
+    seen = [
+        {
+            int(label): image
+            for images, labels in airbench94.batches(
+                Data(data.train_inputs, torch.arange(6), *data.tensors[2:]),
+                torch.Generator().manual_seed(epoch), epoch, 3, 0, 7,
+            )
+            for image, label in zip(images, labels, strict=True)
+        }
+        for epoch in range(3)
+    ]  # fmt: skip
+    mirrored = 0
+    for label, original in enumerate(data.train_inputs):
+        assert torch.equal(seen[0][label], seen[1][label].flip(-1))
+        assert torch.equal(seen[0][label], seen[2][label])
+        mirrored += not torch.equal(seen[0][label], original)
+    assert 0 < mirrored < 6
+
+
+def test_batches_of_96_go_on_from_epoch_to_epoch() -> None:
+    data = some_data(10)
+    numbered = Data(data.train_inputs, torch.arange(10), *data.tensors[2:])
+    endless = airbench96.batches(numbered, torch.Generator().manual_seed(0), 4, 0, 8, 3)
+    labels = torch.cat([some for _, some in itertools.islice(endless, 5)])
+    assert sorted(labels[:10].tolist()) == sorted(labels[10:].tolist()) == list(range(10))
+
+
+def test_weights_end_as_their_slow_mean() -> None:
+    weight = torch.nn.Linear(1, 1, bias=False).requires_grad_(False)
+    optimizer = airbench96._Lookahead([{"params": list(weight.parameters())}], weight, lr=0.1)
+    weight.weight.data.fill_(1.0)
+    optimizer.draw_back(0.5)
+    weight.weight.data.fill_(3.0)
+    optimizer.draw_back(0.5)
+    assert float(weight.weight) == 2.0
+    weight.weight.data.fill_(9.0)
+    optimizer.draw_back(1.0)
+    assert float(weight.weight) == 2.0
+
+
+def test_the_rate_of_96_rises_for_a_tenth_of_the_time_and_falls_to_zero() -> None:
+    rates = [airbench96.schedule(epoch, 45) for epoch in (0, 2.25, 4.5, 24.75, 45)]
+    assert rates == pytest.approx([0.2, 0.6, 1.0, 0.5, 0.0])
+
+
+def test_the_files_are_shorter_than_those_they_follow() -> None:
+    lengths = {name: len(workloads.load(name).source.splitlines()) for name in NAMES}
+    assert lengths["airbench94"] < 317
+    assert lengths["airbench96"] < 300
