@@ -98,7 +98,7 @@ def logs_of(case: Path) -> tuple[Path, ...]:
     files = files_of(case)
     if case.is_file():
         return tuple(files)
-    known = ((p, registry.recognise(p.read_bytes(), PurePosixPath(p))) for p in files)
+    known = ((p, registry.recognise(p.read_bytes(), str(p))) for p in files)
     return tuple(p for p, dialect in known if dialect and dialect.name == dialect_of(p))
 
 

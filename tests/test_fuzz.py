@@ -6,7 +6,7 @@ import os
 import random
 import re
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -93,7 +93,7 @@ def mutilated(draw: st.DrawFn, logs: list[bytes]) -> bytes:
 def read(name: str, content: bytes) -> list[Run | Problem]:
     path = f"/x/v5.0/Org/results/big/bert/{NAMES.get(name, 'result_0.txt')}"
     with suppress(TtastatsError):  # two dialects may know it
-        registry.recognise(content, PurePosixPath(path))
+        registry.recognise(content, path)
     return list(registry.named(name).parse(log_from_bytes(content, path)))
 
 

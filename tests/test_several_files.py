@@ -23,8 +23,8 @@ class Pages:
 
     name = "pages"
 
-    def recognises(self, head: bytes, path: PurePosixPath) -> bool:
-        return path.suffix == ".page"
+    def recognises(self, head: bytes, path: str) -> bool:
+        return path.endswith(".page")
 
     def parse(self, log: Log) -> Iterator[Run | Problem]:
         pages = [name for name in log.listing(log.folder) if name.endswith(".page")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +51,7 @@ def read_alone(wild: Path, name: str) -> list[Run | Problem]:
     around = [] if file.name == "trainer_state.json" else (p for p in around_of(file).rglob("*"))
     beside = {str(path): path.read_bytes() for path in around if path.is_file()}
     data = file.read_bytes()
-    dialect = registry.recognise(data, PurePosixPath(file))
+    dialect = registry.recognise(data, str(file))
     assert dialect is not None, name
     return list(dialect.parse(log_from_bytes(data, str(file), beside)))
 
@@ -202,7 +202,7 @@ def test_no_other_file_is_taken_for_one_of_these(wild: Path) -> None:
     own = {"hf-trainer", "tfevents", "wandb", "mlflow", "mlflow-db", "evaluations-npz"}
     kinds: dict[str, set[str]] = {}
     for path in sorted(p for p in wild.rglob("*") if p.is_file()):
-        dialect = registry.recognise(path.read_bytes(), PurePosixPath(path))
+        dialect = registry.recognise(path.read_bytes(), str(path))
         if dialect is not None and dialect.name in own:
             kinds.setdefault(dialect.name, set()).add(path.relative_to(wild).parts[0])
     assert kinds == {

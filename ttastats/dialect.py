@@ -81,7 +81,7 @@ class Dialect(Protocol):
         """The name shown to users and stored with each run."""
 
     @property
-    def recognises(self) -> Callable[[bytes], bool] | Callable[[bytes, PurePosixPath], bool]:
+    def recognises(self) -> Callable[[bytes], bool] | Callable[[bytes, str], bool]:
         """What tells from the first block of a file whether it is of this format.
 
         It may ask for the absolute path of the file too, as the second argument. Where it is

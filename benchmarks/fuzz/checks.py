@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import PurePosixPath
 
 from ttastats import tables
 from ttastats.dialect import log_from_bytes
@@ -46,7 +45,7 @@ def findings(content: bytes, runs: list[Run]) -> Iterator[str]:
 def _ask_all(content: bytes) -> None:
     """Ask every dialect whether it knows some bytes; several may."""
     with suppress(TtastatsError):
-        registry.recognise(content, PurePosixPath(PLACE))
+        registry.recognise(content, PLACE)
 
 
 def made_up(run: Run, present: set[float]) -> Iterator[str]:

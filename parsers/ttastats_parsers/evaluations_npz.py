@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
@@ -13,11 +12,13 @@ name = "evaluations-npz"
 _FILE = "evaluations.npz"
 
 
-def recognises(head: bytes, path: PurePosixPath) -> bool:
+def recognises(head: bytes, path: str) -> bool:
     """Tell the arrays by the first of them, `timesteps`, or by the name of the file."""
     if head and not head.startswith(b"PK"):
         return False
-    return path.name == _FILE or (b"timesteps.npy" in head[:4096] and b"results.npy" in head)
+    return path.endswith(f"/{_FILE}") or (
+        b"timesteps.npy" in head[:4096] and b"results.npy" in head
+    )
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
@@ -14,11 +13,13 @@ _FILE = "trainer_state.json"
 _KEYS = (b'"log_history"', b'"global_step"')
 
 
-def recognises(head: bytes, path: PurePosixPath) -> bool:
+def recognises(head: bytes, path: str) -> bool:
     """Tell a trainer state by its name, or by its keys under another one."""
     if head and b"{" not in head[:8]:
         return False
-    return path.name == _FILE or (path.suffix == ".json" and all(key in head for key in _KEYS))
+    return path.endswith(f"/{_FILE}") or (
+        path.endswith(".json") and all(key in head for key in _KEYS)
+    )
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:

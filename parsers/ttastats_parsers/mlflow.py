@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
@@ -12,9 +11,9 @@ from ttastats_parsers.mlflow_places import META, run_folder
 name = "mlflow"
 
 
-def recognises(head: bytes, path: PurePosixPath) -> bool:
+def recognises(head: bytes, path: str) -> bool:
     """Tell the description of a run or an experiment, and files below a run, by their places."""
-    if path.name == META:
+    if path.endswith(f"/{META}"):
         return not head or b"lifecycle_stage:" in head[:8192]
     return run_folder(path) is not None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
@@ -13,10 +12,10 @@ name = "mlflow-db"
 _MAGIC = b"SQLite format 3\0"
 
 
-def recognises(head: bytes, path: PurePosixPath) -> bool:
+def recognises(head: bytes, path: str) -> bool:
     """Tell a database by its first bytes and a table that only MLflow's have."""
     if not head:
-        return path.name == "mlflow.db"
+        return path.endswith("/mlflow.db")
     return head.startswith(_MAGIC) and b"latest_metrics" in head
 
 

@@ -10,11 +10,11 @@ _ID_LENGTH = 32
 _ID_LETTERS = frozenset("0123456789abcdef")
 
 
-def run_folder(path: PurePosixPath) -> PurePosixPath | None:
+def run_folder(path: str) -> PurePosixPath | None:
     """Give the folder of the run that a metric, a parameter or a tag belongs to."""
-    parts = path.parts
-    if PARTS.isdisjoint(parts):
+    if not ("/metrics/" in path or "/params/" in path or "/tags/" in path):  # asked of every file
         return None
+    parts = PurePosixPath(path).parts
     for number in range(1, len(parts) - 1):
         run = parts[number - 1]
         if parts[number] in PARTS and len(run) == _ID_LENGTH and _ID_LETTERS.issuperset(run):

@@ -25,7 +25,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         if "run_id" in about or "run_uuid" in about:
             yield from run_of(_told(log, about), log)
         return
-    folder = run_folder(log.path)
+    folder = run_folder(str(log.path))
     if folder is not None and log.companion(folder / META) is None:
         yield Problem("no_description", f"no {META} in {folder.name}: of no run", "warning")
 

@@ -33,11 +33,19 @@ _LEAST_COVERED = 0.9
 
 class _Event(msgspec.Struct, gc=False):
     key: str
+    time_ms: float | None = None
+    value: float | None = None
+
+
+class _AnyEvent(msgspec.Struct, gc=False):
+    """An event of a file in which some number is written as something else."""
+
+    key: str
     time_ms: Any = None
     value: Any = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_AnyEvent).decode
 _decode_lines = msgspec.json.Decoder(_Event).decode_lines
 
 Reading = tuple[float, float]
@@ -75,21 +83,21 @@ def _is_power_log(name: str) -> bool:
 
 def _of_part(content: bytes, start: float, stop: float) -> float | None:
     """Give the joules of a node or a switch."""
-    readings, efficiency, estimate = [], 1.0, None
+    readings: list[Reading] = []
+    constants: dict[str, float] = {}
     for event in _events(content):
-        value = as_float(event.value)
-        if value is None:
+        if event.value is None:
             continue
         if event.key == "power_reading":
-            at = as_float(event.time_ms)
-            if at is not None:
-                readings.append((at / 1e3, value))
+            if event.time_ms is not None:
+                readings.append((event.time_ms / 1e3, event.value))
         elif event.key == "conversion_eff":
-            efficiency = value
-        elif event.key == "interconnect_power_est" and estimate is None:
-            estimate = value
-    if estimate is not None:
-        return efficiency * estimate * (stop - start)
+            constants[event.key] = event.value
+        else:
+            constants.setdefault(event.key, event.value)
+    efficiency = constants.get("conversion_eff", 1.0)
+    if "interconnect_power_est" in constants:
+        return efficiency * constants["interconnect_power_est"] * (stop - start)
     joules = integral(readings, start, stop)
     return None if joules is None else efficiency * joules
 
@@ -103,7 +111,8 @@ def _events(content: bytes) -> Sequence[_Event]:
 def _one_by_one(payloads: bytes) -> Iterator[_Event]:
     for payload in payloads.split(b"\n"):
         with suppress(*NO_JSON):
-            yield _decode(payload)
+            event = _decode(payload)
+            yield _Event(event.key, as_float(event.time_ms), as_float(event.value))
 
 
 def integral(readings: Sequence[Reading], start: float, stop: float) -> float | None:

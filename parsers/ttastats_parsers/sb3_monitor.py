@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -51,11 +50,11 @@ class Monitor(NamedTuple):
     problems: list[Problem]
 
 
-def recognises(head: bytes, path: PurePosixPath) -> bool:
+def recognises(head: bytes, path: str) -> bool:
     """Tell a monitor by its first line; one that is cut there, by its name too."""
     start = head.removeprefix(b"\xef\xbb\xbf")[:_HEADER]
     if len(start) < len(_START) and _START.startswith(start):
-        return path.name.endswith(".monitor.csv")
+        return path.endswith(".monitor.csv")
     return start.startswith(b"#{") and b'"t_start":' in start
 
 

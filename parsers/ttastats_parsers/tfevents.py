@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
@@ -16,9 +15,9 @@ _VERSION = b"brain.Event:"
 _NO_EVENTS = (".json", ".csv", ".txt")
 
 
-def recognises(head: bytes, path: PurePosixPath) -> bool:
+def recognises(head: bytes, path: str) -> bool:
     """Tell an event file by its name, or by its first record under another one."""
-    if NAME in path.name and not path.name.endswith(_NO_EVENTS):
+    if NAME in path.rpartition("/")[2] and not path.endswith(_NO_EVENTS):
         return not head.startswith(b"{")
     return _VERSION in head[12:64]
 

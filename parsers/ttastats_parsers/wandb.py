@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
@@ -14,13 +13,13 @@ name = "wandb"
 _MAGIC = b":W&B\xe1\xbe"
 
 
-def recognises(head: bytes, path: PurePosixPath) -> bool:
+def recognises(head: bytes, path: str) -> bool:
     """Tell a store by its first bytes, and the files beside one by their names."""
     if head.startswith(_MAGIC):
         return True
     if not head or _MAGIC.startswith(head):  # cut in its first bytes
-        return path.name.endswith((".wandb", HISTORY_FILE, SUMMARY_FILE))
-    return b"{" in head[:8] and path.name in {HISTORY_FILE, SUMMARY_FILE}
+        return path.endswith((".wandb", HISTORY_FILE, SUMMARY_FILE))
+    return b"{" in head[:8] and path.endswith((f"/{HISTORY_FILE}", f"/{SUMMARY_FILE}"))
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:

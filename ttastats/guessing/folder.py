@@ -210,8 +210,8 @@ def _sort(file: _File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> No
         raise NoLogError("a pointer of git-lfs, not the file it stands for: run `git lfs pull`")
     place = _place(file.source)
     dialect, block, _ = way(head, place.parent, place.name, None, reading)
-    hit = described.block_for(place, reading.blocks, with_pattern=True)
-    hit = hit or described.block_for(place, reading.blocks, with_pattern=False)
+    hit = described.block_for(str(place), reading.blocks, with_pattern=True)
+    hit = hit or described.block_for(str(place), reading.blocks, with_pattern=False)
     if hit is not None and dialect is not None:
         found.read[f"described already, by {hit[0].where}"].append(file)
         return
@@ -413,7 +413,7 @@ def _entries(own: Sequence[_File], reading: Reading) -> tuple[str, ...]:
     """Give what blocks call an entry in all files by their paths, those with most files first."""
     found = []
     for file in own:
-        hit = described.block_for(_place(file.source), reading.blocks, with_pattern=True)
+        hit = described.block_for(str(_place(file.source)), reading.blocks, with_pattern=True)
         named = {**hit[1], **patterns.filled(hit[0].fields, hit[1])} if hit else {}
         found += [named["entry"]] if "entry" in named else []
     return tuple(name for name, _ in Counter(found).most_common())

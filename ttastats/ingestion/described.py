@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -151,7 +151,7 @@ def digest(blocks: Sequence[Block]) -> str:
 
 
 def block_for(
-    place: PurePosixPath, blocks: Sequence[Block], *, with_pattern: bool
+    place: str, blocks: Sequence[Block], *, with_pattern: bool
 ) -> tuple[Block, Mapping[str, str]] | None:
     """Give the first block that holds for the file at an absolute place, and what it names there.
 
@@ -161,8 +161,8 @@ def block_for(
     for block in blocks:
         if (block.files is not None) is not with_pattern:
             continue
-        below = str(place).removeprefix(f"{block.root.rstrip('/')}/")
-        if below == str(place):
+        below = place.removeprefix(f"{block.root.rstrip('/')}/")
+        if below == place:
             continue
         if block.files is None:
             return block, {}
@@ -179,7 +179,7 @@ def unused(blocks: Sequence[Block], sources: Sequence[Source]) -> list[Problem]:
         if not waiting:
             break
         name = posixpath.basename(source.file.name)
-        place = source.container.folder(source.file.name) / printable(name)
+        place = f"{source.container.folder(source.file.name)}/{printable(name)}"
         hit = block_for(place, blocks, with_pattern=True)
         if hit is not None:
             waiting.pop(hit[0].where, None)

@@ -142,7 +142,7 @@ def _read(
         head = bytes_of.head()
         folder, name = source.container.folder(source.file.name), _name(source)
         if head.startswith(LFS_POINTER):
-            return _lfs_pointer(source, folder / name, reading)
+            return _lfs_pointer(source, f"{folder}/{name}", reading)
         dialect, block, named = way(head, folder, name, chosen, reading)
         own = block if dialect is not None and dialect.name in _DRIVEN else None
         if own is not None and head.startswith(_UTF_16):
@@ -211,7 +211,7 @@ def way(
     A block whose pattern matches, and that says where things stand, goes before all signs. Others
     refine what is recognised: which metric counts, what the runs are called.
     """
-    place, hit = folder / name, None
+    place, hit = f"{folder}/{name}", None
     if reading.blocks:
         hit = block_for(place, reading.blocks, with_pattern=True)
         hit = hit or block_for(place, reading.blocks, with_pattern=False)
@@ -222,7 +222,7 @@ def way(
         return dialect, *(hit or (None, {}))
     if hit is not None and (hit[0].line or hit[0].preset):
         return registry.named(hit[0].dialect), *hit
-    found = registry.recognised_preset(head, str(place))
+    found = registry.recognised_preset(head, place)
     if hit is not None and found is not None:
         hit = refined(found[0], hit[0]), {**found[1], **hit[1]}
     hit = hit or found
@@ -373,7 +373,7 @@ _CONVERT = "a log in UTF-16; convert it to UTF-8"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 
 
-def _lfs_pointer(source: Source, path: PurePosixPath, reading: Reading) -> Found:
+def _lfs_pointer(source: Source, path: str, reading: Reading) -> Found:
     """Name a pointer. Whether a log is missing can be told where the user or its name says so."""
     is_meant = block_for(path, reading.blocks, with_pattern=True) is not None
     is_log = source.named or is_meant or registry.recognise(b"", path) is not None

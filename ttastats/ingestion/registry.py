@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from ttastats.dialect import Dialect
@@ -44,15 +43,12 @@ def _load(point: EntryPoint) -> Dialect | None:
     return dialect
 
 
-_NOWHERE = PurePosixPath("/")
-
-
 class _Asked(NamedTuple):
     """The dialects with how each is asked: those that ask for no path are not given any."""
 
     known: Mapping[str, Dialect]
     by_head: list[tuple[Dialect, Callable[[bytes], bool]]]
-    by_path: list[tuple[Dialect, Callable[[bytes, PurePosixPath], bool]]]
+    by_path: list[tuple[Dialect, Callable[[bytes, str], bool]]]
 
 
 _asked = _Asked({}, [], [])
@@ -87,7 +83,7 @@ def named(name: str) -> Dialect:
     return known[name]
 
 
-def recognise(head: bytes, path: PurePosixPath = _NOWHERE) -> Dialect | None:
+def recognise(head: bytes, path: str = "/") -> Dialect | None:
     """Give the one dialect that recognises the first block of a file, or None.
 
     Raises
