@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 import pytest
+import xxhash
 
-from tests.conftest import FIXTURES, matches_accepted
+from tests.conftest import FIXTURES, ROOT, matches_accepted
 from ttastats.dialect import Log, log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.ingestion.reading import Reading
@@ -171,6 +174,64 @@ class TestFixture:
             for end in {*range(0, len(data), STEP), *range(len(data) - 60, len(data))}:
                 items = read(path, data[:end])
                 assert all(isinstance(item, Run | Problem) for item in items)
+
+
+#: What may stand where a number was.
+ODD_NUMBERS = (b"nan", b"-1", b"1e999", b"", b"12", b'"x"', b"null", b"0", b"3.5")
+NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+def mutilated(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Give a log with a line left out, repeated or moved, with odd numbers, or with wrong bytes."""
+    data, draw = path.read_bytes(), random.Random(path.name)
+    for _ in range(24 if dialect_of(path) in BINARY else 1):
+        place, byte = draw.randrange(len(data)), draw.randrange(256)
+        yield f"byte {place} is {byte}", data[:place] + bytes([byte]) + data[place + 1 :]
+    if dialect_of(path) in BINARY:
+        return
+    lines = data.splitlines(keepends=True)
+    for _ in range(2):
+        here, there = draw.randrange(len(lines)), draw.randrange(len(lines))
+        rest = lines[:here] + lines[here + 1 :]
+        yield f"without line {here + 1}", b"".join(rest)
+        yield f"twice line {here + 1}", b"".join([*lines[:here], lines[here], *lines[here:]])
+        moved = [*rest[:there], lines[here], *rest[there:]]
+        yield f"line {here + 1} moved to {there + 1}", b"".join(moved)
+    numbers = list(NUMBER.finditer(data))
+    for found in draw.sample(numbers, min(12, len(numbers))):
+        odd = draw.choice(ODD_NUMBERS)
+        about = f"{found[0].decode()} at {found.start()} is {odd.decode()}"
+        yield about, data[: found.start()] + odd + data[found.end() :]
+
+
+def in_short(items: Sequence[Run | Problem]) -> str:
+    """Give what was read in a line, with a digest of all of it but messages."""
+    said = []
+    for item in items:
+        if isinstance(item, Problem):
+            said.append(f"{item.code}:{item.line}")
+            continue
+        codes = "".join(f" {problem.code}:{problem.line}" for problem in item.problems)
+        numbers = f"{item.run_seconds} s, {len(item.evaluations)} evaluations"
+        said.append(f"{item.run_status} {numbers}{codes}")
+    whole = without_lines(list(items)).replace(str(FIXTURES), "")
+    digest = xxhash.xxh3_64_hexdigest(whole.encode())
+    return f"{'; '.join(said) or 'nothing'} [{digest[:6]}]"
+
+
+@pytest.mark.parametrize("dialect", sorted({dialect_of(case) for case in CASES}))
+def test_mutilated_logs_are_read_as_accepted(dialect: str) -> None:
+    paths = [path for case in CASES if dialect_of(case) == dialect for path in logs_of(case)]
+    lines = [
+        line
+        for path in paths
+        for line in (
+            f"{path.relative_to(FIXTURES)}\n",
+            *(f"  {about}: {in_short(read(path, data))}\n" for about, data in mutilated(path)),
+        )
+    ]
+    accepted = ROOT / "tests" / "reference" / "mutilated" / f"{dialect}.txt"
+    assert matches_accepted(accepted, "".join(lines))
 
 
 def test_every_dialect_has_fixtures() -> None:
