@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import ROOT, matches_accepted, plain
-from ttastats import api, tables
+from ttastats import api, crossing, tables
 from ttastats.comparison import Options
 from ttastats.records import Evaluation, Problem, Run
 from ttastats.report.answer import Report
@@ -62,7 +62,7 @@ def text(report: Report) -> str:
 
 def run(
     number: int, seconds: float, epochs: int, *, reaches: bool = True, timed: bool = True,
-    told: bool = True, **more: Any,
+    told: bool | None = True, **more: Any,
 ) -> Run:  # fmt: skip
     """Give a run evaluated after each epoch, slowly nearing 0.76; the target is 0.75."""
     evaluations = tuple(
@@ -76,7 +76,7 @@ def run(
             seconds=seconds * epoch / epochs if timed else None,
             higher_is_better=True,
             epoch=float(epoch) if told else None,
-            samples=1000 * epoch,
+            samples=None if told is None else 1000 * epoch,
             target_value=0.75,
         )
         for epoch in range(1, epochs + 1)
@@ -141,6 +141,7 @@ def before() -> pl.DataFrame:
         several(9, 2.0, (3,), benchmark="tts"),
         several(7, 50.0, STEADY * 2, noise=0.002, benchmark="llama"),
         several(8, 50.0, STEADY, noise=0.01, benchmark="gpt"),
+        several(10, 50.0, VARIED, benchmark="llm", told=None),
     )
 
 
@@ -157,6 +158,7 @@ def after() -> pl.DataFrame:
         several(16, 20.8, (3,), noise=0.0, benchmark="ssd", **OTHER),
         several(17, 50.3, STEADY * 2, noise=0.002, benchmark="llama", **OTHER),
         several(18, 58.0, STEADY, noise=0.01, benchmark="gpt", **OTHER),
+        several(20, 47.0, VARIED, benchmark="llm", told=None, **OTHER),
     )
 
 
@@ -336,6 +338,24 @@ def test_when_runs_reach_their_target_is_as_accepted(targets: tuple[str, ...]) -
     lines = [compact(row) for row in runs.drop("source_digest").iter_rows(named=True)]
     name = f"run_table{len(targets)}.txt"
     assert matches_accepted(ACCEPTED / name, "\n".join(lines) + "\n")
+
+
+def test_what_runs_measured_beside_another_goal_is_as_accepted() -> None:
+    goals = pl.DataFrame(
+        [
+            {"benchmark": benchmark, "metric": metric, "target_value": value}
+            for benchmark, loss in (("bert", 0.7), ("own", None))
+            for metric, value in (("masked_lm_accuracy", None), ("loss", loss))
+            if metric != "loss" or loss
+        ],
+        schema_overrides={"target_value": pl.Float64()},
+    )
+    found = crossing.qualities(random_runs(), goals, ["benchmark"])
+    at = crossing.runs_at(
+        random_runs(), goals.with_columns(pl.col("target_value").fill_null(0.7)), ["benchmark"]
+    )
+    lines = [compact(row) for table in (found, at) for row in table.iter_rows(named=True)]
+    assert matches_accepted(ACCEPTED / "goals.txt", "\n".join(lines) + "\n")
 
 
 @pytest.mark.parametrize("name", ANSWERS)
