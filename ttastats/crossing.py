@@ -107,7 +107,14 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
     return (
         rows.filter(schema.of_evaluations())
         .drop("target_value")
-        .join(asked.lazy(), on=[*by, "metric"], how="left", nulls_equal=True)
+        # Of the metrics of a checkpoint, the first speaks.
+        .join(
+            asked.lazy(),
+            on=[*by, "metric"],
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
         .with_columns(pl.col("asked").fill_null(value=False))
     )
 
@@ -219,7 +226,11 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
         )
     )
     return evaluations.join(
-        expected.lazy(), on=["suite", "benchmark", "edition"], how="left", nulls_equal=True
+        expected.lazy(),
+        on=["suite", "benchmark", "edition"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
     )
 
 
