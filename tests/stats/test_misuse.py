@@ -74,11 +74,9 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
         lambda: multiplicity.benjamini_hochberg([1.1]),
     ],
     "alpha must lie between 0 and 1, not 0": [
-        lambda: permutation.runs_for_exact_test(alpha=0),
         lambda: power.runs_needed(1.1, 0.1, alpha=0),
     ],
     "alpha must lie between 0 and 1, not 1": [
-        lambda: permutation.runs_for_exact_test(alpha=1),
         lambda: power.detectable_ratio(3, 0.1, alpha=1),
     ],
     "a ratio is positive and finite, not 0": [lambda: power.runs_needed(0, 0.1)],
