@@ -89,7 +89,8 @@ def batches(
     """Give shifted images, of which those that were mirrored in the last epoch now are not."""
     images = data.train_inputs
     mirrored = first_mirrored(len(images), seed, images.device) ^ bool(epoch % 2)
-    for part in torch.randperm(len(images), generator=rng, device=images.device).split(batch_size):
+    order = torch.randperm(len(images), generator=rng, device=images.device)
+    for part in torch.split(order, batch_size):
         if len(part) == batch_size:
             yield cropped(images[part], mirrored[part], margin, rng), data.train_targets[part]
 
@@ -151,7 +152,7 @@ class _Group(nn.Module):
             nn.BatchNorm2d(channels, eps=1e-12, momentum=momentum) for _ in range(layers)
         )
         for norm in self.norms:
-            norm.weight.requires_grad_(False)  # type: ignore[operator]
+            norm.weight.requires_grad_(False)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.norms[0](functional.max_pool2d(self.convolutions[0](x), 2))
@@ -197,7 +198,8 @@ def _orthogonal(matrix: Tensor) -> Tensor:
     for _ in range(3):
         square = wide @ wide.T
         wide = 3.4445 * wide + (2.0315 * square @ square - 4.7750 * square) @ wide
-    return wide.T if len(matrix) > matrix.shape[1] else wide
+    moved: Tensor = wide.T if len(matrix) > matrix.shape[1] else wide
+    return moved
 
 
 def optimizer(
@@ -225,7 +227,8 @@ def optimizer(
 
 def schedule(epoch: float, epochs: float, group: dict[str, Any]) -> float:
     """Give the share of the rate: down to zero, for the whitening's bias after three epochs."""
-    return max(0.0, 1 - epoch / group.get("ends", epochs))
+    ends: float = group.get("ends", epochs)
+    return max(0.0, 1 - epoch / ends)
 
 
 def step(
@@ -259,8 +262,8 @@ def evaluate(model: nn.Module, data: Data) -> float:
         return scores
 
     right = 0
-    pairs = (data.eval_inputs.split(_VIEWED), data.eval_targets.split(_VIEWED))
-    for images, labels in zip(*pairs, strict=True):
+    parts = (torch.split(one, _VIEWED) for one in (data.eval_inputs, data.eval_targets))
+    for images, labels in zip(*parts, strict=True):
         padded = functional.pad(images, (1, 1, 1, 1), "reflect")
         shifted = both(padded[:, :, :-2, :-2]) + both(padded[:, :, 2:, 2:])
         right += int(((2 * both(images) + shifted).argmax(1) == labels).sum())

@@ -86,7 +86,8 @@ def model(width: int, precision: str, workers: int, data: Data, _compile: bool) 
         net.whiten.bias.data.zero_()  # type: ignore[union-attr]
         net.to_see(data.train_inputs, airbench94.dtype(precision))
     proxy.whiten.bias.requires_grad_(False)  # type: ignore[union-attr]
-    return _Filtered(main, torch.compile(proxy, dynamic=False) if _compile else proxy)
+    small: Any = torch.compile(proxy, dynamic=False) if _compile else proxy
+    return _Filtered(main, small)
 
 
 class _Lookahead(torch.optim.SGD):
