@@ -11,10 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
-from msgspec import structs
 
-from ttastats import atomic, crossing, tables, units
-from ttastats.dialect import PART_OF_A_RUN, Log
+from ttastats import atomic, crossing, units
+from ttastats.dialect import PART_OF_A_RUN
 from ttastats.errors import TtastatsError
 from ttastats.guessing import kinds
 from ttastats.guessing.answer import Guessed, Kind, RunSeen
@@ -23,12 +22,12 @@ from ttastats.guessing.layout import FilePattern, layouts, literal
 from ttastats.guessing.proposal import NoLogError, Proposal, Reason, written
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
-from ttastats.ingestion.reading import LFS_POINTER, Reading, way
+from ttastats.ingestion.reading import LFS_POINTER, Reading, read_unit, way
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.streams import UnreadableError
 from ttastats.own_logs import FILE, config, patterns, presets
 from ttastats.own_logs.block import Block, metric_of
-from ttastats.records import Problem, Run
+from ttastats.records import Problem
 
 #: So many runs are read, of so many files, and no more of each file than this.
 _RUNS = 3
@@ -296,6 +295,19 @@ def _with(sketch: kinds.Sketch, layout: FilePattern) -> Proposal:
 # ------------------------------------------------------------------------------------ three runs
 
 
+class _Beginning(Source, frozen=True, gc=False):
+    """A file of which no more is read than a guess needs."""
+
+    def blocks(self) -> Iterator[bytes]:
+        """Give the first blocks, the last of them cut behind a line."""
+        room = _MOST_READ
+        for block in super().blocks():
+            yield block if len(block) <= room else block[: block.rfind(b"\n", 0, room) + 1 or room]
+            room -= len(block)
+            if room <= 0:
+                return
+
+
 def _tried(
     title: str,
     own: Sequence[_File],
@@ -303,34 +315,34 @@ def _tried(
     root: str,
     blocks: tuple[Block, ...],
 ) -> tuple[Kind, Proposal | None]:
-    """Read some runs of a kind just as `ingest` would; where a step goes back, give the choices."""
+    """Read some runs of a kind just as `ingest` does; where a step goes back, give the choices."""
     block = written(proposal) if proposal else None
     reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
-    runs: list[tables.SourcedRun] = []
+    runs: list[pl.DataFrame] = []
     problems: dict[str, None] = {}
     for file in _spread(own):
         if len(runs) >= _RUNS:
             break
-        items = _items(file, reading)
-        found = [item for item in items if isinstance(item, Run)]
+        source = file.source
+        beginning = _Beginning(source.container, source.file, file.below, source.entry)
+        found = read_unit([beginning], reading)
+        assert isinstance(found.rows, pl.DataFrame)  # noqa: S101 - for the type checker
         room = _RUNS - len(runs) if len(own) < _RUNS else 1
-        runs += [
-            tables.SourcedRun(run, file.below, f"{len(runs):016}", number, "")
-            for number, run in enumerate(found[:room])
-        ]
-        said = [item for item in items if isinstance(item, Problem)]
-        said += [problem for run in found for problem in run.problems]
+        runs += found.rows.partition_by("run_id", maintain_order=True)[:room]
+        said = [one for one in found.problems if one.code != PART_OF_A_RUN]
+        if source.file.size > _MOST_READ:
+            text = f"only the first {_MOST_READ // 2**20} MiB were looked at"
+            said.append(Problem("large_file", text, "warning"))
         back = next((one for one in said if one.code in _CHOICES), None)
         if proposal and back and not proposal.choices:
             proposal = replace(proposal, choices=_CHOICES[back.code])
         problems.update(dict.fromkeys(_told(one, file) for one in said if one.severity != "info"))
-    reasons = proposal.reasons if proposal else ()
     kind = Kind(
         title,
         tuple(file.below for file in own),
         written(proposal) if proposal else None,
-        reasons,
-        tuple(_shown(runs, proposal)),
+        proposal.reasons if proposal else (),
+        tuple(_shown(run, _metrics_of(proposal)) for run in runs),
         tuple(problems),
         _entries(own, reading),
     )
@@ -367,48 +379,6 @@ def _spread(own: Sequence[_File]) -> list[_File]:
     return [own[one] for one in at]
 
 
-def _items(file: _File, reading: Reading) -> list[Run | Problem]:
-    source, place = file.source, _place(file.source)
-    try:
-        head = next(source.blocks(), b"")
-        dialect, block, named = way(head, place.parent, place.name, None, reading)
-        if dialect is None:
-            return []
-        container = source.container
-        log = Log(
-            place.parent,
-            place.name,
-            lambda: _bounded(source),
-            container.companion,
-            listing=container.listing,
-            block=block,
-            named=named,
-        )
-        items = list(dialect.parse(log))
-    except UnreadableError as error:
-        return [Problem("unreadable_file", str(error), "error")]
-    if source.file.size > _MOST_READ:
-        text = f"only the first {_MOST_READ // 2**20} MiB were looked at"
-        items.append(Problem("large_file", text, "warning"))
-    return [
-        item
-        if isinstance(item, Problem) or item.entry
-        else structs.replace(item, entry=source.entry)
-        for item in items
-        if not (isinstance(item, Problem) and item.code == PART_OF_A_RUN)
-    ]
-
-
-def _bounded(source: Source) -> Iterator[bytes]:
-    """Give the first blocks of a file, cut behind a line."""
-    room = _MOST_READ
-    for block in source.blocks():
-        yield block if len(block) <= room else block[: block.rfind(b"\n", 0, room) + 1 or room]
-        room -= len(block)
-        if room <= 0:
-            return
-
-
 def _entries(own: Sequence[_File], reading: Reading) -> tuple[str, ...]:
     """Give what blocks call an entry in all files by their paths, those with most files first."""
     found = []
@@ -422,32 +392,27 @@ def _entries(own: Sequence[_File], reading: Reading) -> tuple[str, ...]:
 # ----------------------------------------------------------------------------------------- shown
 
 
-def _shown(runs: Sequence[tables.SourcedRun], proposal: Proposal | None) -> Iterator[RunSeen]:
-    """Give what runs would become, judged as any table is."""
-    if not runs:
-        return
-    rows = tables.frame_of(runs)
-    judged = {row["run_id"]: row for row in crossing.runs(rows).iter_rows(named=True)}
-    first = _metrics_of(proposal)
-    for sourced in runs:
-        row = judged[sourced.run_id]
-        run = sourced.run
-        own = rows.filter(pl.col("run_id") == sourced.run_id, pl.col("eval_index") >= 0)
-        metric = row["target_metric"] or _main(own["metric"].drop_nulls().unique(), first)
-        own = own.filter(pl.col("metric").eq_missing(metric))
-        last = own.row(-1, named=True) if own.height else dict.fromkeys(own.columns)
-        yield RunSeen(
-            file=sourced.source,
-            names=_names(run),
-            evaluations=own.height,
-            metric=metric or "",
-            higher_is_better=last["higher_is_better"],
-            final=last["value"],
-            seconds=last["seconds"],
-            step=last["step"],
-            epoch=last["epoch"],
-            to_target=_to_target(row),
-        )
+def _shown(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
+    """Give what a run would become, judged as any table is; `first` are its metrics in order."""
+    row = crossing.runs(run).row(0, named=True)
+    own = run.filter(pl.col("eval_index") >= 0)
+    known = sorted(own["metric"].drop_nulls().unique(), key=rank)
+    metric = row["target_metric"] or next((name for name in (*first, *known) if name in known), "")
+    own = own.filter(pl.col("metric") == metric)
+    last = own.row(-1, named=True) if own.height else dict.fromkeys(own.columns)
+    named = {name: row[name] for name in ("entry", "benchmark", "seed")}
+    return RunSeen(
+        file=row["source"],
+        names=" ".join(f"{name}={value}" for name, value in named.items() if value is not None),
+        evaluations=own.height,
+        metric=metric,
+        higher_is_better=last["higher_is_better"],
+        final=last["value"],
+        seconds=last["seconds"],
+        step=last["step"],
+        epoch=last["epoch"],
+        to_target=_to_target(row),
+    )
 
 
 def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
@@ -456,18 +421,6 @@ def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
     if "metric" in said or "preset" not in said:
         return [metric_of(text).name for text in said.get("metric", ())]
     return [metric.name for metric in presets.block(str(said["preset"])).metrics]
-
-
-def _main(found: pl.Series, first: Sequence[str]) -> str | None:
-    known = sorted(found)
-    return next((name for name in first if name in known), None) or min(
-        known, key=rank, default=None
-    )
-
-
-def _names(run: Run) -> str:
-    named = {"entry": run.entry, "benchmark": run.benchmark, "seed": run.seed}
-    return " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
 
 
 def _to_target(row: Mapping[str, Any]) -> str:
