@@ -48,16 +48,14 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     clock = _clock(block, columns, problems)
     guessed: list[str] = []
     counts = {
-        name: _progress(name, block, known, columns, guessed) for name, known in _KNOWN.items()
+        name: _progress(name, block, known, columns, guessed)
+        for name, known in names.COUNTS.items()
     }
     if guessed:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
         _expect(column, columns, "run")
     return ChosenColumns(metrics, clock, **counts, problems=problems)
-
-
-_KNOWN = {"step": names.STEPS, "epoch": names.EPOCHS, "samples": names.SAMPLES}
 
 
 def _expect(column: str, columns: Sequence[str], key: str) -> None:
@@ -84,16 +82,16 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
                 "no_metric",
                 f"no column looks like a metric; name one. {_there_are('', columns)}",
             )
-    problems += _said_of(found, named=bool(block.metrics))
+    if not block.metrics:
+        listed = ", ".join(metric.name for metric in found)
+        problems.append(Problem("guessed_metric", f"read as metrics: {listed}", "info"))
+    problems += directions(found)
     return found
 
 
-def _said_of(metrics: Sequence[Metric], *, named: bool) -> list[Problem]:
-    """Say which metrics and directions are guessed, and where a direction is not known."""
+def directions(metrics: Sequence[Metric]) -> list[Problem]:
+    """Say which directions are guessed, and where one is not known."""
     found = []
-    if not named:
-        listed = ", ".join(metric.name for metric in metrics)
-        found.append(Problem("guessed_metric", f"read as metrics: {listed}", "info"))
     for better, word in ((True, "higher"), (False, "lower")):
         those = [m.name for m in metrics if m.guessed and m.higher_is_better is better]
         if those:
@@ -118,8 +116,8 @@ def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> Clo
     if not found:
         return None
     name, seconds = found[0]
-    unit = {1.0: "s", 1e-3: "ms", 60.0: "min", 3600.0: "h"}[seconds]
-    problems.append(Problem("guessed_clock", f"read as seconds: '{name} {unit}'", "info"))
+    text = f"read as seconds: '{name} {names.UNITS[seconds]}'"
+    problems.append(Problem("guessed_clock", text, "info"))
     return Clock(name, seconds)
 
 

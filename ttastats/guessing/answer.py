@@ -170,17 +170,12 @@ _LEFT = ("file", "run", "metric", "target")
 
 
 def _cells(run: RunSeen) -> tuple[str, ...]:
-    return (
-        visible(run.file),
-        visible(run.names),
-        str(run.evaluations),
-        visible(run.metric),
-        "" if run.final is None else f"{run.final:.6g}",
-        "" if run.seconds is None else f"{run.seconds:.6g}",
-        "" if run.step is None else str(run.step),
-        "" if run.epoch is None else f"{run.epoch:.6g}",
-        visible(run.to_target),
+    numbers = (run.final, run.seconds, run.step, run.epoch)
+    shown = (
+        "" if one is None else f"{one:.{6 if isinstance(one, float) else 20}g}" for one in numbers
     )
+    texts = (run.file, run.names, str(run.evaluations), run.metric)
+    return (*map(visible, texts), *shown, visible(run.to_target))
 
 
 def _left(left: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:

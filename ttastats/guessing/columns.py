@@ -11,7 +11,9 @@ import polars as pl
 from ttastats.guessing.proposal import NoLogError, Proposal, Reason
 from ttastats.metric_names import evaluated, higher_is_better
 from ttastats.own_logs import names
+from ttastats.own_logs.block import Metric
 from ttastats.units import listed
+from ttastats_parsers.own_choice import directions
 from ttastats_parsers.own_numbers import numbers, texts
 
 Said: TypeAlias = str | tuple[str, ...]
@@ -19,11 +21,12 @@ Said: TypeAlias = str | tuple[str, ...]
 #: Names of counts beside those that are read without a word, in lower case.
 COUNTS = {
     "step": {
-        *names.STEPS, "iteration", "iterations", "num_iterations", "iters", "update", "updates",
-        "timesteps", "total_timesteps", "env_steps", "train_step", "train_steps", "index",
+        *names.COUNTS["step"], "iteration", "iterations", "num_iterations", "iters", "update",
+        "updates", "timesteps", "total_timesteps", "env_steps", "train_step", "train_steps",
+        "index",
     },
-    "epoch": {*names.EPOCHS, "num_epoch", "train_epoch"},
-    "samples": {*names.SAMPLES, "sample", "images", "num_examples_seen"},
+    "epoch": {*names.COUNTS["epoch"], "num_epoch", "train_epoch"},
+    "samples": {*names.COUNTS["samples"], "sample", "images", "num_examples_seen"},
 }  # fmt: skip
 _CLOCKS = {re.sub(r"[^a-z0-9]+", "_", name.lower()): unit for name, unit in names.CLOCKS.items()}
 _STAMPS = frozenset({"timestamp", "_timestamp", "date", "datetime", "wall_time", "stamp", "time"})
@@ -31,7 +34,6 @@ _NAMES = (
     "run_id", "run_name", "run", "name", "experiment", "experiment_name", "exp", "trial", "config",
     "variant", "method", "algorithm", "algo", "optimizer", "model", "setup", "entry", "system",
 )  # fmt: skip
-_UNITS = {1.0: "s", 1e-3: "ms", 60.0: "min", 3600.0: "h"}
 #: A clock goes back where a run begins or is resumed; the time of one step every second time.
 _MOST_BACK = 0.2
 #: More metrics are not proposed.
@@ -150,14 +152,9 @@ def _quoted(name: str) -> str:
 
 
 def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator[Reason]:
-    for better, word in ((True, "higher"), (False, "lower")):
-        those = [name for name in found if higher_is_better(name) is better]
-        if those:
-            yield Reason("metric", f"{word} is better, by the name: {listed(those, 8)}")
-    for name in found:
-        if higher_is_better(name) is None:
-            text = f"is higher or lower better? Write '{name} higher' or '{name} lower'"
-            yield Reason("metric", text, sure=False)
+    metrics = [Metric(name, higher_is_better(name), guessed=True) for name in found]
+    for said in directions(metrics):
+        yield Reason("metric", said.message, said.severity == "info")
     first = told[found[0]].drop_nans().drop_nulls()
     most = first.max() if len(first) else None
     is_share = re.search("acc|top|precision|recall|f1|map", found[0].lower())
@@ -171,11 +168,8 @@ def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator
 
 def _count(key: str, told: Mapping[str, pl.Series]) -> str | None:
     """Give the column that counts training: by the names read without a word, then by others."""
-    known = {"step": names.STEPS, "epoch": names.EPOCHS, "samples": names.SAMPLES}[key]
-    first = names.first_of(known, told)
-    if first is not None:
-        return first
-    return next((name for name in told if _plain(name) in COUNTS[key]), None)
+    others = (name for name in told if _plain(name) in COUNTS[key])
+    return names.first_of(names.COUNTS[key], told) or next(others, None)
 
 
 def _progress(
@@ -199,7 +193,7 @@ def _progress(
 def _clocks(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> list[tuple[str, str]]:
     """Give what may be the clock, as a block says it: by names, then stamps by their look."""
     found = [
-        (name, _UNITS[_CLOCKS[_plain(name)]])
+        (name, names.UNITS[_CLOCKS[_plain(name)]])
         for name in told
         if _plain(name) in _CLOCKS and not _is_unix(told[name])
     ]
@@ -207,10 +201,10 @@ def _clocks(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> list[tuple[st
     if not found and not stamps:
         likely = [name for name in frame.columns if name not in told and _plain(name) in _STAMPS]
         stamps = [(name, form) for name in likely if (form := form_of(frame[name]))]
-    return found or stamps or [(name, unit) for name in told if (unit := _unit_of(name))]
+    return found or stamps or [(name, unit) for name in told if (unit := unit_of(name))]
 
 
-def _unit_of(name: str) -> str | None:
+def unit_of(name: str) -> str | None:
     """Give the unit of a column that has a word of time in its name, and none of a part of it."""
     words = set(_plain(name).split("_"))
     if not words & _TIME or words & _OF_A_PART:

@@ -29,7 +29,6 @@ _FILLERS = frozenset({"at", "with", "is", "of", "the", "and", "on", "in", "for",
 _STAMP = re.compile(
     r"^\[?((?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
 )
-_CLOCKS = ("time", "elapsed", "train_time", "runtime", "seconds", "wallclock", "walltime", "wall")
 #: More lines are not looked at, and longer ones hold no evaluation.
 _MOST_LINES = 20_000
 _LONGEST = 2_000
@@ -212,16 +211,11 @@ def _one(match: re.Match[str]) -> _Told | None:
             return _Told(" ".join(words[at:]), match["mark"], last, part)
     group = _plain(literal)
     unit = (match["unit"] or "").strip()
-    if any(
-        group == one or group.startswith(f"{one}_") or group.endswith(f"_{one}") for one in _CLOCKS
-    ):
+    if columns.unit_of(group):
         if unit:
-            return _Told(literal, match["mark"], f"time_{_SHORT[UNITS[unit]]}", "clock")
+            return _Told(literal, match["mark"], f"time_{names.UNITS[UNITS[unit]]}", "clock")
         return _Told(literal, match["mark"], group, "clock") if group in names.CLOCKS else None
     return None if unit else _Told(literal, match["mark"], group, "value")
-
-
-_SHORT = {1e-3: "ms", 1.0: "s", 60.0: "min", 3600.0: "h"}
 
 
 def _plain(text: str) -> str:

@@ -13,6 +13,11 @@ STEPS = ("step", "global_step", "Step", "_step", "iteration", "iter", "steps", "
 EPOCHS = ("epoch", "Epoch", "epochs", "num_epochs")
 SAMPLES = ("samples", "consumed_samples", "consumed samples", "num_samples", "samples_count")
 
+#: Counts by their names, the likeliest first.
+COUNTS = {"step": STEPS, "epoch": EPOCHS, "samples": SAMPLES}
+#: Units of time by their seconds.
+UNITS = {1.0: "s", 1e-3: "ms", 60.0: "min", 3600.0: "h"}
+
 #: Clocks by name, with the seconds of one unit.
 CLOCKS = {
     "seconds": 1.0,
