@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -209,7 +208,7 @@ def read(made: Made) -> Iterator[str]:
     data, path, beside = made
     folder = path.rpartition("/")[0]
     files = {f"{folder}/{name}": content for name, content in beside.items()}
-    dialect = registry.recognise(data, PurePosixPath(path))
+    dialect = registry.recognise(data, path)
     if dialect is None:
         yield "nothing"
         return
