@@ -151,6 +151,12 @@ class TestFolder:
         assert code == 2
         assert "read without a block" in said
 
+    def test_of_metrics_that_are_as_likely_the_first_is_shown(self, tmp_path: Path) -> None:
+        scores = {f"eval_{name}_accuracy": 0.3 for name in "hgfedcba"}
+        state = {"log_history": [{"step": 1, **scores}], "global_step": 1, "epoch": 1.0}
+        (tmp_path / "trainer_state.json").write_text(json.dumps(state))
+        assert tta.guess(tmp_path).kinds[0].runs[0].metric == "eval_a_accuracy"
+
     def test_what_lies_beside_a_log_is_not_a_second_run(self, tmp_path: Path) -> None:
         state = {"log_history": [{"step": 1, "eval_loss": 0.3}], "global_step": 1, "epoch": 1.0}
         (tmp_path / "trainer_state.json").write_text(json.dumps(state))

@@ -396,7 +396,7 @@ def _shown(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
     """Give what a run would become, judged as any table is; `first` are its metrics in order."""
     row = crossing.runs(run).row(0, named=True)
     own = run.filter(pl.col("eval_index") >= 0)
-    known = sorted(own["metric"].drop_nulls().unique(), key=rank)
+    known = sorted(own["metric"].drop_nulls().unique().sort(), key=rank)
     metric = row["target_metric"] or next((name for name in (*first, *known) if name in known), "")
     own = own.filter(pl.col("metric") == metric)
     last = own.row(-1, named=True) if own.height else dict.fromkeys(own.columns)
