@@ -237,23 +237,15 @@ def _is_unix(values: pl.Series) -> bool:
     return bool(len(known)) and bool((known > 9e8).all()) and bool((known < 4e9).all())
 
 
-def form_of(cells: pl.Series) -> str | None:
-    """Give the form of the stamps in some cells, as Python writes it, or None."""
-    said = texts(cells).drop_nulls()
-    if said.is_empty():
-        return None
-    return stamp_form(str(said[0]))
-
-
 _STAMP = re.compile(
     r"(?:\d{4}(?P<part>[-/])\d\d[-/]\d\d(?P<between>[T ]))?\d\d:\d\d:\d\d"
     r"(?:(?P<mark>[.,])\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
 
 
-def stamp_form(text: str) -> str | None:
-    """Give the form of a stamp such as `2024-01-31 12:00:00,123` or `12:00:00`, or None."""
-    match = _STAMP.fullmatch(text)
+def form_of(cells: pl.Series) -> str | None:
+    """Give the form of stamps such as `2024-01-31 12:00:00,123` or `12:00:00`, or None."""
+    match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
     if match is None or (match["zone"] and match["zone"] != "Z"):
         return None
     part, mark = match["part"], match["mark"]
