@@ -36,7 +36,7 @@ _FLAGS = ("compile", "channels_last")
 Workload = Annotated[
     str,
     typer.Argument(
-        help="digits, digits-lm, cifar10, airbench94, airbench96, or a file of your own."
+        help="digits, digits-lm, gpt, cifar10, airbench94, airbench96, or a file of your own."
     ),
 ]
 Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setup.")]

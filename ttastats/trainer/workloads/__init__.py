@@ -18,6 +18,7 @@ BUILT_IN = {
     "cifar10": "ttastats.trainer.workloads.cifar10",
     "airbench94": "ttastats.trainer.workloads.airbench94",
     "airbench96": "ttastats.trainer.workloads.airbench96",
+    "gpt": "ttastats.trainer.workloads.gpt",
 }
 
 

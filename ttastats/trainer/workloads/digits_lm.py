@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ttastats.trainer.workloads import gpt
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
 from ttastats.trainer.workloads.digits import images
 
@@ -54,56 +55,15 @@ def dummy(samples: int) -> tuple[Tensor, Tensor]:
     return tokens, tokens.clone()
 
 
-def loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Give the mean cross entropy per pixel, in nats."""
-    return functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
+loss = gpt.loss
 
 
 def score(outputs: Tensor, targets: Tensor) -> Tensor:
     """Give the bits per pixel of each image."""
-    nats = functional.cross_entropy(outputs.transpose(1, 2).float(), targets, reduction="none")
-    return nats.double().mean(dim=1) / math.log(2)
+    return gpt.score(outputs, targets) / math.log(2)
 
 
 def model(width: int) -> nn.Module:
     """Give a decoder of two layers with heads 8 wide, or one head if `width` is no multiple."""
-    return _Decoder(width)
-
-
-class _Decoder(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(_LEVELS + 1, width)
-        self.places = nn.Parameter(torch.zeros(_PIXELS, width))
-        self.layers = nn.Sequential(*(_Layer(width) for _ in range(_LAYERS)))
-        self.norm = nn.LayerNorm(width)
-        self.levels = nn.Linear(width, _LEVELS)
-        nn.init.normal_(self.tokens.weight, std=0.02)
-        nn.init.normal_(self.places, std=0.02)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        levels: Tensor = self.levels(self.norm(self.layers(self.tokens(tokens) + self.places)))
-        return levels
-
-
-class _Layer(nn.Module):
-    """Causal attention and a small network, each added to what came in."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.head_width = width if width % _HEAD_WIDTH else _HEAD_WIDTH
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.mix = nn.Linear(width, 3 * width)
-        self.join = nn.Linear(width, width)
-        self.inner = nn.Sequential(
-            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        samples, pixels, width = x.shape
-        heads = self.mix(self.norm1(x)).view(samples, pixels, 3, -1, self.head_width)
-        query, key, value = heads.permute(2, 0, 3, 1, 4)
-        seen = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        x = x + self.join(seen.transpose(1, 2).reshape(samples, pixels, width))
-        foretold: Tensor = x + self.inner(self.norm2(x))
-        return foretold
+    head_width = width if width % _HEAD_WIDTH else _HEAD_WIDTH
+    return gpt.Decoder(_LEVELS + 1, _LEVELS, _PIXELS, width, _LAYERS, head_width)

@@ -1,0 +1,83 @@
+"""Does the small GPT learn a text, of the user's or of Python's own, without looking ahead?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs PyTorch")
+
+from tests.trainer.runs import curve, small, trained  # noqa: E402
+from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.trainer import workloads  # noqa: E402
+from ttastats.trainer.workloads import gpt  # noqa: E402
+from ttastats.trainer.workloads.contract import Data  # noqa: E402
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "texts" / "deeper"
+    place.mkdir(parents=True)
+    (place.parent / "a.txt").write_text("the quick brown fox jumps over the lazy dog. " * 20)
+    (place / "b.txt").write_text("the lazy dog sleeps. " * 20)
+    (place / "c.md").write_text("is no text")
+    return place.parent
+
+
+def test_a_text_is_learned_and_the_same_seed_gives_the_same_curve(folder: Path) -> None:
+    options = small(
+        width=16, layers=1, heads=2, context=16, batch_size=8, precision="fp32", dropout=0.1,
+        epochs=4.0, warmup_epochs=1.0, lr=0.02, data=str(folder),
+    )  # fmt: skip
+    first, second = (trained(folder.parent / place, options, "gpt")[0] for place in ("x", "y"))
+    assert curve(first) == curve(second)
+    assert curve(first)[-1][1] < curve(first)[0][1] < math.log(256)
+
+
+def test_without_a_folder_the_text_is_pythons_help() -> None:
+    data = gpt.data(None, 64)
+    assert len(data.train_inputs) > 5 * len(data.eval_inputs) > 1000
+    assert b"Python" in bytes(data.train_inputs[:500].flatten().tolist())
+
+
+def test_each_byte_is_to_be_foretold_from_those_before(folder: Path) -> None:
+    data = gpt.data(folder, 16)
+    assert torch.equal(data.train_inputs[:, 1:], data.train_targets[:, :-1])
+    assert torch.equal(data.train_inputs[1:, 0], data.train_targets[:-1, -1])
+    assert b"is no text" not in bytes(data.eval_inputs.flatten().tolist())
+    parts = list(gpt.batches(data, torch.Generator().manual_seed(2), 5, 16))
+    assert len(parts) == len(data.train_inputs) // 5
+    assert all(torch.equal(inputs[:, 1:], targets[:, :-1]) for inputs, targets in parts)
+    few = Data(*(one[:3] for one in data.tensors))
+    assert [len(inputs) for inputs, _ in gpt.batches(few, torch.Generator(), 5, 16)] == [3]
+
+
+def test_a_later_byte_changes_nothing_before_it() -> None:
+    net = gpt.model(width=16, layers=2, heads=4, context=12, dropout=0.5).eval()
+    text = torch.arange(12)[None]
+    other = text.clone()
+    other[0, 7] = 200
+    with torch.no_grad():
+        same = (net(text) == net(other)).all(dim=2)[0]
+    assert same[:7].all()
+    assert not same[7]
+
+
+def test_the_network_has_the_size_of_nanogpts() -> None:
+    values = workloads.load("gpt").recipe.values
+    with torch.device("meta"):
+        net = gpt.model(
+            *(values[name] for name in ("width", "layers", "heads", "context", "dropout"))
+        )
+    assert sum(one.numel() for one in net.layers.parameters()) == 6 * (12 * 384**2 + 13 * 384)
+
+
+def test_too_little_text_and_heads_that_do_not_fit_are_refused(folder: Path) -> None:
+    with pytest.raises(TtastatsError, match="bytes are too few for a context of 256"):
+        gpt.data(folder, 256)
+    with pytest.raises(TtastatsError, match="0 bytes are too few"):
+        gpt.data(folder / "none", 16)
+    with pytest.raises(TtastatsError, match="cannot be shared by 3 heads"):
+        gpt.model(width=16, layers=1, heads=3, context=8, dropout=0.0)
