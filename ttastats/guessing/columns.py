@@ -84,7 +84,7 @@ def _metrics(
     frame: pl.DataFrame, told: Mapping[str, pl.Series]
 ) -> tuple[tuple[str, ...], list[Reason]]:
     found = [name for name in names.metrics(frame.columns) if name in told]
-    says = "the name tells that it is of an evaluation"
+    says = "the name says it is an evaluation metric"
     doubt = ""
     if found and not any("train" not in _plain(name) and _is_evaluated(name) for name in found):
         says = "no name says that it is of an evaluation; is it?"
