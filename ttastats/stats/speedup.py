@@ -36,8 +36,8 @@ class Speedup:
     ratio: Ratio
     a: Bounded | None
     b: Bounded | None
-    unseen_epochs: bool = False
-    flags: tuple[Flag, ...] = ()
+    unseen_epochs: bool
+    flags: tuple[Flag, ...]
 
     @property
     def epoch_shifts(self) -> tuple[float, float]:
