@@ -256,7 +256,7 @@ def _method(rows: Sequence[Mapping[str, Any]], axis: Axis) -> Note:
         f"that misses it counts with all its {axis.noun} (ERT). † holds only if epochs to target "
         "really are constant."
     )
-    if any("‡" in row.get("marks", "") for row in rows):
+    if any("‡" in row.get("marks", "") and row["verdict"] != "undecided" for row in rows):
         text += " ‡ holds only if no run fails or straggles, which so few runs cannot show."
     return Note("method", text)
 
@@ -295,4 +295,6 @@ def _speedup(row: Mapping[str, Any]) -> Quantity:
 
 
 def _verdict(row: Mapping[str, Any], axis: Axis) -> str:
-    return f"{axis.claim(row['verdict'])} {row['marks']}".strip()
+    # The marks of a row that is not decided are those of a claim that is not shown here.
+    marks = "" if row["verdict"] == "undecided" else row["marks"]
+    return f"{axis.claim(row['verdict'])} {marks}".strip()
