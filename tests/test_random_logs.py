@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -133,7 +134,19 @@ def wandb_history(draw: random.Random) -> Made:
 
 
 def tfevents(draw: random.Random) -> Made:
-    """Give an event file that goes back, starts again, or is damaged."""
+    """Give an event file, perhaps with another of its run or with those of its settings below."""
+    name, later = (f"events.out.tfevents.17000{minute}0000.host" for minute in (0, 1))
+    beside = {later: events(draw)} if draw.random() < 0.3 else {}
+    if draw.random() < 0.2:
+        settings = stores.first_event(1.7e9) + stores.hparams(1.7e9)
+        settings += stores.scalar(1.7e9, 3, eval__accuracy=0.5) if draw.random() < 0.7 else b""
+        above = {f"/t/run/{name}": events(draw)} if draw.random() < 0.7 else {}
+        return settings, f"/t/run/1700010000.1/{later}", above
+    return events(draw), f"/t/run/validation/{name}", beside
+
+
+def events(draw: random.Random) -> bytes:
+    """Give events that go back, start again, or are damaged."""
     data, time, step = stores.first_event(1.7e9), 1.7e9, 0
     for _ in range(draw.randrange(1, 9)):
         time += draw.choice([0.0, 1.5, 60.0, -5.0])
@@ -152,7 +165,7 @@ def tfevents(draw: random.Random) -> Made:
         place = draw.randrange(len(data))
         data = data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :]
     cut = draw.choice([0, 0, 0, 3])
-    return data[: len(data) - cut], "/t/run/validation/events.out.tfevents.1700000000.host", {}
+    return data[: len(data) - cut]
 
 
 def hf_trainer(draw: random.Random) -> Made:
@@ -199,7 +212,7 @@ def mlflow_db(draw: random.Random) -> Made:
 
 
 MADE: tuple[tuple[Callable[[random.Random], Made], int], ...] = (
-    (mllog, 120), (wandb, 40), (wandb_history, 30), (tfevents, 40), (hf_trainer, 40),
+    (mllog, 120), (wandb, 40), (wandb_history, 30), (tfevents, 60), (hf_trainer, 40),
     (mlflow_db, 8),
 )  # fmt: skip
 
@@ -207,7 +220,7 @@ MADE: tuple[tuple[Callable[[random.Random], Made], int], ...] = (
 def read(made: Made) -> Iterator[str]:
     data, path, beside = made
     folder = path.rpartition("/")[0]
-    files = {f"{folder}/{name}": content for name, content in beside.items()}
+    files = {str(PurePosixPath(folder, name)): content for name, content in beside.items()}
     dialect = registry.recognise(data, path)
     if dialect is None:
         yield "nothing"
