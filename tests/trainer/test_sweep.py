@@ -161,6 +161,21 @@ def test_a_changed_file_makes_other_runs_of_another_entry(workload: Path, tmp_pa
     assert planned(workload, tmp_path).missing == ()
 
 
+@pytest.mark.parametrize("last", ["init_start", "settings", "run_start"])
+def test_a_run_that_was_killed_in_its_beginning_is_made_in_the_same_place(
+    last: str, workload: Path, tmp_path: Path
+) -> None:
+    before = planned(workload, tmp_path)
+    experiment.make(before.missing)
+    log = before.runs[1].place.results / "result_1.txt"
+    lines = log.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if f'"key": "{last}"' in line)
+    log.write_text("".join(lines[: at + 1]))
+    again = planned(workload, tmp_path)
+    assert [one.settings.seed for one in again.missing] == [1]
+    assert again.runs[1].place == before.runs[1].place
+
+
 def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:
     first, second = report(plan(swept)).rows
     assert (first["setup"], first["verdict"]) == ("batch_size 64", "baseline")

@@ -165,20 +165,27 @@ def _setup(settings: Settings | None) -> str | None:
 
 
 def _told(place: Place) -> Iterator[tuple[Path, Settings | None, str | None]]:
-    """Give the logs of a place with the settings and the end that each tells."""
+    """Give the logs of a place with the settings and the end that each tells.
+
+    What was killed before its run began is no log of a run.
+    """
     for path in result_files.existing(place):
-        yield path, *_told_by(path, path.stat().st_size)
+        begun, settings, reason = _told_by(path, path.stat().st_size)
+        if begun:
+            yield path, settings, reason
 
 
 @cache
-def _told_by(path: Path, _size: int) -> tuple[Settings | None, str | None]:
-    settings = reason = None
+def _told_by(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
+    begun, settings, reason = False, None, None
     for event in mllog.events(path.read_text("utf-8", "replace")):
-        if event.get("key") == "settings":
+        if event.get("key") == "run_start":
+            begun = True
+        elif event.get("key") == "settings":
             settings = _settings(event["value"])
         elif event.get("key") == "run_stop":
             reason = event["metadata"].get("reason")
-    return settings, reason
+    return begun, settings, reason
 
 
 def _settings(told: Any) -> Settings | None:

@@ -124,6 +124,7 @@ def team(device: str) -> Iterator[Team]:
     if size == 1:
         yield Team(0, 1, place)
         return
+    threading.Thread(target=follow, args=(os.getppid(),), daemon=True).start()
     dist.init_process_group(
         "nccl" if device == "cuda" else "gloo",
         timeout=_PATIENCE,
@@ -191,8 +192,8 @@ def _worker(parent: int, work: Callable[..., None], given: tuple[Any, ...]) -> N
     """Do the work in a process of its own."""
     # A group of its own: Ctrl-C at the terminal must reach a worker once, from its parent.
     os.setpgrp()
-    threading.Thread(target=follow, args=(parent,), daemon=True).start()
-    work(*given)
+    if os.getppid() == parent:  # or nobody waits for the work any more
+        work(*given)
 
 
 def follow(parent: int) -> None:
