@@ -37,6 +37,7 @@ def log(
     lines = [
         mllog.line("POINT_IN_TIME", begun, mllog.RECORDER, "ttastats 0", {}),
         mllog.line("POINT_IN_TIME", begun, "submission_benchmark", "mine", {}),
+        mllog.line("POINT_IN_TIME", begun, "submission_division", "open", {}),
         mllog.line("POINT_IN_TIME", begun, "seed", seed, {}),
         mllog.line("POINT_IN_TIME", begun, "settings", settings(seed, **values), {}),
         mllog.line(
@@ -138,6 +139,9 @@ def test_the_same_seed_of_another_recipe_or_on_another_system_is_another_run(
     ingested(tmp_path, log(0, REACHED), log(0, REACHED, lr=0.2), log(0, (0.6, 0.95)))
     table = ingested(tmp_path, log(0, REACHED), system="other")
     assert [row["n"] for row in tta.summary(table).rows] == [3, 1]
+    both = tta.read(table).collect()
+    sides = (both.filter(pl.col("system") == name) for name in ("machine", "other"))
+    assert tta.compare(*sides).rows  # they share no run
 
 
 @pytest.mark.parametrize(
