@@ -35,7 +35,7 @@ GROUPS = {
 NAMES = """
 accepted_answers answers axis bad_files choice compare conditions counted crossing described
 dialects filter fixtures gate judging layout own_logs own_rows pairing power_logs problems quality
-quirks random_logs refined scaling scan score several_files summary target targets
+quirks random_logs refined scaling scan score several_files summary target targets trained_logs
 training_metrics varying
 """
 
