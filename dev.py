@@ -63,6 +63,13 @@ def test(arguments: list[str]) -> int:
     return _run(python, "-m", "pytest", *(arguments or _PARALLEL))
 
 
+def writers(arguments: list[str]) -> int:
+    """Test that what other packages write is read: installs them all, 600 MB."""
+    python = _environment(".[dev,train,writers]") / "python"
+    files = [HERE / "tests" / name for name in ("test_real_writers.py", "test_callbacks.py")]
+    return _run(python, "-m", "pytest", *arguments, *files)
+
+
 def lint(_: list[str]) -> int:
     """Check style and layout of the code."""
     ruff = _environment("ruff") / "ruff"
@@ -108,7 +115,7 @@ def dist(arguments: list[str]) -> int:
 
 
 RECIPES: dict[str, Callable[[list[str]], int]] = {
-    recipe.__name__: recipe for recipe in (demo, test, lint, types, accept, dist)
+    recipe.__name__: recipe for recipe in (demo, test, writers, lint, types, accept, dist)
 }
 
 

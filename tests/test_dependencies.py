@@ -20,6 +20,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 #: How code names what is installed by another name.
 NAMED = {
+    "alembic": "sqlalchemy",  # MLflow's stores in SQLite need both
     "backports-zstd": "backports",
     "font-source-sans-pro": "font_source_sans_pro",
     "fonttools": "fontTools",

@@ -1,7 +1,7 @@
-"""What the packages themselves write is read: TensorBoard, MLflow, W&B, Hugging Face, NumPy.
+"""What packages write is read: TensorBoard, MLflow, W&B, Hugging Face, Lightning, Keras, NumPy.
 
 They are large and change often, so they are not among the tools of this project. A test whose
-package is absent is skipped; `pip install ".[writers]"` installs those that are small. Each writes
+package is absent is skipped; `pip install ".[writers]"` installs them all, as CI does. Each writes
 in a process of its own, whose Python may be another: TTASTATS_WRITERS names it.
 """
 
@@ -143,6 +143,68 @@ def test_the_state_of_the_hugging_face_trainer(tmp_path: Path) -> None:
         ("eval_loss", None, 200, 2.0),
     ]
     assert found["seconds"].null_count() == 4
+
+
+LIGHTNING = """
+    import lightning.pytorch as pl, torch
+    from lightning.pytorch.loggers import CSVLogger
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+        def training_step(self, batch, _):
+            loss = self.layer(batch[0]).square().mean()
+            self.log("train_loss", loss)
+            return loss
+        def validation_step(self, batch, _):
+            self.log("val_acc", (self.current_epoch + 1) / 4)
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(8, 1)), 4)
+    trainer = pl.Trainer(
+        max_epochs=3, logger=CSVLogger(folder), accelerator="cpu", num_sanity_val_steps=0,
+        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+        log_every_n_steps=1,
+    )
+    trainer.fit(Model(), data, data)
+"""
+
+
+def test_the_csv_logger_of_lightning(tmp_path: Path) -> None:
+    written(tmp_path / "pl", "lightning", LIGHTNING)
+    found = rows(tmp_path / "pl")
+    assert found.select(COLUMNS).rows() == [
+        ("val_acc", 0.25, 1, 0.0),
+        ("val_acc", 0.5, 3, 1.0),
+        ("val_acc", 0.75, 5, 2.0),
+    ]
+    assert found["seconds"].null_count() == 3
+
+
+KERAS = """
+    import csv, keras, numpy
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=["mae"])
+    ones = numpy.ones((8, 1))
+    model.fit(
+        ones, ones, epochs=3, verbose=0, validation_data=(ones, ones),
+        callbacks=[keras.callbacks.CSVLogger(folder + "/training.csv")],
+    )
+"""
+
+
+def test_the_csv_logger_of_keras(tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    written(tmp_path / "k", "keras", KERAS, KERAS_BACKEND="torch", KERAS_HOME=home)
+    found = rows(tmp_path / "k")
+    table = pl.read_csv(tmp_path / "k" / "training.csv")
+    for metric in ("val_loss", "val_mae"):
+        of_one = found.filter(metric=metric)
+        assert of_one["value"].to_list() == table[metric].to_list()
+        assert of_one["epoch"].to_list() == [1.0, 2.0, 3.0]
+    assert set(found["metric"]) == {"val_loss", "val_mae"}
 
 
 def test_the_arrays_of_numpy(tmp_path: Path) -> None:
