@@ -31,6 +31,15 @@ def real_logs() -> Path:
 
 
 @pytest.fixture(scope="session")
+def wild(real_logs: Path) -> Path:
+    """Give the folder of the public logs of other kinds, or skip."""
+    folder = real_logs / "wild"
+    if not folder.is_dir():
+        pytest.skip(f"no logs of other kinds in {real_logs}")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def ingested_round(
     real_logs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Account]:

@@ -39,14 +39,6 @@ BLOCKS = Path(__file__).parent / "wild.toml"
 
 
 @pytest.fixture(scope="module")
-def wild(real_logs: Path) -> Path:
-    folder = real_logs / "wild"
-    if not folder.is_dir():
-        pytest.skip(f"no logs of other kinds in {real_logs}")
-    return folder
-
-
-@pytest.fixture(scope="module")
 def setups(wild: Path) -> list[dict[str, Any]]:
     found = json.loads((wild / "truth.json").read_text("utf-8"))
     return [setup for setup in found if setup["kind"] in KINDS]

@@ -30,14 +30,6 @@ NAMES = {"mean evaluation reward": "eval/mean_reward"}
 TORN = "aorvieto r8mtbfdx: truncated store"
 
 
-@pytest.fixture(scope="module")
-def wild(real_logs: Path) -> Path:
-    folder = real_logs / "wild"
-    if not folder.is_dir():
-        pytest.skip(f"no wild files in {real_logs}")
-    return folder
-
-
 @cache
 def truth(wild: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads((wild / "truth.json").read_text())

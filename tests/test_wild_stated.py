@@ -21,14 +21,6 @@ KINDS = ("algoperf", "deit-jsonl", "modded-nanogpt", "parameter-golf", "wandb-ex
 
 
 @pytest.fixture(scope="module")
-def wild(real_logs: Path) -> Path:
-    folder = real_logs / "wild"
-    if not folder.is_dir():
-        pytest.skip(f"no logs of other kinds in {real_logs}")
-    return folder
-
-
-@pytest.fixture(scope="module")
 def stated(wild: Path) -> dict[str, dict[str, Any]]:
     return {one["setup"]: one for one in json.loads((wild / "truth.json").read_text("utf-8"))}
 
