@@ -134,15 +134,10 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """What could not be looked at, with the reason, to be said where files are read."""
+class _Alone:
+    """What lies in no folder, and has nothing beside it."""
 
-    reason: str
-
-    def open(self, _name: str) -> IO[bytes]:
-        """Say why not."""
-        raise OSError(self.reason)
+    __slots__ = ()
 
     def folder(self, name: str) -> PurePosixPath:
         """Give a folder of no meaning."""
@@ -155,6 +150,17 @@ class Refused:
     def listing(self, _folder: PurePosixPath) -> Names:
         """Nothing can be seen from here."""
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(_Alone):
+    """What could not be looked at, with the reason, to be said where files are read."""
+
+    reason: str
+
+    def open(self, _name: str) -> IO[bytes]:
+        """Say why not."""
+        raise OSError(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +338,7 @@ def _opened_as_of(path: str, _changed: int) -> _Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(_Alone):
     """One file that was read from standard input."""
 
     data: bytes
@@ -340,18 +346,6 @@ class Memory:
     def open(self, _name: str) -> IO[bytes]:
         """Give the bytes that were read."""
         return io.BytesIO(self.data)
-
-    def folder(self, name: str) -> PurePosixPath:
-        """Give a folder of no meaning."""
-        return PurePosixPath("/", name).parent
-
-    def companion(self, _place: PurePosixPath) -> bytes | None:
-        """Nothing lies beside standard input."""
-        return None
-
-    def listing(self, _folder: PurePosixPath) -> Names:
-        """Nothing lies beside standard input."""
-        return ()
 
 
 @dataclass(frozen=True, slots=True)
