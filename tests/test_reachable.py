@@ -30,7 +30,8 @@ CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
 
 #: Classes of which every field is read by its name: as options, and as columns of a table.
 WHOLE = (
-    "ttastats.cli.own_logs:OwnLogs", "ttastats.records:Evaluation", "ttastats.records:Run",
+    "ttastats.cli.own_logs:OwnLogs", "ttastats.cli.train:Recipe", "ttastats.records:Evaluation",
+    "ttastats.records:Run",
 )  # fmt: skip
 
 #: Where modules of the product are taken as objects of a contract: the modules, and the

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,11 +29,6 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
-_RECIPE: dict[str, Any] = {"show_default": "recipe"}
-_NONE: dict[str, Any] = {"show_default": False}
-#: Values of the recipe that are options without a value.
-_FLAGS = ("compile", "channels_last")
-
 Workload = Annotated[
     str,
     typer.Argument(
@@ -41,17 +37,6 @@ Workload = Annotated[
 ]
 Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setup.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run; then the next.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Any value of the recipe, such as lr=0.1.", **_NONE
-    ),
-]
-DeviceOption = Annotated[Device, typer.Option("--device", help="What computes. CUDA: not yet run.")]
-Data = Annotated[
-    Path | None,
-    typer.Option("--data", help="Folder with the data, if not built in.", **_NONE),
-]
 Org = Annotated[str, typer.Option("--org", help="Whose runs these are: a folder's name.")]
 System = Annotated[
     str | None,
@@ -59,51 +44,90 @@ System = Annotated[
 ]
 
 
-Target = Annotated[
-    str | None,
-    typer.Option("--target", help="Quality at which a run ends: 0.97 or 97%.", **_RECIPE),
-]
-Epochs = Annotated[str | None, typer.Option("--epochs", help="Give up after so many.", **_RECIPE)]
-BatchSize = Annotated[
-    str | None, typer.Option("--batch-size", help="Samples per step, all workers.", **_RECIPE)
-]
-Width = Annotated[str | None, typer.Option("--width", help="Width of the network.", **_RECIPE)]
-Optimizer = Annotated[str | None, typer.Option("--optimizer", help="sgd or adamw.", **_RECIPE)]
-Precision = Annotated[
-    str | None, typer.Option("--precision", help="fp32, tf32 or bf16.", **_RECIPE)
-]
-Threads = Annotated[
-    str | None, typer.Option("--threads", help="Threads of each worker; 1 on a CPU.", **_RECIPE)
-]
-Workers = Annotated[
-    str | None, typer.Option("--workers", help="Processes that share each batch.", **_RECIPE)
-]
-Compile = Annotated[bool, typer.Option("--compile", help="Compile the network first.")]
-ChannelsLast = Annotated[
-    bool, typer.Option("--channels-last", help="Store images with their channels last.")
-]
+def _of_recipe(text: str) -> Any:
+    return typer.Option(None, help=text, show_default="recipe")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What may be changed of a recipe by an option of its own, by the names it has there."""
+
+    target: str | None = _of_recipe("Quality at which a run ends: 0.97 or 97%.")
+    epochs: str | None = _of_recipe("Give up after so many.")
+    batch_size: str | None = _of_recipe("Samples per step, all workers.")
+    width: str | None = _of_recipe("Width of the network.")
+    precision: str | None = _of_recipe("fp32, tf32 or bf16.")
+    optimizer: str | None = _of_recipe("sgd or adamw.")
+    compile: bool = typer.Option(False, "--compile", help="Compile the network first.")
+    channels_last: bool = typer.Option(
+        False, "--channels-last", help="Store images with their channels last."
+    )
+    threads: str | None = _of_recipe("Threads of each worker; 1 on a CPU.")
+    workers: str | None = _of_recipe("Processes that share each batch.")
+
+
+@dataclass(frozen=True)
+class Setup(Recipe):
+    """What is changed of a recipe, and where it is computed."""
+
+    set_: list[str] | None = typer.Option(
+        None,
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any value of the recipe, such as lr=0.1.",
+        show_default=False,
+    )
+    device: Device = typer.Option(Device.auto, help="What computes. CUDA: not yet run.")
+    data: Path | None = typer.Option(
+        None, help="Folder with the data, if not built in.", show_default=False
+    )
+
+    def options(self, workload: str) -> tuple[Options, dict[str, list[Any]]]:
+        """Give the values that are set once, and those of a grid, by their names in the recipe."""
+        from ttastats.trainer import workloads
+        from ttastats.trainer.settings import Options
+
+        recipe = workloads.load(workload).recipe
+        found = {
+            name: [recipe.read(name, word.strip()) for word in text.split(",")]
+            for name, text in self._texts().items()
+        }
+        once = {name: values[0] for name, values in found.items() if len(values) == 1}
+        grid = {name: values for name, values in found.items() if len(values) > 1}
+        data = None if self.data is None else str(self.data)
+        return Options(once, self.device.value, data), grid
+
+    def _texts(self) -> dict[str, str]:
+        """Give what is said of each value, which is said once."""
+        said = {one.name: getattr(self, one.name) for one in fields(Recipe)}
+        texts = {
+            name: "true" if text is True else text
+            for name, text in said.items()
+            if text not in (None, False)
+        }
+        for one in self.set_ or ():
+            name, sign, text = one.partition("=")
+            if not sign or name in texts:
+                raise TtastatsError(
+                    "is set twice" if sign else "lacks a value",
+                    where=f"--set {one}",
+                    remedy="Write --set NAME=VALUE once.",
+                )
+            texts[name] = text
+        return texts
 
 
 def train(
     workload: Workload = "digits",
     runs: Runs = 1,
     seed: Seed = 0,
-    target: Target = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    width: Width = None,
-    precision: Precision = None,
-    optimizer: Optimizer = None,
-    compile_: Compile = False,
-    channels_last: ChannelsLast = False,
-    threads: Threads = None,
-    workers: Workers = None,
-    set_: Set = None,
-    device: DeviceOption = Device.auto,
-    data: Data = None,
+    *,
+    setup: Setup,
     emit_log: Annotated[
         Path | None,
-        typer.Option("--emit-log", help="Folder for the logs; go on with what is there.", **_NONE),
+        typer.Option(
+            "--emit-log", help="Folder for the logs; go on with what is there.", show_default=False
+        ),
     ] = None,
     dawnbench: Annotated[
         bool, typer.Option("--dawnbench", help="Write DAWNBench files beside the logs.")
@@ -120,11 +144,7 @@ def train(
     with _needs_torch():
         from ttastats.trainer import after, experiment
 
-    asked = {
-        "target": target, "epochs": epochs, "batch_size": batch_size, "width": width,
-        "precision": precision, "optimizer": optimizer, "threads": threads, "workers": workers,
-    }  # fmt: skip
-    options, grid = _options(workload, asked, set_, device, data, compile_, channels_last)
+    options, grid = setup.options(workload)
     if grid:
         raise TtastatsError(
             "takes one value", where=f"--set {next(iter(grid))}", remedy="`sweep` takes several."
@@ -147,19 +167,8 @@ def sweep(
     workload: Workload = "digits",
     runs: Runs = 5,
     seed: Seed = 0,
-    target: Target = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    width: Width = None,
-    precision: Precision = None,
-    optimizer: Optimizer = None,
-    compile_: Compile = False,
-    channels_last: ChannelsLast = False,
-    threads: Threads = None,
-    workers: Workers = None,
-    set_: Set = None,
-    device: DeviceOption = Device.auto,
-    data: Data = None,
+    *,
+    setup: Setup,
     emit_log: Annotated[
         Path, typer.Option("--emit-log", help="Folder for the logs; go on with what is there.")
     ] = Path("sweep"),
@@ -174,11 +183,7 @@ def sweep(
     with _needs_torch():
         from ttastats.trainer import after, experiment, table_7
 
-    asked = {
-        "target": target, "epochs": epochs, "batch_size": batch_size, "width": width,
-        "precision": precision, "optimizer": optimizer, "threads": threads, "workers": workers,
-    }  # fmt: skip
-    options, grid = _options(workload, asked, set_, device, data, compile_, channels_last)
+    options, grid = setup.options(workload)
     request = experiment.Request(workload, emit_log, org, system)
     plan = experiment.plan(request, options, range(seed, seed + runs), grid)
     results = _made(plan)
@@ -188,36 +193,6 @@ def sweep(
     _print(table_7.report(table, {name: place.system for name, place in plan.setups.items()}))
     _say_all(after.odd_data(table))
     _say_next(emit_log, results[0].parent.parent)
-
-
-def _options(
-    workload: str,
-    asked: Mapping[str, str | None],
-    set_: Sequence[str] | None,
-    device: Device,
-    data: Path | None,
-    *flags: bool,
-) -> tuple[Options, dict[str, list[Any]]]:
-    """Give the values that are set once, and those of a grid, by their names in the recipe."""
-    from ttastats.trainer import workloads
-    from ttastats.trainer.settings import Options
-
-    recipe = workloads.load(workload).recipe
-    texts = {name: text for name, text in asked.items() if text is not None}
-    texts |= {name: "true" for name, flag in zip(_FLAGS, flags, strict=True) if flag}
-    for one in set_ or ():
-        name, sign, text = one.partition("=")
-        if not sign or name in texts:
-            what = "is set twice" if sign else "lacks a value"
-            raise TtastatsError(what, where=f"--set {one}", remedy="Write --set NAME=VALUE once.")
-        texts[name] = text
-    found = {
-        name: [recipe.read(name, word.strip()) for word in text.split(",")]
-        for name, text in texts.items()
-    }
-    once = {name: values[0] for name, values in found.items() if len(values) == 1}
-    grid = {name: values for name, values in found.items() if len(values) > 1}
-    return Options(once, device.value, None if data is None else str(data)), grid
 
 
 def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
