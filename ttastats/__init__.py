@@ -38,30 +38,10 @@ if TYPE_CHECKING:
     from ttastats.recording import record
 
 __all__ = [
-    "Account",
-    "Question",
-    "Report",
-    "TtastatsError",
-    "__version__",
-    "compare",
-    "export",
-    "filter",
-    "from_frame",
-    "guess",
-    "html_report",
-    "ingest",
-    "plot",
-    "power",
-    "problems",
-    "read",
-    "record",
-    "runs",
-    "scaling",
-    "score",
-    "summary",
-    "targets",
-    "variance",
-]
+    "Account", "Question", "Report", "TtastatsError", "__version__", "compare", "export", "filter",
+    "from_frame", "guess", "html_report", "ingest", "plot", "power", "problems", "read", "record",
+    "runs", "scaling", "score", "summary", "targets", "variance",
+]  # fmt: skip
 
 
 #: Names that others than the API offer; neither loads a library.

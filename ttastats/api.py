@@ -36,29 +36,10 @@ if TYPE_CHECKING:
     from ttastats.report.compare import View
 
 __all__ = [
-    "Account",
-    "Question",
-    "Report",
-    "Source",
-    "compare",
-    "export",
-    "filter",
-    "from_frame",
-    "guess",
-    "html_report",
-    "ingest",
-    "pictures",
-    "plot",
-    "power",
-    "problems",
-    "read",
-    "runs",
-    "scaling",
-    "score",
-    "summary",
-    "targets",
-    "variance",
-]
+    "Account", "Question", "Report", "Source", "compare", "export", "filter", "from_frame", "guess",
+    "html_report", "ingest", "pictures", "plot", "power", "problems", "read", "runs", "scaling",
+    "score", "summary", "targets", "variance",
+]  # fmt: skip
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:

@@ -268,10 +268,7 @@ def _identified(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
     """Add the columns that are missing."""
-    derived = {
-        "logged_value": pl.col("value"),
-        "run_status": pl.lit("unknown"),
-    }
+    derived = {"logged_value": pl.col("value"), "run_status": pl.lit("unknown")}
     if "seconds" in frame.columns:
         derived["run_seconds"] = pl.col("seconds").max().over(schema.RUN)
     missing = [name for name in schema.NAMES if name not in frame.columns]

@@ -17,11 +17,7 @@ from ttastats import benchmarks, counted, quality, schema
 from ttastats.target import UserTarget, with_user_targets
 
 #: What training is counted in, best first, with the column of its evaluation interval.
-PROGRESS = (
-    ("epochs", "epoch_quantum"),
-    ("samples", "sample_quantum"),
-    ("steps", "step_quantum"),
-)
+PROGRESS = (("epochs", "epoch_quantum"), ("samples", "sample_quantum"), ("steps", "step_quantum"))
 #: No seconds or epochs are larger, and none but 0 is smaller.
 _LARGEST, _LEAST = 1e12, 1e-9
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
@@ -108,13 +104,7 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
         rows.filter(schema.of_evaluations())
         .drop("target_value")
         # Of the metrics of a checkpoint, the first speaks.
-        .join(
-            asked.lazy(),
-            on=[*by, "metric"],
-            how="left",
-            nulls_equal=True,
-            maintain_order="left",
-        )
+        .join(asked.lazy(), on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left")
         .with_columns(pl.col("asked").fill_null(value=False))
     )
 

@@ -84,12 +84,7 @@ class RunLog:
             self._stream.close()
 
     def _write(
-        self,
-        event_type: EventType,
-        key: str,
-        value: Any,
-        at: Stamp | None,
-        about: dict[str, Any],
+        self, event_type: EventType, key: str, value: Any, at: Stamp | None, about: dict[str, Any]
     ) -> None:
         moment = at or self._clock.stamp()
         caller = sys._getframe(2)

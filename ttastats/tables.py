@@ -70,14 +70,7 @@ def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
     )
 
 
-_IDENTITY = (
-    "run_id",
-    "source",
-    "source_digest",
-    "content_digest",
-    "duplicate_of",
-    "dialect",
-)
+_IDENTITY = ("run_id", "source", "source_digest", "content_digest", "duplicate_of", "dialect")
 _plain_run_fields = attrgetter(
     *(name for name in schema.RUN_NAMES if name not in {*_IDENTITY, "problems", "extra"})
 )

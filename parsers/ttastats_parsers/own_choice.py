@@ -79,8 +79,7 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
         )
         if not found:
             raise UnfitError(
-                "no_metric",
-                f"no column looks like a metric; name one. {_there_are('', columns)}",
+                "no_metric", f"no column looks like a metric; name one. {_there_are('', columns)}"
             )
     if not block.metrics:
         listed = ", ".join(metric.name for metric in found)
@@ -122,11 +121,7 @@ def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> Clo
 
 
 def _progress(
-    key: str,
-    block: Block,
-    known: Sequence[str],
-    columns: Sequence[str],
-    guessed: list[str],
+    key: str, block: Block, known: Sequence[str], columns: Sequence[str], guessed: list[str]
 ) -> Progress | None:
     said: Sequence[Progress] | None = getattr(block, key)
     if said is not None:

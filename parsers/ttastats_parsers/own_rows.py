@@ -309,7 +309,5 @@ def _went_back(what: str, column: str, line: int | None, number: int) -> UnfitEr
             "another column (--seconds), or seconds = '' for none",
         )
     return UnfitError(
-        f"{what}_back",
-        f"{column} goes back ({times_}). It may mean {'; '.join(choices)}",
-        line,
+        f"{what}_back", f"{column} goes back ({times_}). It may mean {'; '.join(choices)}", line
     )

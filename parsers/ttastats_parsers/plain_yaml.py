@@ -13,13 +13,7 @@ _KEY = re.compile(
     r"""(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s#'"{\[-][^#]*?|-\S*?)):(?:\s+|$)"""
 )
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
-_WORDS: dict[str, Any] = {
-    "": None,
-    "~": None,
-    "null": None,
-    "true": True,
-    "false": False,
-}
+_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 #: Deeper settings are no settings.
 _DEEPEST = 50
 

@@ -12,8 +12,7 @@ from ttastats.cli.output import say
 
 def guess(
     path: Annotated[
-        str,
-        typer.Argument(help="A folder of logs, a log, or an archive.", show_default=False),
+        str, typer.Argument(help="A folder of logs, a log, or an archive.", show_default=False)
     ],
     output: Annotated[
         Path | None,

@@ -65,8 +65,7 @@ def sort_by(such_as: str) -> Any:
 
 
 Top = Annotated[
-    int,
-    typer.Option("--top", metavar="N", min=0, help="Rows to show of each benchmark; 0: all."),
+    int, typer.Option("--top", metavar="N", min=0, help="Rows to show of each benchmark; 0: all.")
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show every run as a dot.")]
 Ddof = Annotated[

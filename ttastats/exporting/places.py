@@ -21,7 +21,7 @@ _WRITERS: dict[str, Callable[[pl.LazyFrame, Path], None]] = {
 
 #: Ends of names that promise a table of another format, with what to do instead.
 _OTHER_TABLES = {
-    ".parquet": "`ttastats filter` writes Parquet: a part of a table with --where, or several.",
+    ".parquet": "`ttastats filter` writes Parquet: a part of a table with --where, or several."
 } | dict.fromkeys(
     (".pq", ".arrow", ".feather", ".json", ".tsv", ".txt", ".xlsx", ".html", ".sqlite"),
     "Rows go to NAME.csv or NAME.jsonl, logs to a folder; `ttastats filter` writes Parquet.",

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 
 from ttastats import units
@@ -14,6 +15,8 @@ from ttastats.guessing.proposal import Reason
 from ttastats.ingestion.ingest import default_output
 from ttastats.own_logs import FILE
 from ttastats.render.harmless import visible, visible_lines
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Row, Table, Text
 
 #: Names of one reason, or of one kind, that are shown before the rest is only counted.
 _NAMED = 3
@@ -116,11 +119,8 @@ def _target(runs: Sequence[RunSeen]) -> str:
 
 def _rounded(value: float, *, up: bool) -> str:
     """Round to three digits, so that the value still meets what comes out."""
-    if value == 0:
-        return "0"
-    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
-    whole = math.ceil(value / unit) if up else math.floor(value / unit)
-    return f"{whole * unit:.3g}"
+    three = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{float(three.create_decimal(repr(value))):.3g}"
 
 
 def _kind(place: int, kind: Kind) -> Iterator[str]:
@@ -150,23 +150,20 @@ def _some(names: Sequence[str]) -> str:
     return units.listed([visible(name) for name in names], _NAMED)
 
 
-_HEADER = ("file", "run", "evaluations", "metric", "last", "seconds", "step", "epoch", "target")
+_COLUMNS = (
+    Column("file"), Column("run"), Column("evaluations", "right"), Column("metric"),
+    Column("last", "right"), Column("seconds", "right"), Column("step", "right"),
+    Column("epoch", "right"), Column("target"),
+)  # fmt: skip
 
 
 def _table(runs: Sequence[RunSeen]) -> Iterator[str]:
     """Give a line for each run; columns that say nothing are left out."""
-    rows = [_HEADER, *map(_cells, runs)]
-    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
-    widths = [max(map(len, column)) for column in columns]
-    for row in zip(*columns, strict=True):
-        cells = [
-            cell.ljust(width) if column[0] in _LEFT else cell.rjust(width)
-            for cell, width, column in zip(row, widths, columns, strict=True)
-        ]
-        yield f"   {'  '.join(cells).rstrip()}"
-
-
-_LEFT = ("file", "run", "metric", "target")
+    rows = [_cells(run) for run in runs]
+    said = [number for number, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+    shown = tuple(Row(tuple(Text(cells[number]) for number in said)) for cells in rows)
+    table = Table(tuple(_COLUMNS[number] for number in said), shown)
+    yield from (f"  {line}" for line in str(Report("guess", (), (table,))).splitlines())
 
 
 def _cells(run: RunSeen) -> tuple[str, ...]:
@@ -175,7 +172,7 @@ def _cells(run: RunSeen) -> tuple[str, ...]:
         "" if one is None else f"{one:.{6 if isinstance(one, float) else 20}g}" for one in numbers
     )
     texts = (run.file, run.names, str(run.evaluations), run.metric)
-    return (*map(visible, texts), *shown, visible(run.to_target))
+    return (*texts, *shown, run.to_target)
 
 
 def _left(left: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import polars as pl
@@ -57,7 +57,8 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     runs = _runs(frame, told, counts, reasons)
     if runs:
         said["run"] = runs
-        named = [name for name in runs if _plain(name) != "seed" and _is_words(frame[name])]
+        words = [name for name in runs if numbers(frame[name]).is_null().any()]
+        named = [name for name in words if _plain(name) != "seed"]
         if named:
             said["entry"] = named[0]
     seconds = _seconds(frame, told, runs, reasons)
@@ -71,10 +72,6 @@ def proposal(frame: pl.DataFrame) -> Proposal:
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-
-
-def _is_words(column: pl.Series) -> bool:
-    return bool(numbers(column).is_null().any())
 
 
 # ---------------------------------------------------------------------------------------- metrics
@@ -255,10 +252,7 @@ def form_of(cells: pl.Series) -> str | None:
 
 
 def _seconds(
-    frame: pl.DataFrame,
-    told: Mapping[str, pl.Series],
-    runs: Sequence[str],
-    reasons: list[Reason],
+    frame: pl.DataFrame, told: Mapping[str, pl.Series], runs: Sequence[str], reasons: list[Reason]
 ) -> str | None:
     """Give the one clock that goes forward; an empty text says that there is none."""
     found = _clocks(frame, told)
@@ -271,7 +265,8 @@ def _seconds(
         name, unit = forward[0]
         what = {"unix": "stamps, seconds since 1970"}.get(unit, f"in {unit}, by the name alone")
         what = f"stamps of the form {unit}" if "%" in unit else what
-        reasons.append(Reason("seconds", f"{name}: {what}", sure=unit != "s" or _says_unit(name)))
+        sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
+        reasons.append(Reason("seconds", f"{name}: {what}", sure))
         return f"{name} {unit}"
     if forward:
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in forward)
@@ -289,10 +284,6 @@ def _seconds(
     return None
 
 
-def _says_unit(name: str) -> bool:
-    return re.search(r"sec|_s$|_ms$|min|hour", name.lower()) is not None
-
-
 def _goes_forward(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> bool:
     """Tell whether a column is a clock: seldom back, where a run begins, and mostly forward."""
     steps = _steps(frame, values, runs)
@@ -300,10 +291,6 @@ def _goes_forward(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -
         return True
     back, forward = (steps < 0).sum(), (steps > 0).sum()
     return back <= _MOST_BACK * len(steps) and forward >= _MOST_BACK * len(steps)
-
-
-def _goes_back(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> bool:
-    return bool((_steps(frame, values, runs) < 0).any())
 
 
 def _steps(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> pl.Series:
@@ -333,30 +320,15 @@ def _runs(
     named = sorted(
         (name for name in varying if name not in seeds), key=lambda name: _NAMES.index(_plain(name))
     )
-    best = _fewest(
-        frame, told, progress, [seeds, *([name, *seeds] for name in named), [*named, *seeds]]
-    )
+    number, best = 1, list[str]()
+    # The first choice that tells as many runs apart as any, going forward.
+    for choice in [seeds, *([name, *seeds] for name in named), [*named, *seeds]]:
+        if not choice or (progress and (_steps(frame, told[progress], choice) < 0).any()):
+            continue
+        told_apart = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
+        if told_apart > number:
+            number, best = told_apart, choice
     if best:
-        number = frame.select(texts(frame[name]).alias(name) for name in best).unique().height
         text = f"{' and '.join(best)}: {number} of them in the file that was looked at"
         reasons.append(Reason("run", text))
-    return best
-
-
-def _fewest(
-    frame: pl.DataFrame,
-    told: Mapping[str, pl.Series],
-    progress: str | None,
-    choices: Iterable[Sequence[str]],
-) -> tuple[str, ...]:
-    """Give the first choice of columns that tells as many runs apart as any, going forward."""
-    best: tuple[int, tuple[str, ...]] = (1, ())
-    for choice in choices:
-        if not choice:
-            continue
-        if progress and _goes_back(frame, told[progress], choice):
-            continue
-        number = frame.select(texts(frame[name]).alias(name) for name in choice).unique().height
-        if number > best[0]:
-            best = (number, tuple(choice))
-    return best[1]
+    return tuple(best)

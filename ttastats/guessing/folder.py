@@ -81,8 +81,15 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     if not tried:
         raise _nothing(str(path), found.left)
     config_ = _config([proposal for _, proposal in tried if proposal], _prefix(root, output))
+    if output is not None and not config_:
+        raise TtastatsError(
+            "nothing to write: all of these logs are read without a block",
+            where=str(path),
+            remedy=f"Go on with: ttastats ingest {path}",
+        )
     if output is not None:
-        _write(config_, Path(output), str(path))
+        with atomic.naming(Path(output)):
+            atomic.write_text(Path(output), config_)
     left = tuple((reason, tuple(names)) for reason, names in sorted(found.left.items()))
     shown = None if output is None else str(output)
     return Guessed(str(path), tuple(kind for kind, _ in tried), left, config_, folder, shown)
@@ -92,19 +99,9 @@ def _config(proposals: Sequence[Proposal], prefix: str) -> str:
     """Give the whole `ttastats.toml`; `prefix` leads from its folder to that of the logs."""
     if not proposals:
         return ""
-    texts = (written(_prefixed(proposal, prefix)) for proposal in proposals)
-    return "\n".join([_HEADER, *texts])
-
-
-def _write(text: str, output: Path, path: str) -> None:
-    if not text:
-        raise TtastatsError(
-            "nothing to write: all of these logs are read without a block",
-            where=path,
-            remedy=f"Go on with: ttastats ingest {path}",
-        )
-    with atomic.naming(output):
-        atomic.write_text(output, text)
+    said = [{**one.said, "files": f"{prefix}{one.said['files']}"} for one in proposals]
+    placed = map(lambda one, said: replace(one, said=said), proposals, said)
+    return "\n".join([_HEADER, *map(written, placed)])
 
 
 def _root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
@@ -135,11 +132,6 @@ def _prefix(root: str, output: str | Path | None) -> str:
     except ValueError:
         return ""
     return "" if str(below) == "." else f"{literal(str(below))}/"
-
-
-def _prefixed(proposal: Proposal, prefix: str) -> Proposal:
-    files = f"{prefix}{proposal.said['files']}"
-    return replace(proposal, said={**proposal.said, "files": files})
 
 
 def _nothing(path: str, left: dict[str, list[str]]) -> TtastatsError:

@@ -81,13 +81,11 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
         if ranked:
             said["metric"] = ranked
             reasons.append(Reason("metric", f"{ranked[0]}, by the name; add a target"))
-    elif not block.line and _knows_none(block, _columns(head, path, block)):
-        return sketched(head, path)  # another program writes such files too
+    elif not block.line:
+        known = _columns(head, path, block)
+        if not any(metric.name in known for metric in block.metrics):
+            return sketched(head, path)  # another program writes such files too
     return Sketch(("preset", preset), Proposal(said, tuple(reasons)), f"preset {preset}", 0)
-
-
-def _knows_none(block: Block, columns: Sequence[str]) -> bool:
-    return not any(metric.name in columns for metric in block.metrics)
 
 
 def _columns(head: bytes, path: str, block: Block) -> Sequence[str]:

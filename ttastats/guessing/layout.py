@@ -13,19 +13,9 @@ from ttastats.units import listed
 
 #: What a number in a name counts, by the word before it.
 _COUNTED = {
-    "seed": "seed",
-    "s": "seed",
-    "run": "run",
-    "r": "run",
-    "rep": "run",
-    "repeat": "run",
-    "try": "run",
-    "version": "run",
-    "v": "run",
-    "": "run",
-    "trial": "trial",
-    "study": "study",
-    "fold": "fold",
+    **dict.fromkeys(("seed", "s"), "seed"),
+    **dict.fromkeys(("run", "r", "rep", "repeat", "try", "version", "v", ""), "run"),
+    **{word: word for word in ("trial", "study", "fold")},
 }
 _NUMBERED = re.compile(
     r"(?P<before>|.*?[^A-Za-z0-9])"

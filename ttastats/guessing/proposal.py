@@ -6,21 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ttastats.own_logs.block import KEYS
 from ttastats.render.harmless import visible
-
-#: Keys in the order in which a block is written.
-_ORDER = (
-    "files",
-    "preset",
-    "line",
-    "metric",
-    "seconds",
-    "step",
-    "epoch",
-    "samples",
-    "run",
-    "entry",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +38,7 @@ class NoLogError(Exception):
 def written(proposal: Proposal) -> str:
     """Give a block as TOML, with what is unsure as comments."""
     lines = ["[[logs]]"]
-    for key in _ORDER:
+    for key in KEYS:
         doubts = [one.text for one in proposal.reasons if one.key == key and not one.sure]
         lines += [f"# {key}? {visible(text)}" for text in doubts]
         if key in proposal.said:
@@ -65,16 +52,12 @@ _CHOOSE = "One of these is true; take the # from it:"
 
 
 def _value(said: str | tuple[str, ...]) -> str:
-    if isinstance(said, str):
-        return _text(said)
-    if len(said) == 1:
-        return _text(said[0])
-    inside = ", ".join(_text(one) for one in said)
-    return f"[{inside}]" if len(inside) < 80 else _in_lines(said)
-
-
-def _in_lines(said: tuple[str, ...]) -> str:
-    return "".join(["[\n", *(f"  {_text(one)},\n" for one in said), "]"])
+    texts = [_text(one) for one in ((said,) if isinstance(said, str) else said)]
+    if len(texts) == 1:
+        return texts[0]
+    inside = ", ".join(texts)
+    lines = "".join(f"  {text},\n" for text in texts)
+    return f"[{inside}]" if len(inside) < 80 else f"[\n{lines}]"
 
 
 def _text(said: str) -> str:

@@ -193,10 +193,7 @@ def _called(item: Run | Problem, log: Log) -> Run | Problem:
     named = {**named, **patterns.filled(block.fields, {**known, **named})}
     others = {name: value for name, value in named.items() if name not in FIELDS}
     return structs.replace(
-        item,
-        **fields_of(named),
-        clock=block.clock or item.clock,
-        extra={**item.extra, **others},
+        item, **fields_of(named), clock=block.clock or item.clock, extra={**item.extra, **others}
     )
 
 

@@ -9,52 +9,28 @@ from collections.abc import Iterable, Sequence
 
 from ttastats.metric_names import evaluated, higher_is_better
 
-STEPS = ("step", "global_step", "Step", "_step", "iteration", "iter", "steps", "num_steps")
-EPOCHS = ("epoch", "Epoch", "epochs", "num_epochs")
-SAMPLES = ("samples", "consumed_samples", "consumed samples", "num_samples", "samples_count")
-
 #: Counts by their names, the likeliest first.
-COUNTS = {"step": STEPS, "epoch": EPOCHS, "samples": SAMPLES}
+COUNTS = {
+    "step": ("step", "global_step", "Step", "_step", "iteration", "iter", "steps", "num_steps"),
+    "epoch": ("epoch", "Epoch", "epochs", "num_epochs"),
+    "samples": ("samples", "consumed_samples", "consumed samples", "num_samples", "samples_count"),
+}
 #: Units of time by their seconds.
 UNITS = {1.0: "s", 1e-3: "ms", 60.0: "min", 3600.0: "h"}
-
+_CLOCKS = {
+    1.0: (
+        "seconds", "time", "_runtime", "runtime", "Runtime", "time_s", "time_sec", "elapsed",
+        "elapsed_s", "elapsed_seconds", "elapsed_time", "time_elapsed", "time/time_elapsed",
+        "total_time", "train_time", "train_time_s", "train_time_sec", "training_time",
+        "training_seconds", "wall_time", "walltime", "wall_seconds", "wallclock",
+        "Relative Time (Process)", "Relative Time (Wall)",
+    ),
+    1e-3: ("time_ms", "elapsed_ms", "train_time_ms", "milliseconds"),
+    60.0: ("minutes", "time_min", "elapsed_minutes"),
+    3600.0: ("hours", "time_h"),
+}  # fmt: skip
 #: Clocks by name, with the seconds of one unit.
-CLOCKS = {
-    "seconds": 1.0,
-    "time": 1.0,
-    "_runtime": 1.0,
-    "runtime": 1.0,
-    "Runtime": 1.0,
-    "time_s": 1.0,
-    "time_sec": 1.0,
-    "elapsed": 1.0,
-    "elapsed_s": 1.0,
-    "elapsed_seconds": 1.0,
-    "elapsed_time": 1.0,
-    "time_elapsed": 1.0,
-    "time/time_elapsed": 1.0,
-    "total_time": 1.0,
-    "train_time": 1.0,
-    "train_time_s": 1.0,
-    "train_time_sec": 1.0,
-    "training_time": 1.0,
-    "training_seconds": 1.0,
-    "wall_time": 1.0,
-    "walltime": 1.0,
-    "wall_seconds": 1.0,
-    "wallclock": 1.0,
-    "Relative Time (Process)": 1.0,
-    "Relative Time (Wall)": 1.0,
-    "time_ms": 1e-3,
-    "elapsed_ms": 1e-3,
-    "train_time_ms": 1e-3,
-    "milliseconds": 1e-3,
-    "minutes": 60.0,
-    "time_min": 60.0,
-    "elapsed_minutes": 60.0,
-    "hours": 3600.0,
-    "time_h": 3600.0,
-}
+CLOCKS = {name: seconds for seconds, names in _CLOCKS.items() for name in names}
 
 
 def metrics(columns: Iterable[str]) -> tuple[str, ...]:

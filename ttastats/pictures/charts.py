@@ -99,10 +99,7 @@ def opening(text: str) -> str:
 
 
 def finished(
-    chart: alt.LayerChart | alt.Chart,
-    *,
-    height: float,
-    description: str,
+    chart: alt.LayerChart | alt.Chart, *, height: float, description: str
 ) -> dict[str, Any]:
     """Give the chart as a Vega-Lite specification without configuration.
 

@@ -99,11 +99,7 @@ def _one_by_one(
         target_words(metric),
     )
     chart = _line_chart(panel, metric, names, axis, over, drawn)
-    data = {
-        names[0]: lines,
-        names[1]: charts.table_of_runs(panel),
-        **target_table(panel, metric),
-    }
+    data = {names[0]: lines, names[1]: charts.table_of_runs(panel), **target_table(panel, metric)}
     return charts.picture(kind, panel, title, caption, chart, data, height=_HEIGHT)
 
 

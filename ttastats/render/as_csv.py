@@ -8,9 +8,7 @@ import re
 from typing import Any
 
 from ttastats.render.harmless import visible
-from ttastats.report.cells import (
-    Printable,
-)
+from ttastats.report.cells import Printable
 
 #: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
 #: that ends a cell where the comma is for decimals. Some also take the full-width signs.

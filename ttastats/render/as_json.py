@@ -7,10 +7,7 @@ from json import dumps
 from typing import Any
 
 from ttastats.json_safe import plain
-from ttastats.report.cells import (
-    Gate,
-    Printable,
-)
+from ttastats.report.cells import Gate, Printable
 from ttastats.version import __version__
 
 

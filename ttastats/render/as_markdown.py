@@ -7,10 +7,7 @@ from collections.abc import Iterable
 
 from ttastats.render import words
 from ttastats.render.harmless import visible
-from ttastats.report.cells import (
-    Printable,
-    Table,
-)
+from ttastats.report.cells import Printable, Table
 
 #: Words that a renderer would make a link, or that would call a person or an issue.
 _LINK = re.compile(r"\S*(?:@|://|www\.|#\d)\S*", re.IGNORECASE)

@@ -13,14 +13,7 @@ from rich.text import Text as Line
 from ttastats.render import fitting, words
 from ttastats.render.fitting import GAP, Layout
 from ttastats.render.harmless import visible
-from ttastats.report.cells import (
-    Gate,
-    Printable,
-    Row,
-    Table,
-    Text,
-    Tone,
-)
+from ttastats.report.cells import Gate, Printable, Row, Table, Text, Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
 _BELOW = "   "  # what stands under a row is set in

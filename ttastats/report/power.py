@@ -33,12 +33,7 @@ EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 def from_runs(
-    runs: pl.DataFrame,
-    by: Sequence[str],
-    *,
-    effects: Sequence[float],
-    n: int | None,
-    power: float,
+    runs: pl.DataFrame, by: Sequence[str], *, effects: Sequence[float], n: int | None, power: float
 ) -> Report:
     """Give the plan for each group, from the CV its runs show; `n` replaces their number."""
     rows = []
@@ -70,13 +65,7 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
     return row["cv"], row["cv_low"], row["cv_high"]
 
 
-def from_cv(
-    cv: float,
-    *,
-    effects: Sequence[float],
-    n: int | None,
-    power: float,
-) -> Report:
+def from_cv(cv: float, *, effects: Sequence[float], n: int | None, power: float) -> Report:
     """Give the plan for a CV (a fraction) that is known or supposed."""
     row = plan(cv, n, effects, power) | {"cv_low": None, "cv_high": None}
     return _report([row], (), "", effects, power)

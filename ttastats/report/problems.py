@@ -26,10 +26,7 @@ Finding = dict[str, Any]
 
 
 def report(
-    problems: Sequence[Problem],
-    runs: pl.DataFrame,
-    every: pl.DataFrame,
-    codes: Sequence[str] = (),
+    problems: Sequence[Problem], runs: pl.DataFrame, every: pl.DataFrame, codes: Sequence[str] = ()
 ) -> Report:
     """Give the report of what was found wrong, the gravest first.
 
@@ -171,12 +168,7 @@ def _outliers(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]
 
 
 def _far(
-    runs: pl.DataFrame,
-    column: str,
-    name: str,
-    code: str,
-    beyond: pl.Expr,
-    keys: Mapping[str, Any],
+    runs: pl.DataFrame, column: str, name: str, code: str, beyond: pl.Expr, keys: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """Name the runs whose value is far from those of the others."""
     values = runs[column].cast(pl.Float64).to_numpy()

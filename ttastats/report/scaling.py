@@ -20,13 +20,7 @@ from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    BENCHMARK,
-    failed_notes,
-    groups,
-    left_out_notes,
-    row_keys,
-)
+from ttastats.report.grouping import BENCHMARK, failed_notes, groups, left_out_notes, row_keys
 from ttastats.stats.results import Ratio
 from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
 from ttastats.stats.speedup import ratio_of_means

@@ -72,11 +72,7 @@ def report(
         )
     kept = [_counting(side, by) for side in sides]
     asked = grids(
-        [side.evaluations for side in kept],
-        by,
-        _shared(kept, by),
-        points=points,
-        metric=metric,
+        [side.evaluations for side in kept], by, _shared(kept, by), points=points, metric=metric
     )
     answers = _answers(kept, by, asked, axis)
     rows = tuple(

@@ -12,12 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.moments import (
-    as_pair,
-    as_side,
-    coefficient_of_variation,
-    is_constant,
-)
+from ttastats.stats.moments import as_pair, as_side, coefficient_of_variation, is_constant
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Estimate, Flag, Floats, Ratio
 from ttastats.stats.shares import RUNS_FOR_BOOTSTRAP, Limits, bootstrap_limits, covariance_shares
@@ -82,10 +77,7 @@ def _constant_flags(epochs: Floats, where: str = "") -> tuple[Flag, ...]:
 
 
 def decompose_variance(
-    times: ArrayLike,
-    epochs: ArrayLike,
-    *,
-    rng: np.random.Generator | None = None,
+    times: ArrayLike, epochs: ArrayLike, *, rng: np.random.Generator | None = None
 ) -> VarianceParts:
     """Split the variance of log time into the shares of epochs and of time per epoch.
 

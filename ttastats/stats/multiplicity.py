@@ -106,13 +106,7 @@ def geometric_mean_speedup(
     low, high = around(estimate, scale)
     if scale.se is None:
         flags += (Flag("few_runs", "a benchmark has no interval: 2 runs needed per side"),)
-    return MeanSpeedup(
-        estimate=estimate,
-        low=low,
-        high=high,
-        n=len(ratios),
-        flags=flags,
-    )
+    return MeanSpeedup(estimate=estimate, low=low, high=high, n=len(ratios), flags=flags)
 
 
 def _term(ratio: Ratio, count: int) -> LogTerm:

@@ -35,10 +35,7 @@ Statistic = Callable[[Floats], Floats]
 
 
 def permutation_test(
-    times_a: ArrayLike,
-    times_b: ArrayLike,
-    *,
-    rng: np.random.Generator | None = None,
+    times_a: ArrayLike, times_b: ArrayLike, *, rng: np.random.Generator | None = None
 ) -> Significance:
     """Permutation test of the mean log of positive values, times or epochs.
 

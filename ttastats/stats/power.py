@@ -68,12 +68,7 @@ def runs_needed(
 
 
 def detectable_ratio(
-    n: int,
-    cv: float,
-    *,
-    power: float = 0.8,
-    alpha: float = 0.05,
-    epoch_shifts: Shifts = (0.0, 0.0),
+    n: int, cv: float, *, power: float = 0.8, alpha: float = 0.05, epoch_shifts: Shifts = (0.0, 0.0)
 ) -> Power:
     """Smallest ratio above 1 that ``n`` runs per side show with this power.
 

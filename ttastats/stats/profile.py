@@ -44,8 +44,7 @@ def performance_profile(
     within = ratios[:, :, np.newaxis] <= factors * (1 + 1e-12)
     remaining = np.maximum(tau_max - ratios, 0.0)
     return PerformanceProfile(
-        shares=within.mean(axis=1),
-        scores=remaining.mean(axis=1) / (tau_max - 1),
+        shares=within.mean(axis=1), scores=remaining.mean(axis=1) / (tau_max - 1)
     )
 
 

@@ -8,12 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.moments import (
-    as_pair,
-    as_sample,
-    coefficient_of_variation,
-    is_constant,
-)
+from ttastats.stats.moments import as_pair, as_sample, coefficient_of_variation, is_constant
 from ttastats.stats.quantiles import check_confidence, chi2_quantile, two_sided_t
 from ttastats.stats.results import Estimate, Flag, Floats
 from ttastats.stats.sample import size_flags

@@ -115,9 +115,7 @@ class Network:
     def autocast(self) -> AbstractContextManager[Any]:
         """Give the context in which numbers are as precise as the settings say."""
         return torch.autocast(
-            self.team.device.type,
-            dtype=torch.bfloat16,
-            enabled=self.settings.precision == "bf16",
+            self.team.device.type, dtype=torch.bfloat16, enabled=self.settings.precision == "bf16"
         )
 
 

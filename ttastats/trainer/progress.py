@@ -38,9 +38,7 @@ class _Terminal:
 
     def __init__(self, console: Console) -> None:
         self._bar = Progress(
-            TextColumn("{task.description}  {task.fields[state]}"),
-            console=console,
-            transient=True,
+            TextColumn("{task.description}  {task.fields[state]}"), console=console, transient=True
         )
         self._task = self._bar.add_task("setting up", total=None, state="")
         self._planned: Planned | None = None
