@@ -30,7 +30,7 @@ def rows(logs: Path) -> list[dict[str, Any]]:
 class TestFollowing:
     def test_it_takes_what_is_asked_by_name(self, tmp_path: Path) -> None:
         logs = tmp_path / "logs"
-        following = Following(logs, ASKED | {"metric": "acc"}, ["loss", "absent"])
+        following = Following(logs, also=["loss", "absent"], **ASKED | {"metric": "acc"})
         assert not logs.exists()
         assert not following.evaluated({"acc": 1.0}, epoch=0)  # a check before the training
         following.begin(seed=1, learning_rate=0.1)
@@ -47,7 +47,7 @@ class TestFollowing:
         assert '"learning_rate":0.1' in found[0]["extra"].replace(" ", "")
 
     def test_a_metric_that_never_came_is_said_with_what_there_was(self, tmp_path: Path) -> None:
-        following = Following(tmp_path, ASKED | {"metric": "acc"}, ())
+        following = Following(tmp_path, **ASKED | {"metric": "acc"})
         following.begin()
         following.evaluated({"eval_acc": 1.0, "eval_loss": 1.0})
         with pytest.warns(RuntimeWarning, match="no evaluation told 'acc'; there was eval_acc, "):
@@ -55,10 +55,10 @@ class TestFollowing:
 
     def test_what_is_wrong_is_said_before_the_training(self, tmp_path: Path) -> None:
         with pytest.raises(TtastatsError, match="is not a quality target"):
-            Following(tmp_path, ASKED | {"metric": "acc", "target": "high"}, ())
+            Following(tmp_path, **ASKED | {"metric": "acc", "target": "high"})
 
     def test_each_training_is_a_run(self, tmp_path: Path) -> None:
-        following = Following(tmp_path / "logs", ASKED | {"metric": "acc"}, ())
+        following = Following(tmp_path / "logs", **ASKED | {"metric": "acc"})
         for _ in range(2):
             following.begin()
             following.evaluated({"acc": 0.5}, epoch=1)

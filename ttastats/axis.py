@@ -92,38 +92,18 @@ class Axis:
         return text.replace("faster", self.less).replace("slower", self.more)
 
 
-def _counts(name: str, column: str, quantum: str | None, unit: Amount) -> Axis:
+def _amount(
+    name: str, unit: Amount, noun: str, less: str = "less", much: str = "much", **more: Any
+) -> Axis:
     return Axis(
-        name,
-        unit,
-        name,
-        f"{name} to target",
-        f"mean {name}",
-        f"{name} per epoch",
-        f"needs {{}} fewer {name}",
-        f"needs {{}} more {name}",
-        f"fewer {name}",
-        f"more {name}",
-        f"needs as many {name} as",
-        progress=(column, quantum),
-    )
+        name, unit, noun, f"{noun} to target", f"mean {noun}", f"{noun} per epoch",
+        f"needs {{}} {less} {noun}", f"needs {{}} more {noun}", f"{less} {noun}", f"more {noun}",
+        f"needs as {much} {noun} as", **more,
+    )  # fmt: skip
 
 
-def _amount(name: str, unit: Amount, noun: str, *, whole_runs: bool) -> Axis:
-    return Axis(
-        name,
-        unit,
-        noun,
-        f"{noun} to target",
-        f"mean {noun}",
-        f"{noun} per epoch",
-        f"needs {{}} less {noun}",
-        f"needs {{}} more {noun}",
-        f"less {noun}",
-        f"more {noun}",
-        f"needs as much {noun} as",
-        whole_runs=whole_runs,
-    )
+def _counts(name: Amount, column: str, quantum: str | None) -> Axis:
+    return _amount(name, name, name, "fewer", "many", progress=(column, quantum))
 
 
 SECONDS = Axis(
@@ -139,14 +119,14 @@ AXES: dict[str, Axis] = {
     axis.name: axis
     for axis in (
         SECONDS,
-        _counts("epochs", "epochs", "epoch_quantum", "epochs"),
-        _counts("steps", "steps", "step_quantum", "steps"),
-        _counts("samples", "samples", "sample_quantum", "samples"),
-        _counts("evaluations", "evaluations_to_target", None, "evaluations"),
+        _counts("epochs", "epochs", "epoch_quantum"),
+        _counts("steps", "steps", "step_quantum"),
+        _counts("samples", "samples", "sample_quantum"),
+        _counts("evaluations", "evaluations_to_target", None),
         _COST,
         _amount("cpu-seconds", "seconds", "CPU time", whole_runs=True),
-        _amount("training-seconds", "seconds", "training time", whole_runs=False),
-        _amount("training-cpu-seconds", "seconds", "CPU time of training", whole_runs=False),
+        _amount("training-seconds", "seconds", "training time"),
+        _amount("training-cpu-seconds", "seconds", "CPU time of training"),
         _amount("energy", "joules", "energy", whole_runs=True),
     )
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 
@@ -45,14 +46,8 @@ class Chosen:
 _NO_ROWS = pl.DataFrame(schema=schema.POLARS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Conditions by what their columns are of."""
-
-    run: tuple[Condition, ...]
-    result: tuple[Condition, ...]
-    evaluation: tuple[Condition, ...]
-    other: tuple[Condition, ...]
+#: Conditions by what their columns are of.
+_Asked = Mapping[columns.Kind, tuple[Condition, ...]]
 
 
 def files(source: Source) -> list[Path]:
@@ -64,11 +59,11 @@ def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
     """Give the rows of the tidy table that meet all conditions, those on evaluations included."""
     table, conditions = _opened(source, where)
     asked = _by_kind(conditions)
-    _refuse(asked.other, schema.EVALUATION_NAMES)
-    if asked.result:
-        every = chosen(Part(table, (*asked.run, *asked.result))).rows
-        return select.where(every, asked.evaluation)
-    return select.where(given.tidy(table), (*asked.run, *asked.evaluation))
+    _refuse(asked["other"], schema.EVALUATION_NAMES)
+    if asked["result"]:
+        every = chosen(Part(table, (*asked["run"], *asked["result"]))).rows
+        return select.where(every, asked["evaluation"])
+    return select.where(given.tidy(table), (*asked["run"], *asked["evaluation"]))
 
 
 def chosen(
@@ -102,10 +97,14 @@ def chosen(
     """
     table, conditions = _opened(source, where)
     asked = _by_kind(conditions)
-    others = [one for one in asked.other if isinstance(source, Part) and one in source.conditions]
-    _refuse(others if of_answer else asked.other, schema.EVALUATION_NAMES if by_evaluation else ())
+    others = [
+        one for one in asked["other"] if isinstance(source, Part) and one in source.conditions
+    ]
+    _refuse(
+        others if of_answer else asked["other"], schema.EVALUATION_NAMES if by_evaluation else ()
+    )
     if not by_evaluation:
-        _refuse_evaluations(asked.evaluation)
+        _refuse_evaluations(asked["evaluation"])
     if (runs := given.judged(table)) is not None:
         return _of_judged(_whole(runs, asked, name), asked, _NO_ROWS.lazy(), name)
     return _judged(given.tidy(table), asked, target, name)
@@ -122,8 +121,8 @@ def _judged(every: pl.LazyFrame, asked: _Asked, target: Sequence[str], name: str
     if judged.is_empty():
         raise _named(_none(every, asked), name)
     found = _of_judged(judged, asked, kept, name)
-    notes = [*_unmet(every, asked.run), *(Note("not_asked", text) for text in left_out)]
-    return Chosen(found.runs, found.rows, (*notes, *found.notes), asked.other)
+    notes = [*_unmet(every, asked["run"]), *(Note("not_asked", text) for text in left_out)]
+    return Chosen(found.runs, found.rows, (*notes, *found.notes), asked["other"])
 
 
 def _opened(source: Source, where: Sequence[str]) -> tuple[given.Source, tuple[Condition, ...]]:
@@ -133,16 +132,11 @@ def _opened(source: Source, where: Sequence[str]) -> tuple[given.Source, tuple[C
     return source, conditions
 
 
-def _by_kind(conditions: Iterable[Condition]) -> _Asked:
-    found: dict[columns.Kind, list[Condition]] = {
-        "run": [],
-        "result": [],
-        "evaluation": [],
-        "other": [],
+def _by_kind(conditions: Sequence[Condition]) -> _Asked:
+    kinds: tuple[columns.Kind, ...] = get_args(columns.Kind)
+    return {
+        kind: tuple(one for one in conditions if columns.kind(one.column) == kind) for kind in kinds
     }
-    for condition in conditions:
-        found[columns.kind(condition.column)].append(condition)
-    return _Asked(*(tuple(found[kind]) for kind in ("run", "result", "evaluation", "other")))
 
 
 def _refuse(conditions: Sequence[Condition], also: Sequence[str]) -> None:
@@ -170,36 +164,36 @@ def _refuse_evaluations(conditions: Sequence[Condition]) -> None:
 
 def _whole(judged: pl.DataFrame, asked: _Asked, name: str) -> pl.DataFrame:
     """Keep the runs of a table of judged ones that meet conditions on runs."""
-    kept = select.where(judged.lazy(), asked.run).collect()
+    kept = select.where(judged.lazy(), asked["run"]).collect()
     if kept.is_empty():
-        raise _named(unmet.error(judged, asked.run, "run"), name)
+        raise _named(unmet.error(judged, asked["run"], "run"), name)
     return kept
 
 
 def _of_runs(every: pl.LazyFrame, asked: _Asked) -> pl.LazyFrame:
     """Keep the rows of the runs that meet conditions on runs and have such an evaluation."""
-    kept = select.where(every, asked.run)
-    if not asked.evaluation:
+    kept = select.where(every, asked["run"])
+    if not asked["evaluation"]:
         return kept
-    having = select.where(kept, asked.evaluation).select(schema.RUN).unique()
+    having = select.where(kept, asked["evaluation"]).select(schema.RUN).unique()
     return kept.join(having, on=schema.RUN, how="semi")
 
 
 def _of_judged(judged: pl.DataFrame, asked: _Asked, tidy: pl.LazyFrame, name: str) -> Chosen:
     """Keep the runs whose results meet the conditions, and say that they were chosen so."""
-    runs = select.where(judged.lazy(), asked.result).collect()
+    runs = select.where(judged.lazy(), asked["result"]).collect()
     if runs.is_empty():
-        raise _named(unmet.error(judged, asked.result, "run"), name)
-    if not asked.result:
-        return Chosen(runs, tidy, (), asked.other)
-    notes = [Note("no_such_value", text) for text in unmet.remarks(judged, asked.result, "run")]
+        raise _named(unmet.error(judged, asked["result"], "run"), name)
+    if not asked["result"]:
+        return Chosen(runs, tidy, (), asked["other"])
+    notes = [Note("no_such_value", text) for text in unmet.remarks(judged, asked["result"], "run")]
     text = (
-        f"{' '.join(condition.place for condition in asked.result)}: {runs.height:,} of "
+        f"{' '.join(condition.place for condition in asked['result'])}: {runs.height:,} of "
         f"{judged.height:,} runs, chosen by their result; every number speaks of these alone."
     )
     notes.append(Note("chosen_by_result", text))
     kept = tidy.join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
-    return Chosen(runs, kept, tuple(notes), asked.other)
+    return Chosen(runs, kept, tuple(notes), asked["other"])
 
 
 def _unmet(every: pl.LazyFrame, conditions: Sequence[Condition]) -> list[Note]:
@@ -219,12 +213,12 @@ def _heads(every: pl.LazyFrame, conditions: Iterable[Condition]) -> pl.DataFrame
 
 def _none(every: pl.LazyFrame, asked: _Asked) -> TtastatsError:
     """Give the error for conditions that no run meets."""
-    runs = _heads(every, asked.run)
-    if asked.evaluation and not select.where(runs.lazy(), asked.run).collect().is_empty():
-        names = [condition.column for condition in asked.evaluation]
-        evaluations = select.where(every, asked.run).select(names).collect()
-        return unmet.error(evaluations, asked.evaluation, "evaluation")
-    return unmet.error(runs, asked.run, "run")
+    runs = _heads(every, asked["run"])
+    if asked["evaluation"] and not select.where(runs.lazy(), asked["run"]).collect().is_empty():
+        names = [condition.column for condition in asked["evaluation"]]
+        evaluations = select.where(every, asked["run"]).select(names).collect()
+        return unmet.error(evaluations, asked["evaluation"], "evaluation")
+    return unmet.error(runs, asked["run"], "run")
 
 
 def _named(error: TtastatsError, name: str) -> TtastatsError:

@@ -230,7 +230,8 @@ def _tested(
         return replace(base, speedup=ratio, p_value=ratio.ratio.p_value, flags=flags)
     second = second_opinion(a, b, options.seed)
     p_value = ratio.ratio.p_value
-    if p_value is None and ratio.ratio.low is not None and _splits_can_decide(a, b, options):
+    splits_can_decide = smallest_p(a.n, b.n) < 1 - options.confidence
+    if p_value is None and ratio.ratio.low is not None and splits_can_decide:
         p_value = second
     return replace(base, speedup=ratio, p_value=p_value, p_permutation=second, flags=flags)
 
@@ -242,10 +243,6 @@ def second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float | None:
         return permutation_test(a.times, b.times, rng=rng).p_value
     test = mann_whitney(a.times, b.times, reached_a=a.reached, reached_b=b.reached, rng=rng)
     return test.p_value
-
-
-def _splits_can_decide(a: Outcomes, b: Outcomes, options: Options) -> bool:
-    return smallest_p(a.n, b.n) < 1 - options.confidence
 
 
 def _fractions_can_decide(a: SideNumbers, b: SideNumbers, alpha: float) -> bool:

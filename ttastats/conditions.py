@@ -80,12 +80,9 @@ def _values(text: str) -> Iterable[str]:
     start, end = 0, ","
     while end and (match := _VALUE.match(text, start)):
         quoted = match["quoted"]
-        yield match["plain"].replace("\\,", ",") if quoted is None else _unescaped(quoted)
+        plain = match["plain"] and match["plain"].replace("\\,", ",")
+        yield plain if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
         start, end = match.end(), match["end"]
-
-
-def _unescaped(quoted: str) -> str:
-    return re.sub(r'\\(["\\])', r"\1", quoted)
 
 
 def _written(value: str) -> str:

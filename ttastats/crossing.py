@@ -133,7 +133,9 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
     return (
         table.with_columns(**_progress(), value_final=_final("value_final"))
         .with_columns(
-            epoch_seconds=_ratio("observed_seconds", "epochs"),
+            epoch_seconds=pl.when(pl.col("epochs") > 0).then(
+                pl.col("observed_seconds") / pl.col("epochs")
+            ),
             evaluations_to_target=_final("evaluations"),
             cost=pl.col("tta_seconds") / 3600.0 * _finite("cost_per_hour"),
             set_aside=counted.set_aside(),
@@ -212,7 +214,11 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     kinds = evaluations.select("suite", "benchmark", "edition").unique().collect()
     expected = kinds.with_columns(
         expected=pl.Series(
-            [len(benchmarks.targets(*_strings(row))) for row in kinds.iter_rows()], dtype=pl.Int64
+            [
+                len(benchmarks.targets(suite or "", benchmark or "", edition))
+                for suite, benchmark, edition in kinds.iter_rows()
+            ],
+            dtype=pl.Int64,
         )
     )
     return evaluations.join(
@@ -222,11 +228,6 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
         nulls_equal=True,
         maintain_order="left",
     )
-
-
-def _strings(row: tuple[str | None, str | None, str | None]) -> tuple[str, str, str | None]:
-    suite, benchmark, edition = row
-    return suite or "", benchmark or "", edition
 
 
 def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
@@ -367,7 +368,3 @@ def _final(name: str) -> pl.Expr:
     """Give what holds for the checkpoint that met the target, or for the last one."""
     met = pl.col("reached") & pl.col("crossing_index").is_not_null()
     return pl.when(met).then(f"crossing_{name}").otherwise(pl.col(f"end_{name}"))
-
-
-def _ratio(above: str, below: str) -> pl.Expr:
-    return pl.when(pl.col(below) > 0).then(pl.col(above) / pl.col(below))

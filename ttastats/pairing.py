@@ -176,7 +176,7 @@ def _groups(a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool) -> _F
         elif like_for_like:
             matched = setups.match(parts_a[key], parts_b[key])
             columns |= set(matched.columns)
-            groups += [_Group(named, alike.a, alike.b) for alike in matched.alike]
+            groups += [_Group(named, one, other) for one, other in matched.alike]
             alone += _alone_setups(named, matched)
         else:
             groups.append(_Group(named, parts_a[key], parts_b[key]))
@@ -210,12 +210,22 @@ def _pairing(
     if not found.groups:
         raise _nothing_alike(baseline, other, found.alone, keys)
     both = shared_runs.shared(baseline.runs, other.runs)
-    named = [replace(group, keys=_keys(group, extra)) for group in found.groups]
+    named = [
+        replace(
+            one, keys={**one.keys, **{name: setups.common(one.a, one.b, name) for name in extra}}
+        )
+        for one in found.groups
+    ]
     judge = _judge_of(baseline, other)
     made = [_pair(group, both, judge) for group in named]
     pairs = tuple(pair for pair, _ in made)
     if all(pair.unavailable == SAME_RUNS for pair in pairs):
-        raise _the_same_runs(baseline, other, both)
+        raise TtastatsError(
+            f"{baseline.label} and {other.label} hold the same runs: "
+            f"{units.plural(len(both), 'run')} on both sides, and none to set against them",
+            remedy="Give other runs, or choose two parts of one file: --a 'system=...' "
+            "--b 'system=...'",
+        )
     names = _short_names([*(one.keys for one in named), *(one.keys for one in found.alone)])
     alone = (
         replace(one, short=name) for one, name in zip(found.alone, names[len(named) :], strict=True)
@@ -238,10 +248,6 @@ def _pairing(
         _numbered(shared_runs.without(group.a, both) for group in named),
         _numbered(shared_runs.without(group.b, both) for group in named),
     )
-
-
-def _keys(group: _Group, extra: Sequence[str]) -> Keys:
-    return {**group.keys, **{name: setups.common(group.a, group.b, name) for name in extra}}
 
 
 def _numbered(parts: Iterable[Runs]) -> Runs:
@@ -321,13 +327,4 @@ def _nothing_alike(
     return TtastatsError(
         f"nothing in common by {', '.join(keys)}: {has}",
         remedy=f"Group by what they share, {'such as --by benchmark' if shared else 'with --by'}.",
-    )
-
-
-def _the_same_runs(baseline: Side, other: Side, both: pl.Series) -> TtastatsError:
-    return TtastatsError(
-        f"{baseline.label} and {other.label} hold the same runs: {units.plural(len(both), 'run')}"
-        " on both sides, and none to set against them",
-        remedy="Give other runs, or choose two parts of one file: --a 'system=...' "
-        "--b 'system=...'",
     )

@@ -20,19 +20,14 @@ Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alike:
-    """Runs of A and of B whose setups agree in the matched columns."""
-
-    a: pl.DataFrame
-    b: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Matched:
-    """Setups that agree and, of each side, those without a partner; `columns` were compared."""
+    """Setups that agree and, of each side, those without a partner; `columns` were compared.
+
+    Each of `alike` are runs of A and of B whose setups agree in these columns.
+    """
 
     columns: tuple[str, ...]
-    alike: tuple[Alike, ...]
+    alike: tuple[tuple[pl.DataFrame, pl.DataFrame], ...]
     alone_a: tuple[tuple[Key, pl.DataFrame], ...]
     alone_b: tuple[tuple[Key, pl.DataFrame], ...]
 
@@ -49,7 +44,7 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
     partner = _partners(list(parts_a), list(parts_b), columns)
     return Matched(
         columns,
-        tuple(Alike(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner),
+        tuple((parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner),
         tuple((key, runs) for key, runs in parts_a.items() if key not in partner),
         tuple((key, runs) for key, runs in parts_b.items() if key not in partner.values()),
     )

@@ -63,7 +63,8 @@ def write(
         "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
     }
     metadata = {schema.METADATA_KEY: json.dumps(about)}
-    left = {_PROBLEMS_KEY: packed([_plain(problem) for problem in problems])}
+    plain = [[one.source, one.code, one.message, one.severity, one.line] for one in problems]
+    left = {_PROBLEMS_KEY: packed(plain)}
     left |= {_LEDGER_KEY: ledger} if ledger else {}
     if in_parts:
         with atomic.replacing_folder(path) as folder:
@@ -71,10 +72,6 @@ def write(
         return
     with atomic.replacing(path) as temporary:
         _sink(rows.lazy(), temporary, metadata, metadata | left)
-
-
-def _plain(problem: Problem) -> list[Any]:
-    return [problem.source, problem.code, problem.message, problem.severity, problem.line]
 
 
 def _sink(

@@ -89,9 +89,10 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
     _refuse_nameless(evaluations, targets)
     value: pl.Expr = pl.lit(None, dtype=pl.Float64)
     higher: pl.Expr = pl.col("higher_is_better")
+    only_metric = pl.col("metric").n_unique().over(schema.RUN) == 1
     for target in targets:
         meant = (
-            pl.col("target_value").is_not_null() | _only_metric_of_run()
+            pl.col("target_value").is_not_null() | only_metric
             if target.metric is None
             else pl.col("metric") == target.metric
         )
@@ -101,10 +102,6 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
     return evaluations.with_columns(
         target_value=value, higher_is_better=higher, expected=pl.lit(len(targets), pl.Int64)
     )
-
-
-def _only_metric_of_run() -> pl.Expr:
-    return pl.col("metric").n_unique().over(schema.RUN) == 1
 
 
 def _refuse_nameless(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
@@ -205,7 +202,8 @@ def suited(
     )
     kept = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
     said = ", ".join(f"{_name(one.key, logged)} ({one.why})" for one in unsuited)
-    return kept, (f"{_option(targets)}: left out, not failed, are {said}.",)
+    option = " ".join(f"--target {target}" for target in targets)
+    return kept, (f"{option}: left out, not failed, are {said}.",)
 
 
 def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
@@ -332,10 +330,6 @@ def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
         where=f"--target {target}",
         remedy=remedy,
     )
-
-
-def _option(targets: Sequence[UserTarget]) -> str:
-    return " ".join(f"--target {target}" for target in targets)
 
 
 def _name(key: _Key, logged: _Logged) -> str:

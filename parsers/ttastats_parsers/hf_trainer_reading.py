@@ -45,16 +45,12 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 def _state(content: bytes) -> tuple[dict[str, Any] | None, str]:
     """Give the fields of a state; NaN, which is no JSON but is written, becomes None."""
     try:
-        fields = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=_no_number)
+        fields = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
         return None, str(error)
     if not isinstance(fields, dict) or not isinstance(fields.get("log_history"), list):
         return None, "it has no log_history"
     return fields, ""
-
-
-def _no_number(_: str) -> None:
-    return None
 
 
 def _history(state: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -40,8 +40,10 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 def _told(connection: sqlite3.Connection) -> Iterator[Told]:
     """Give what the tables tell of each run. A view may stand for anything, so it is no table."""
-    connection.row_factory = _as_mapping
-    connection.text_factory = _text
+    connection.row_factory = lambda cursor, row: {
+        column[0]: value for column, value in zip(cursor.description, row, strict=True)
+    }
+    connection.text_factory = lambda content: content.decode("utf-8", "replace")
     query = "SELECT name FROM sqlite_master WHERE type = 'table'"
     present = {row["name"] for row in connection.execute(query)}
     missing = [table for table in _TABLES if table not in present]
@@ -59,14 +61,6 @@ def _told(connection: sqlite3.Connection) -> Iterator[Told]:
             _pairs(connection, "tags", run["run_uuid"]),
             _logged(connection, run["run_uuid"]),
         )
-
-
-def _as_mapping(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
-    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "replace")
 
 
 def _pairs(connection: sqlite3.Connection, table: str, run: str) -> dict[str, Any]:

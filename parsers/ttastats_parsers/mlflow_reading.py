@@ -42,7 +42,10 @@ def _told(log: Log, about: dict[str, object]) -> Told:
         text = f"{bad:,} line(s) of its metrics are not `time value step`"
         problems.append(Problem("unreadable_line", text, "warning"))
     experiment = plain_yaml.mapping(log.companion(log.folder.parent / META) or b"").get("name")
-    texts = {kind: {word: _text(data) for word, data in _files(log, kind)} for kind in PARTS}
+    texts = {
+        kind: {word: data.decode("utf-8", "replace").strip() for word, data in _files(log, kind)}
+        for kind in PARTS
+    }
     return Told(
         about,
         experiment if isinstance(experiment, str) else None,
@@ -83,7 +86,3 @@ def _values(metric: str, content: bytes) -> tuple[list[Logged], int]:
 
 
 _NO_NUMBERS = frozenset({"nan", "inf", "-inf", "infinity", "-infinity"})
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "replace").strip()

@@ -14,16 +14,9 @@ from ttastats_parsers.settings import entry_of, seed_of
 
 #: The file store writes the number of a status, the database its word.
 _STATUS: dict[str, RunStatus] = {
-    "1": "truncated",
-    "running": "truncated",
-    "2": "truncated",
-    "scheduled": "truncated",
-    "3": "success",
-    "finished": "success",
-    "4": "aborted",
-    "failed": "aborted",
-    "5": "aborted",
-    "killed": "aborted",
+    **dict.fromkeys(("1", "running", "2", "scheduled"), "truncated"),
+    **dict.fromkeys(("3", "finished"), "success"),
+    **dict.fromkeys(("4", "failed", "5", "killed"), "aborted"),
 }
 
 

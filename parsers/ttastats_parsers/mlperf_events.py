@@ -65,11 +65,6 @@ _SHOWN = 200
 _KEPT = 100
 
 
-def unreadable(line: int, content: bytes) -> Unreadable:
-    """Give the start of a line that cannot be understood."""
-    return Unreadable(line, content[:_SHOWN].decode("utf-8", "replace"))
-
-
 #: The end of the year 9999, in seconds: later stamps, and those before zero, are no times.
 _NO_DATE = 253_402_000_000.0
 _COLONS = b":::"
@@ -97,17 +92,10 @@ _last_asked = (b"", b"")
 #: Keys of which every event counts.
 LISTED = frozenset(
     {
-        "run_start",
-        "run_stop",
-        "eval_accuracy",
-        "eval_error",
-        "eval_result",
-        "train_epoch",
-        "run_clear_caches",
-        "init_stop",
-        "seed",
+        "run_start", "run_stop", "eval_accuracy", "eval_error", "eval_result", "train_epoch",
+        "run_clear_caches", "init_stop", "seed",
     }
-)
+)  # fmt: skip
 #: Keys that tell when the weights of a progress label were ready. The end of the training stretch
 #: is better evidence than the start of the evaluation.
 _READY = {"eval_start": 0, "block_stop": 1, "epoch_stop": 1}
@@ -133,15 +121,9 @@ class Trace:
     """
 
     __slots__ = (
-        "_listed",
-        "_training",
-        "events",
-        "last_time",
-        "ready",
-        "torn_start",
-        "unreadable",
+        "_listed", "_training", "events", "last_time", "ready", "torn_start", "unreadable",
         "unreadable_count",
-    )
+    )  # fmt: skip
 
     def __init__(self, training: Iterable[str] = ()) -> None:
         """Take the keys of training metrics that are wanted.
@@ -186,7 +168,8 @@ class Trace:
         self.unreadable_count += 1
         self.torn_start = self.torn_start or b"run_start" in content[:_SHOWN]
         if len(self.unreadable) < _KEPT:
-            self.unreadable.append(unreadable(line, content))
+            start = content[:_SHOWN].decode("utf-8", "replace")
+            self.unreadable.append(Unreadable(line, start))
 
     def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
         for value in metadata.labels():

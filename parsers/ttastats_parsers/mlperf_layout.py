@@ -72,11 +72,13 @@ def _place(
 ) -> Place:
     """Give the place of every log in a folder: they share it."""
     folders = folder.parts
-    results = _last_index(folders, "results")
-    edition_at = _edition_index(folders if results is None else folders[:results])
+    results = max((i for i, one in enumerate(folders) if one == "results"), default=None)
+    above = enumerate(folders[:results])
+    edition_at = max((i for i, one in above if _edition_name(one)), default=None)
     named = _edition_name(folders[edition_at]) if edition_at is not None else None
     problems = _edition_problems(named, edition)
-    suite = "mlperf_hpc" if _is_hpc(folders, edition_at) else "mlperf"
+    is_hpc = edition_at is not None and folders[edition_at].startswith("hpc_results")
+    suite = "mlperf_hpc" if is_hpc else "mlperf"
     factor = _scaling_factor(folder, companion)
     metered = _is_metered(folder, companion)
     found = Place(
@@ -156,14 +158,6 @@ def _is_metered(folder: PurePosixPath, companion: Companion) -> bool:
     return any(companion(folder / path) is not None for path in first)
 
 
-def _last_index(folders: Sequence[str], name: str) -> int | None:
-    return max((i for i, folder in enumerate(folders) if folder == name), default=None)
-
-
-def _edition_index(folders: Sequence[str]) -> int | None:
-    return max((i for i, folder in enumerate(folders) if _edition_name(folder)), default=None)
-
-
 def _edition_name(folder: str) -> str | None:
     match = _EDITION.search(folder)
     name = f"v{match.group(1)}" if match else None
@@ -175,10 +169,6 @@ def _edition_problems(named: str | None, logged: str | None) -> tuple[Problem, .
         text = f"the lines are those of {logged}, the folders say {named}: the lines are believed"
         return (Problem("edition_mismatch", text),)
     return ()
-
-
-def _is_hpc(folders: Sequence[str], edition_at: int | None) -> bool:
-    return edition_at is not None and folders[edition_at].startswith("hpc_results")
 
 
 def _description(

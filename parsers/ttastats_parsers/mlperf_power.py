@@ -64,7 +64,11 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
     None with a problem where the logs of a part do not cover the run: a sum without it is no sum.
     """
     folder = folder_of(log)
-    names = [name for name in log.listing(folder) if _is_power_log(name)]
+    names = [
+        name
+        for name in log.listing(folder)
+        if fnmatchcase(name, "node_*.txt") or fnmatchcase(name, "sw_*.txt")
+    ]
     if not names or not stop > start:
         return None, ()
     total = 0.0
@@ -75,10 +79,6 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
             return None, (Problem("no_energy", text, "warning"),)
         total += found
     return round(total, 3), ()
-
-
-def _is_power_log(name: str) -> bool:
-    return fnmatchcase(name, "node_*.txt") or fnmatchcase(name, "sw_*.txt")
 
 
 def _of_part(content: bytes, start: float, stop: float) -> float | None:

@@ -269,12 +269,12 @@ def _table_in(value: Any) -> Iterator[Mapping[str, Any]]:
     if columns:
         yield from columns
         return
-    lists = [one for one in value.values() if isinstance(one, list) and _are_objects(one)]
+    lists = [
+        one
+        for one in value.values()
+        if isinstance(one, list) and one and all(isinstance(row, dict) for row in one)
+    ]
     yield from max(lists, key=len, default=[value] if not _holds_table(value) else [])
-
-
-def _are_objects(values: Sequence[Any]) -> bool:
-    return bool(values) and all(isinstance(one, dict) for one in values)
 
 
 def _columns_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -123,15 +123,12 @@ def _begins(rows: Rows, frame: pl.DataFrame, new_run: str) -> pl.Expr | pl.Serie
 
 def _column_of(back: str, frame: pl.DataFrame) -> str:
     """Give the column that goes back: time, or the first count of progress there is."""
-    name = "seconds" if back == "time back" else _progress_of(frame)
+    progress = next((one for one in _COUNTS if one in frame.columns), None)
+    name = "seconds" if back == "time back" else progress
     if name is None or name not in frame.columns:
         wanted = "seconds" if back == "time back" else "step, epoch or samples"
         raise UnfitError("no_column", f"{back!r}: no column of {wanted} is known")
     return name
-
-
-def _progress_of(frame: pl.DataFrame) -> str | None:
-    return next((name for name in _COUNTS if name in frame.columns), None)
 
 
 def _back(name: str) -> pl.Expr:
@@ -273,8 +270,10 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
     name = next((one for one in _COUNTS if not evaluated[one].is_null().all()), None)
     if name is not None:
         back = evaluated.select("line", name, back=_back(name), run="run").filter("back")
-        if block.new_epoch:
-            _say_new_epochs(back.height, name, chosen)
+        if back.height and block.new_epoch:
+            again = f"{name} starts again {back.height} times in a run"
+            text = f"{again}: it counts within an epoch"
+            chosen.problems.append(Problem("new_epoch", text, "info"))
         elif back.height:
             column = getattr(chosen, name).column
             raise _went_back("step", column, back.row(0)[0], back.height)
@@ -285,29 +284,19 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
         raise _went_back("time", chosen.clock.column, late["line"][0], late.height)
 
 
-def _say_new_epochs(number: int, name: str, chosen: ChosenColumns) -> None:
-    if number:
-        text = f"{name} starts again {number} times in a run: it counts within an epoch"
-        chosen.problems.append(Problem("new_epoch", text, "info"))
-
-
 def _went_back(what: str, column: str, line: int | None, number: int) -> UnfitError:
     times_ = f"{number:,} times, first here" if number > 1 else "here"
-    choices = [
+    of_an_epoch = {
+        "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',
+        "time": "a clock that starts again in each epoch: seconds = 'COLUMN UNIT' of another "
+        "column (--seconds), or seconds = '' for none",
+    }
+    choices = (
         f'a new run: new_run = "{what} back" (--new-run "{what} back"), or run = "COLUMN" where '
         "one tells runs apart",
+        of_an_epoch[what],
         f'a run resumed: resume = "{what} back" (--resume "{what} back")',
-    ]
-    if what == "step":
-        choices.insert(
-            1, 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")'
-        )
-    else:
-        choices.insert(
-            1,
-            "a clock that starts again in each epoch: seconds = 'COLUMN UNIT' of "
-            "another column (--seconds), or seconds = '' for none",
-        )
+    )
     return UnfitError(
         f"{what}_back", f"{column} goes back ({times_}). It may mean {'; '.join(choices)}", line
     )

@@ -92,12 +92,13 @@ def _run(
         metrics.append((number, fitting))
         if problem is not None:
             yield problem
+    stamped = chosen.clock is not None and chosen.clock.format is not None
     seconds = part["seconds"].max()
     started = part["first_stamp"][0] if is_dated(chosen.clock) else None
     yield Run(
         **fields_of(named),
-        clock=block.clock or _clock_of(chosen),
-        clock_zero=_zero_of(chosen),
+        clock=block.clock or ("wall" if stamped else None),
+        clock_zero="first stamp" if stamped else None,
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
         run_seconds=seconds if isinstance(seconds, float) else None,
         started_at=_moment(started),
@@ -107,14 +108,6 @@ def _run(
         ),
         extra=_extra(named, part, cells_of, block, chosen),
     )
-
-
-def _clock_of(chosen: ChosenColumns) -> str | None:
-    return "wall" if chosen.clock and chosen.clock.format else None
-
-
-def _zero_of(chosen: ChosenColumns) -> str | None:
-    return "first stamp" if chosen.clock and chosen.clock.format else None
 
 
 def _moment(seconds: float | None) -> datetime | None:

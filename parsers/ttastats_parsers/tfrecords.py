@@ -44,7 +44,7 @@ def records_of(content: bytes) -> Records:
     if wrong:  # the length is not to be trusted: what was cut behind it is not, either
         first = wrong[0]
         places, data, sums, torn = places[:first], data[:first], sums[:first], None
-        damaged = [_offset_behind(places, data)]
+        damaged = [places[-1] + 16 + len(data[-1]) if places else 0]
     else:
         damaged = []
     small = [number for number, item in enumerate(data) if len(item) <= LARGEST_CHECKED]
@@ -52,10 +52,6 @@ def records_of(content: bytes) -> Records:
     lost = {small[number] for number in bad}
     kept = [item for number, item in enumerate(data) if number not in lost]
     return Records(kept, torn, sorted([places[number] for number in lost] + damaged))
-
-
-def _offset_behind(places: Sequence[int], data: Sequence[bytes]) -> int:
-    return places[-1] + 16 + len(data[-1]) if places else 0
 
 
 def _cut(content: bytes) -> tuple[list[int], list[bytes], list[int], int | None]:

@@ -11,21 +11,30 @@ from ttastats.recording import Recording, record
 
 
 class Following:
-    """A recording whose evaluations are chosen by name from what a framework tells.
+    """A callback that records the evaluations chosen by name from what a framework tells.
 
     Parameters
     ----------
     logs, asked
         What `record` takes; what the framework knows of itself comes behind what is asked.
+    stop_at_target
+        End the training when the target is met.
     also
         Other metrics of the same evaluations, recorded as far as they are told.
     """
 
     def __init__(
-        self, logs: str | PathLike[str], asked: Mapping[str, Any], also: Iterable[str]
+        self,
+        logs: str | PathLike[str],
+        *,
+        stop_at_target: bool = False,
+        also: Iterable[str] = (),
+        **asked: Any,
     ) -> None:
+        super().__init__()
         self._logs = logs
-        self._asked = dict(asked)
+        self._stop = stop_at_target
+        self._asked = asked
         self._also = tuple(also)
         self._run: Recording | None = None
         self._told: set[str] = set()

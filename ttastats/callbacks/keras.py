@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from os import PathLike
+from collections.abc import Mapping
 from typing import Any
 
 from keras.callbacks import Callback
@@ -11,34 +10,22 @@ from keras.callbacks import Callback
 from ttastats.callbacks.following import Following
 
 
-class Record(Callback):  # type: ignore[misc]  # the package may be absent
+class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent
     """Records the end of every epoch of a training; takes what `ttastats.record` takes.
 
     Metrics are called as Keras calls them (`val_accuracy`). With `stop_at_target` the training
     ends when the target is met.
     """
 
-    def __init__(
-        self,
-        logs: str | PathLike[str],
-        *,
-        stop_at_target: bool = False,
-        also: Iterable[str] = (),
-        **asked: Any,
-    ) -> None:
-        super().__init__()
-        self._following = Following(logs, asked, also)
-        self._stop = stop_at_target
-
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         """Begin."""
-        self._following.begin()
+        self.begin()
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Take an evaluation; Keras counts epochs from 0."""
-        if self._following.evaluated(logs or {}, epoch=epoch + 1) and self._stop:
+        if self.evaluated(logs or {}, epoch=epoch + 1) and self._stop:
             self.model.stop_training = True
 
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
         """End."""
-        self._following.end()
+        self.end()

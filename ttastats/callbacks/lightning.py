@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from os import PathLike
-from typing import Any
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -15,31 +12,20 @@ except ModuleNotFoundError:  # its name as a package of its own
 from ttastats.callbacks.following import Following
 
 
-class Record(Callback):  # type: ignore[misc]  # the package may be absent
+class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent
     """Records every validation of a training; takes what `ttastats.record` takes.
 
     Metrics are called as the module logs them. With `stop_at_target` the training ends when the
     target is met.
     """
 
-    def __init__(
-        self,
-        logs: str | PathLike[str],
-        *,
-        stop_at_target: bool = False,
-        also: Iterable[str] = (),
-        **asked: Any,
-    ) -> None:
-        self._following = Following(logs, asked, also)
-        self._stop = stop_at_target
-
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin; the check of sanity comes before."""
-        self._following.begin(enabled=trainer.is_global_zero)
+        self.begin(enabled=trainer.is_global_zero)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take an evaluation."""
-        met = self._following.evaluated(
+        met = self.evaluated(
             trainer.callback_metrics, epoch=_epochs(trainer), step=trainer.global_step
         )
         if met and self._stop:
@@ -47,13 +33,13 @@ class Record(Callback):  # type: ignore[misc]  # the package may be absent
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """End."""
-        self._following.end()
+        self.end()
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
         """End before the time."""
-        self._following.end(type(exception).__name__)
+        self.end(type(exception).__name__)
 
 
 def _epochs(trainer: Trainer) -> float | None:

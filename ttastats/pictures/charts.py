@@ -72,18 +72,22 @@ def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:
     )
 
 
-def run_tooltip() -> list[alt.Tooltip]:
-    """Say which run a mark stands for; see `said` for the fields."""
+def tooltips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
+    """Give what a mark says when it is pointed at: fields, with a title and a format if any."""
     import altair as alt  # costs start-up time
 
-    return [
-        alt.Tooltip("entry:N"),
-        alt.Tooltip("source:N", title="log"),
-        alt.Tooltip("seed:N"),
-        alt.Tooltip("outcome:N", title="target"),
-        alt.Tooltip("epochs:Q", format=".4~g"),
-        alt.Tooltip("value_final:Q", title="quality", format=".5~g"),
-    ]
+    keys = ("shorthand", "title", "format")
+    said = ((field,) if isinstance(field, str) else field for field in fields)
+    found: list[dict[str, Any]] = [dict(zip(keys, words, strict=False)) for words in said]
+    return [alt.Tooltip(**{key: word for key, word in one.items() if word}) for one in found]
+
+
+def run_tooltip() -> list[alt.Tooltip]:
+    """Say which run a mark stands for; see `said` for the fields."""
+    return tooltips(
+        "entry:N", ("source:N", "log"), "seed:N", ("outcome:N", "target"),
+        ("epochs:Q", "", ".4~g"), ("value_final:Q", "quality", ".5~g"),
+    )  # fmt: skip
 
 
 def outcome(panel: Panel) -> str:

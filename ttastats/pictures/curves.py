@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -9,7 +10,6 @@ import polars as pl
 from ttastats import schema
 from ttastats.crossing import evaluated_at
 from ttastats.pictures.material import MOST_POINTS, MOST_RUNS, Panel
-from ttastats.pictures.thinning import evenly
 from ttastats.schema import RUN
 
 #: Spans of time or epochs in which evaluations are drawn together.
@@ -146,3 +146,13 @@ def spans(rows: pl.LazyFrame, metric: Metric, over: str, *, log: bool) -> pl.Dat
         .sort("order", "at")
         .collect()
     )
+
+
+def evenly(most: int, over: Sequence[str]) -> pl.Expr:
+    """Tell which rows stay: of each group the first, the last, and evenly spaced ones between.
+
+    About `most` stay of each group, all of one that has no more; the rows are in order.
+    """
+    place, count = pl.int_range(pl.len()).over(over), pl.len().over(over)
+    step = ((count - 1) / (most - 1)).clip(1.0)
+    return ((place / step).floor() != ((place - 1) / step).floor()) | (place == count - 1)

@@ -83,8 +83,9 @@ def _stacked(pictures: Sequence[Drawable], look: Look) -> str:
 
     fonts.register()
     drawn = [
-        _own_names(vl_convert.vegalite_to_svg(specification(picture, look)), number)
-        for number, picture in enumerate(pictures)
+        # Every clip and gradient gets a name that no other picture of the file has.
+        _NAME.sub(rf"\g<1>p{n}-", vl_convert.vegalite_to_svg(specification(picture, look)))
+        for n, picture in enumerate(pictures)
     ]
     if len(drawn) == 1:
         return _described(drawn[0], pictures[0])
@@ -99,12 +100,8 @@ def _stacked(pictures: Sequence[Drawable], look: Look) -> str:
 
 
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
+_NAME = re.compile(r'(id="|url\(#|href="#)(?=clip|gradient)')
 _GAP = 10.0
-
-
-def _own_names(drawn: str, number: int) -> str:
-    """Give every clip and gradient a name that no other picture of the file has."""
-    return re.sub(r'(id="|url\(#|href="#)(?=clip|gradient)', rf"\g<1>p{number}-", drawn)
 
 
 def html(pictures: Sequence[Drawable], look: Look | None = None) -> str:
@@ -131,14 +128,9 @@ def specification(picture: Drawable, look: Look) -> dict[str, Any]:
     narrow = look.width < 1.5 * theme.COLUMN
     found = picture.specification(font_size=9.5 if narrow else 11.0)
     found["width"] = look.width
-    if look.title:
-        found["title"] = {"text": _wrapped(picture.title, look.width)}
+    if look.title:  # a letter is about half as wide as it is high
+        found["title"] = {"text": wrap(picture.title, max(20, int(look.width / 6.2))) or [""]}
     return found
-
-
-def _wrapped(title: str, width: float) -> list[str]:
-    """Break a title where the picture ends; a letter is about half as wide as it is high."""
-    return wrap(title, max(20, int(width / 6.2))) or [""]
 
 
 def _sized(drawn: str, factor: float, unit: str) -> str:

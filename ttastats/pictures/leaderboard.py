@@ -144,14 +144,10 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
         .encode(y=y)
     )
     blue = alt.value(theme.COLOURS[0])
-    tooltip = [
-        alt.Tooltip("entry:N"),
-        alt.Tooltip("submitter:N"),
-        alt.Tooltip("hardware:N"),
-        alt.Tooltip("words:N", title=what),
-        alt.Tooltip("epochs:Q", format=".4~g"),
-        alt.Tooltip("source:N", title="log"),
-    ]
+    tooltip = charts.tooltips(
+        "entry:N", "submitter:N", "hardware:N", ("words:N", what),
+        ("epochs:Q", "", ".4~g"), ("source:N", "log"),
+    )  # fmt: skip
     line = base.mark_rule(style="one", strokeOpacity=0.6).encode(x=x, x2="start:Q")
     point = base.mark_point(filled=True, size=45, opacity=1).encode(
         x=x, color=blue, tooltip=tooltip
@@ -230,13 +226,10 @@ def _record_chart(name: str, dated: pl.DataFrame) -> Any:
         best=axis.shown("best_seconds"),
         words=axes.duration("datum.tta_seconds"),
     )
-    tooltip = [
-        alt.Tooltip("entry:N"),
-        alt.Tooltip("submitter:N"),
-        alt.Tooltip("hardware:N"),
-        alt.Tooltip("words:N", title="TTA"),
-        alt.Tooltip("started_at:T", title="date", format="%Y-%m-%d"),
-    ]
+    tooltip = charts.tooltips(
+        "entry:N", "submitter:N", "hardware:N", ("words:N", "TTA"),
+        ("started_at:T", "date", "%Y-%m-%d"),
+    )  # fmt: skip
     blue, grey = alt.value(theme.COLOURS[0]), alt.value(theme.GREY)
     line = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(
         x=x, y=alt.Y("best:Q", title=axis.title, scale=scale, axis=ticks), color=blue

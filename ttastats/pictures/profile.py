@@ -125,10 +125,10 @@ def _chart(labels: list[str], expected: str) -> Any:
             strokeDash=alt.StrokeDash(
                 "series:N", scale=alt.Scale(domain=labels, range=dashes), legend=key
             ),
-            tooltip=[
-                alt.Tooltip("series:N", title="of"),
-                alt.Tooltip("tau:Q", title="within a factor of", format=".3~r"),
-                alt.Tooltip("share:Q", title="of the benchmarks", format=".0%"),
-            ],
+            tooltip=charts.tooltips(
+                ("series:N", "of"),
+                ("tau:Q", "within a factor of", ".3~r"),
+                ("share:Q", "of the benchmarks", ".0%"),
+            ),
         )
     )

@@ -121,12 +121,8 @@ def _judged_by(panel: Panel, metric: Metric) -> bool:
     return known == [metric.name]
 
 
-def _failed(panel: Panel) -> bool:
-    return not panel.runs.get_column("reached").all()
-
-
 def _dashed(panel: Panel, metric: Metric) -> str:
-    if not _failed(panel):
+    if panel.runs.get_column("reached").all():
         return ""
     cross = ", ending in a cross" if _judged_by(panel, metric) else ""
     return f"Dashed{cross}: a run that failed."
@@ -299,11 +295,9 @@ def _together(
     title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
     caption = (
         panel.counted,
-        f"Too many to draw one by one: of the {len(shown)} fastest, a line is the median of the "
-        f"values in each of up to {curves.SPANS} spans, the bands hold 50% and 90% of them."
-        if rest
-        else "Too many to draw one by one: a line is the median of the values in each of up "
-        f"to {curves.SPANS} spans, the bands hold 50% and 90% of them.",
+        f"Too many to draw one by one: {f'of the {len(shown)} fastest, ' if rest else ''}a line is "
+        f"the median of the values in each of up to {curves.SPANS} spans, the bands hold 50% and "
+        "90% of them.",
         f"{rest} more are not drawn." if rest else "",
         target_words(metric),
     )
@@ -328,13 +322,10 @@ def _band_chart(
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
     scale = alt.Scale(**value_scale(metric, values))
     color = alt.Color("colour:N", scale=colours, legend=charts.legend(labels))
-    tooltip = [
-        alt.Tooltip("series:N", title="runs of"),
-        alt.Tooltip("median:Q", format=".5~g"),
-        alt.Tooltip("low:Q", title="5%", format=".5~g"),
-        alt.Tooltip("high:Q", title="95%", format=".5~g"),
-        alt.Tooltip("n:Q", title="values"),
-    ]
+    tooltip = charts.tooltips(
+        ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),
+        ("high:Q", "95%", ".5~g"), ("n:Q", "values"),
+    )  # fmt: skip
     base = (
         alt.Chart(alt.NamedData(name=name))
         .transform_calculate(at_=axis.shown("at"))

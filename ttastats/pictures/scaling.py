@@ -150,17 +150,11 @@ def _chart(names_: Sequence[str], found: pl.DataFrame, shown: Sequence[str], oth
         legend=alt.Legend(title=None) if both else None,
     )
     ideal = alt.Chart(alt.NamedData(name=names_[1])).mark_line(style="ideal").encode(x=x, y=y)
-    tooltip = [
-        alt.Tooltip("entry:N"),
-        alt.Tooltip("accelerators:Q"),
-        alt.Tooltip("measure:N"),
-        alt.Tooltip("speedup:Q", format=".3~r"),
-        alt.Tooltip("low:Q", title="95% from", format=".3~r"),
-        alt.Tooltip("high:Q", title="to", format=".3~r"),
-        alt.Tooltip("base_entry:N", title="over"),
-        alt.Tooltip("reached:Q"),
-        alt.Tooltip("n:Q", title="of"),
-    ]
+    tooltip = charts.tooltips(
+        "entry:N", "accelerators:Q", "measure:N", ("speedup:Q", "", ".3~r"),
+        ("low:Q", "95% from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
+        "reached:Q", ("n:Q", "of"),
+    )  # fmt: skip
     color = alt.Color("colour:N", scale=colours, legend=key)
     base = alt.Chart(alt.NamedData(name=names_[0]))
     lines = (

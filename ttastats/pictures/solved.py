@@ -127,10 +127,10 @@ def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
                 "colour:N", scale=alt.Scale(domain=labels, range=dashes), legend=key
             ),
             detail="series:N",
-            tooltip=[
-                alt.Tooltip("series:N", title="runs of"),
-                alt.Tooltip("time:N", title="within"),
-                alt.Tooltip("runs:N", title="reached"),
-            ],
+            tooltip=charts.tooltips(
+                ("series:N", "runs of"),
+                ("time:N", "within"),
+                ("runs:N", "reached"),
+            ),
         )
     )

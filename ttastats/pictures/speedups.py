@@ -216,15 +216,11 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> Any:
         legend=alt.Legend(title=None),
     )  # fmt: skip
     shape = alt.Shape("part:N", scale=alt.Scale(domain=parts, range=list(theme.SHAPES[:3])))
-    tooltip = [
-        alt.Tooltip("benchmark:N"),
-        alt.Tooltip("part:N"),
-        alt.Tooltip("ratio:Q", format=".4~r"),
-        alt.Tooltip("interval:N", title=f"{level} interval"),
-        alt.Tooltip("verdict:N"),
-        alt.Tooltip("p_adjusted:Q", title="p (adjusted)", format=".2~g"),
-        alt.Tooltip("reached:N"),
-    ]
+    tooltip = charts.tooltips(
+        "benchmark:N", "part:N", ("ratio:Q", "", ".4~r"),
+        ("interval:N", f"{level} interval"), "verdict:N",
+        ("p_adjusted:Q", "p (adjusted)", ".2~g"), "reached:N",
+    )  # fmt: skip
     interval = "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + {}"
     said = interval.format("format(datum.high, '.3f') + ']'")
     base = (

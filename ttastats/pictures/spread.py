@@ -119,18 +119,12 @@ def _chart(panel: Panel, metric: Metric, name: str, shown: list[str], bands: pl.
     scale = alt.Scale(**quality.value_scale(metric, values))
     title = quality.words(metric)
     axis = axes.TimeAxis("epochs", 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
-    tooltip = [
-        alt.Tooltip("series:N", title="runs of"),
-        alt.Tooltip("epoch:Q", format=".4~g"),
-        alt.Tooltip("n:Q", title="runs"),
-        *(
-            alt.Tooltip(f"{field}:Q", title=word, format=".5~g")
-            for field, word in (
-                ("low", "lowest"), ("lower", "25%"), ("median", "median"), ("upper", "75%"),
-                ("high", "highest"), ("std", "standard deviation"),
-            )
-        ),
-    ]  # fmt: skip
+    tooltip = charts.tooltips(
+        ("series:N", "runs of"), ("epoch:Q", "", ".4~g"), ("n:Q", "runs"),
+        ("low:Q", "lowest", ".5~g"), ("lower:Q", "25%", ".5~g"), ("median:Q", "median", ".5~g"),
+        ("upper:Q", "75%", ".5~g"), ("high:Q", "highest", ".5~g"),
+        ("std:Q", "standard deviation", ".5~g"),
+    )  # fmt: skip
     base = alt.Chart(alt.NamedData(name=name)).encode(
         x=charts.x(axis, "epoch"), color=color, tooltip=tooltip
     )

@@ -131,15 +131,11 @@ def _speedup_chart(
         scale=alt.Scale(domain=present, range=[style[word][1] for word in present]),
         legend=alt.Legend(title=None),
     )
-    tooltip = [
-        alt.Tooltip("target:Q", format=".5~g"),
-        alt.Tooltip("speedup:Q", format=".4~r"),
-        alt.Tooltip("speedup_low:Q", title="95% from", format=".4~r"),
-        alt.Tooltip("speedup_high:Q", title="to", format=".4~r"),
-        alt.Tooltip("p_value:Q", title="p", format=".2~g"),
-        alt.Tooltip("verdict:N"),
-        alt.Tooltip("reached:N"),
-    ]
+    tooltip = charts.tooltips(
+        ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"), ("speedup_low:Q", "95% from", ".4~r"),
+        ("speedup_high:Q", "to", ".4~r"), ("p_value:Q", "p", ".2~g"), "verdict:N",
+        "reached:N",
+    )  # fmt: skip
     data = alt.Chart(alt.NamedData(name=name)).transform_filter("datum.speedup != null")
     one = (
         data.transform_calculate(unity="1")
@@ -211,11 +207,9 @@ def _time_chart(name: str, metric: str, axis: axes.TimeAxis, of: Axis) -> Any:
     )
     x = _x(metric)
     y = alt.Y("at:Q", title=axis.title, scale=alt.Scale(**axis.scale), axis=alt.Axis(**axis.axis))
-    tooltip = [
-        alt.Tooltip("target:Q", format=".5~g"),
-        alt.Tooltip("said:N", title=of.expected),
-        alt.Tooltip("fraction:N", title="reached"),
-    ]
+    tooltip = charts.tooltips(
+        ("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached"),
+    )  # fmt: skip
     blue = alt.value(theme.COLOURS[0])
     line = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=blue)
     points = base.mark_point(filled=True, size=45, opacity=1).encode(

@@ -11,9 +11,9 @@ import polars as pl
 from ttastats import percentages
 from ttastats.axis import Axis
 from ttastats.pictures import axes, charts, theme
+from ttastats.pictures.curves import evenly
 from ttastats.pictures.material import MOST_RUNS, Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
-from ttastats.pictures.thinning import evenly
 
 KIND = "tta"
 #: Dots of one row are spread over this share of it, so that equal times can be counted.
@@ -55,9 +55,7 @@ def _picture(panel: Panel, level: str) -> Picture:
     untimed = panel.runs.height - timed.height
     caption = (
         panel.counted,
-        f"{untimed} runs without {of.noun} are not shown."
-        if untimed and of.progress
-        else f"{untimed} runs without a {of.noun} are not shown."
+        f"{untimed} runs without {'' if of.progress else 'a '}{of.noun} are not shown."
         if untimed
         else "",
         said,
@@ -193,13 +191,10 @@ def _chart(
         interval=f"datum.low == null ? 'needs 2 runs' : ({axes.said('datum.low', panel.axis)}) + "
         f"' to ' + ({axes.said('datum.high', panel.axis)})",
     )
-    tooltip = [
-        alt.Tooltip("series:N", title="runs of"),
-        alt.Tooltip("said:N", title=panel.axis.mean),
-        alt.Tooltip("interval:N", title=f"{level} interval"),
-        alt.Tooltip("reached_runs:Q", title="reached"),
-        alt.Tooltip("n:Q", title="of"),
-    ]
+    tooltip = charts.tooltips(
+        ("series:N", "runs of"), ("said:N", panel.axis.mean), ("interval:N", f"{level} interval"),
+        ("reached_runs:Q", "reached"), ("n:Q", "of"),
+    )  # fmt: skip
     interval = (
         mean.transform_filter("datum.low != null")
         .mark_rule(style="mean")

@@ -76,18 +76,13 @@ def _labels(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[str]:
 
 
 def _row(row: Mapping[str, Any], label: str, letter: str) -> dict[str, Any]:
-    return {
-        "benchmark": row["benchmark"],
-        "entry": row["entry"],
-        "group": f"{letter}: {label}" if letter else label,
-        "n": row["n"],
-        "with_epochs": row["with_epochs"],
-        "share_epochs": row["share_epochs"],
-        "share_epochs_low": row["share_epochs_low"],
-        "share_epochs_high": row["share_epochs_high"],
-        "share_epoch_time": row["share_epoch_time"],
-        "cv_ratio": row["cv_ratio"],
-    }
+    numbers = (
+        "n", "with_epochs", "share_epochs", "share_epochs_low", "share_epochs_high",
+        "share_epoch_time", "cv_ratio",
+    )  # fmt: skip
+    group = f"{letter}: {label}" if letter else label
+    about = {"benchmark": row["benchmark"], "entry": row["entry"], "group": group}
+    return about | {name: row[name] for name in numbers}
 
 
 def _picture(benchmark: str | None, table: pl.DataFrame) -> Picture:
@@ -133,14 +128,11 @@ def _chart(name: str, table: pl.DataFrame) -> Any:
     axis = alt.Axis(format=".0%", values=values)
     x = alt.X("share_epochs:Q", title=title, scale=scale, axis=axis)
     y = alt.Y("row:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
-    tooltip = [
-        alt.Tooltip("benchmark:N"),
-        alt.Tooltip("entry:N"),
-        alt.Tooltip("share_epochs:Q", title="epochs", format=".1%"),
-        alt.Tooltip("share_epoch_time:Q", title="time per epoch", format=".1%"),
-        alt.Tooltip("cv_ratio:Q", title="CV ratio", format=".3~g"),
-        alt.Tooltip("with_epochs:Q", title="runs"),
-    ]
+    tooltip = charts.tooltips(
+        "benchmark:N", "entry:N", ("share_epochs:Q", "epochs", ".1%"),
+        ("share_epoch_time:Q", "time per epoch", ".1%"), ("cv_ratio:Q", "CV ratio", ".3~g"),
+        ("with_epochs:Q", "runs"),
+    )  # fmt: skip
     base = alt.Chart(alt.NamedData(name=name)).encode(y=y, tooltip=tooltip)
     whisker = (
         base.transform_filter("datum.share_epochs_low != null")

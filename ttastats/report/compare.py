@@ -14,17 +14,10 @@ from ttastats import comparison, percentages, setups
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison, Options
 from ttastats.pairing import Pair, Pairing, Side, pairings
-from ttastats.report import compare_cells, compare_notes, fields
+from ttastats.report import compare_cells, compare_notes, fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.compare_notes import Shown
-from ttastats.report.grouping import (
-    common_title,
-    group_notes,
-    row_keys,
-    set_aside_notes,
-    shown_keys,
-)
 from ttastats.report.verdicts import row_names, verdict_numbers
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
@@ -80,7 +73,7 @@ def report(
     axis = axes.of(baseline.runs)
     tables = tuple(_table(side, baseline.label, view, options, axis) for side in sides)
     found = [one for side in sides for one in side.found]
-    by = row_keys(sides[0].pairing.by)  # the same for all sides
+    by = grouping.row_keys(sides[0].pairing.by)  # the same for all sides
     unmatched = tuple(dict.fromkeys(one.text for side in sides for one in side.pairing.alone))
     has_mean = any(side.mean is not None for side in sides)
     notes = (
@@ -160,7 +153,7 @@ def _varying(baseline: Side, others: Sequence[Side], sides: Sequence[_Side]) -> 
     notes = [
         Note(note.code, f"{name}: {note.text}")
         for name, side, paired in named
-        for note in (*group_notes(paired, ("pair",)), *set_aside_notes(side.runs))
+        for note in (*grouping.group_notes(paired, ("pair",)), *grouping.set_aside_notes(side.runs))
     ]
     return list(dict.fromkeys(notes))
 
@@ -182,7 +175,7 @@ def _row_of(
     verdict, plan, fraction = one.verdict, one.plan, one.fraction
     one_sided = _one_sided_limits(one)
     shifts = one.speedup.epoch_shifts if one.speedup else (0.0, 0.0)
-    row: dict[str, Any] = {name: one.keys.get(name) for name in row_keys(by)}
+    row: dict[str, Any] = {name: one.keys.get(name) for name in grouping.row_keys(by)}
     row |= {"a": labels[0], "b": labels[1], "axis": one.axis.name}
     for name, side in (("a", one.a), ("b", one.b)):
         row |= {
@@ -275,7 +268,7 @@ def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str
 
 def _table(side: _Side, baseline: str, view: View, options: Options, axis: Axis) -> Table:
     by = side.pairing.by
-    keys = shown_keys(side.rows, by)
+    keys = grouping.shown_keys(side.rows, by)
     columns = (
         *(field.column for field in fields.keys(keys, heads=False)),
         Column("A: mean ±CV", "right", rank=2),
@@ -303,7 +296,9 @@ def _table(side: _Side, baseline: str, view: View, options: Options, axis: Axis)
     ratio = "speedup = A/B" if axis.is_time else axis.ratio
     does = axis.does(axis.better)
     sides = f"A = {baseline}   B = {side.label}   {ratio}: >1 means B {does}"
-    shared = " ".join(part for part in (common_title(side.rows, by), side.pairing.shared) if part)
+    shared = " ".join(
+        part for part in (grouping.common_title(side.rows, by), side.pairing.shared) if part
+    )
     about = ": ".join(part for part in (shared, side.pairing.apart) if part)
     title = "   ".join(part for part in (about, sides) if part)
     return Table(columns, tuple(body), title)

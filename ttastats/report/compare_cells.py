@@ -33,13 +33,8 @@ def wide_columns(confidence: float, axis: Axis) -> tuple[Column, ...]:
 def cells(one: Comparison, wide: bool, margin_claims: bool) -> tuple[Cell, ...]:
     """Give the cells after the keys, in the order of the columns."""
     ratio = one.speedup.ratio if one.speedup else None
-    shown = Quantity(
-        ratio.estimate if ratio else None,
-        "ratio",
-        ratio.low if ratio else None,
-        ratio.high if ratio else None,
-        mark=marks(one),
-    )
+    number, low, high = (ratio.estimate, ratio.low, ratio.high) if ratio else (None, None, None)
+    shown = Quantity(number, "ratio", low, high, mark=marks(one))
     return (
         Quantity(one.a.mean_seconds, one.axis.unit, spread=one.a.cv),
         Quantity(one.b.mean_seconds, one.axis.unit, spread=one.b.cv),

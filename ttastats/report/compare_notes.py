@@ -101,7 +101,9 @@ def _constant_epochs(shown: Sequence[Shown]) -> Note | None:
     marked = [each for each in shown if CONSTANT in marks(each.one)]
     if not marked:
         return None
-    unlogged = [each for each in marked if _codes(each) & {"unknown_epochs"}]
+    unlogged = [
+        each for each in marked if any(flag.code == "unknown_epochs" for flag in each.one.flags)
+    ]
     constant = [each for each in marked if each not in unlogged]
     parts = []
     if constant:
@@ -118,10 +120,6 @@ def _constant_epochs(shown: Sequence[Shown]) -> Note | None:
     if any(each.marked and "constant_epochs" in each.row["conditions"] for each in marked):
         parts.append("† holds only if epochs to target really are constant (--epochs-fixed).")
     return Note("constant_epochs", " ".join(parts), CONSTANT)
-
-
-def _codes(each: Shown) -> set[str]:
-    return {flag.code for flag in each.one.flags}
 
 
 def _epoch_safe(row: Mapping[str, Any]) -> str:
@@ -164,16 +162,12 @@ def _failures(shown: Sequence[Shown]) -> Note | None:
     if not said:
         return None
     axis = shown[0].one.axis
-    what = "times" if axis.is_time else axis.noun
+    number, what = ("speedup", "times") if axis.is_time else ("number shown", axis.noun)
     text = (
-        f"some runs failed: the {_RATIO[axis.is_time]} is the ratio of expected {what} to a "
+        f"some runs failed: the {number} is the ratio of expected {what} to a "
         f"success (ERT), failures included: {'; '.join(said)}."
     )
     return Note("failed_runs", text, FAILED)
-
-
-#: What A's over B's is called, of time or of something else.
-_RATIO = {True: "speedup", False: "number shown"}
 
 
 def _amount(each: Shown, number: float) -> str:
@@ -263,17 +257,9 @@ def _unsteady(shown: Sequence[Shown]) -> Note | None:
 
 #: Statistical flags worth a footnote; the others are said elsewhere in the report.
 _SAID = (
-    "one_run",
-    "few_runs",
-    "zero_variance",
-    "unbalanced",
-    "borderline",
-    "untimed_failures",
-    "pooled_setups",
-    "separate_sessions",
-    "convergence_not_used",
-    "convergence_differs",
-)
+    "one_run", "few_runs", "zero_variance", "unbalanced", "borderline", "untimed_failures",
+    "pooled_setups", "separate_sessions", "convergence_not_used", "convergence_differs",
+)  # fmt: skip
 
 
 def _statistical(shown: Sequence[Shown]) -> list[Note]:
@@ -292,21 +278,16 @@ def _exact_limit(shown: Sequence[Shown], options: Options) -> Note | None:
     if not tested or all(smallest_p(one.a.n, one.b.n) <= alpha for one in tested):
         return None
     runs = next(n for n in range(2, 1000) if smallest_p(n, n) <= alpha)
-    text = f"the permutation test (--wide) needs {runs} runs a side for p < {_p_limit(alpha)}."
+    limit = f"{alpha:.3g}".removeprefix("0")
+    text = f"the permutation test (--wide) needs {runs} runs a side for p < {limit}."
     return Note("few_runs", text)
-
-
-def _p_limit(alpha: float) -> str:
-    return f"{alpha:.3g}".removeprefix("0")
 
 
 def _plans(shown: Sequence[Shown]) -> Note | None:
     said, tests = [], 1
     for each in shown:
         plan = each.one.plan
-        if plan is None or each.row["verdict"] != "undecided":
-            continue
-        if plan.detectable is None:
+        if plan is None or plan.detectable is None or each.row["verdict"] != "undecided":
             continue
         tests = plan.tests
         text = f"{each.name}: n={plan.n} can detect {plan.detectable:.2f}×"
@@ -336,8 +317,12 @@ def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:
     ]
     others = sum(each.row["verdict"] == "undecided" for each in shown)
     unjudged = len(shown) - len(decided) - others
-    if not decided:
-        text = _none_decided(shown, others)
+    if not decided and others == 1:
+        text = f"The comparison is undecided.{_why_undecided(shown)}"
+    elif not decided and others:
+        text = f"None of the {others} comparisons is decided.{_why_undecided(shown)}"
+    elif not decided:
+        text = ""
     else:
         text = "; ".join(decided)
         if others:
@@ -346,14 +331,6 @@ def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:
     if unjudged:
         text += f" {_unjudged(shown)}"
     return text.strip()
-
-
-def _none_decided(shown: Sequence[Shown], others: int) -> str:
-    if not others:
-        return ""
-    if others == 1:
-        return "The comparison is undecided." + _why_undecided(shown)
-    return f"None of the {others} comparisons is decided." + _why_undecided(shown)
 
 
 def _unjudged(shown: Sequence[Shown]) -> str:

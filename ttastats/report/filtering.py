@@ -8,7 +8,7 @@ from dataclasses import replace
 from ttastats import columns, select, units, unmet
 from ttastats.conditions import Condition
 from ttastats.report.answer import Report
-from ttastats.report.cells import Note, Row, Table
+from ttastats.report.cells import Note, Row
 
 
 def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
@@ -37,14 +37,12 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
     return replace(
         report,
         rows=tuple(row for number, row in enumerate(report.rows) if number in kept),
-        tables=tuple(_table(table, numbers, kept) for table in report.tables),
+        # The rows of a table but those of all are the report's, in their order.
+        tables=tuple(
+            replace(table, rows=tuple(_rows(table.rows, numbers, kept))) for table in report.tables
+        ),
         notes=(*report.notes, *_left_out(report, conditions, len(kept))),
     )
-
-
-def _table(table: Table, numbers: Iterator[int], kept: set[int]) -> Table:
-    """Keep some rows of a table; its rows but those of all are the report's, in their order."""
-    return replace(table, rows=tuple(_rows(table.rows, numbers, kept)))
 
 
 def _rows(rows: Sequence[Row], numbers: Iterator[int], kept: set[int]) -> Iterator[Row]:

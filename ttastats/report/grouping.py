@@ -9,7 +9,10 @@ import polars as pl
 
 from ttastats import axis, schema, units, varying
 from ttastats.counted import counted, standing
+from ttastats.report import fields
+from ttastats.report.answer import Report
 from ttastats.report.cells import Note
+from ttastats.report.fields import Field
 
 BENCHMARK = schema.BENCHMARK
 ENTRY = (*BENCHMARK, "entry")
@@ -29,6 +32,24 @@ def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, An
     ordered = kept.sort(by, nulls_last=True, maintain_order=True)
     for keys, group in ordered.group_by(by, maintain_order=True):
         yield dict(zip(by, keys, strict=True)), group
+
+
+def answer(
+    command: str,
+    rows: Sequence[dict[str, Any]],
+    shown: Sequence[Field],
+    runs: pl.DataFrame,
+    by: Sequence[str],
+    notes: Sequence[Note],
+    *,
+    title: str | None = None,
+    details: Sequence[tuple[str, ...]] = (),
+) -> Report:
+    """Give the report that has a row for each group of runs, with what must be said of these."""
+    title = common_title(rows, by) if title is None else title
+    table = fields.table(rows, shown, title, details)
+    said = (*group_notes(runs, by), *notes)
+    return Report(command, tuple(rows), (table,), said, by=row_keys(by, ENTRY))
 
 
 def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:

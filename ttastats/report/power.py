@@ -11,19 +11,10 @@ import polars as pl
 
 from ttastats import axis as axes
 from ttastats.axis import SECONDS, Axis
-from ttastats.report import fields
+from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Quantity
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    ENTRY,
-    common_title,
-    group_notes,
-    groups,
-    key_row,
-    row_keys,
-    shown_keys,
-)
 from ttastats.report.summary import numbers
 from ttastats.stats.failures import expected_time
 from ttastats.stats.power import detectable_ratio, runs_needed
@@ -37,17 +28,19 @@ def from_runs(
 ) -> Report:
     """Give the plan for each group, from the CV its runs show; `n` replaces their number."""
     rows = []
-    for keys, group in groups(runs, by):
+    for keys, group in grouping.groups(runs, by):
         cv, low, high = _spread(group)
         count = n if n is not None else group.height
         limits: dict[str, Any] = {"cv_low": low, "cv_high": high}
         limits["reached"] = int(group["reached"].sum())
         limits["axis"] = axes.of(runs).name
-        rows.append(key_row(keys) | plan(cv, count, effects, power) | limits)
-    keys_shown = shown_keys(rows, by)
-    report = _report(rows, keys_shown, common_title(rows, by), effects, power, axes.of(runs))
-    notes = (*group_notes(runs, by), *report.notes)
-    return replace(report, notes=notes, by=row_keys(by, ENTRY))
+        rows.append(grouping.key_row(keys) | plan(cv, count, effects, power) | limits)
+    keys_shown = grouping.shown_keys(rows, by)
+    report = _report(
+        rows, keys_shown, grouping.common_title(rows, by), effects, power, axes.of(runs)
+    )
+    notes = (*grouping.group_notes(runs, by), *report.notes)
+    return replace(report, notes=notes, by=grouping.row_keys(by, grouping.ENTRY))
 
 
 def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:

@@ -47,9 +47,8 @@ def report(
     found.sort(key=_place)
     chosen = _of_codes(found, codes)
     tables = (_counts(chosen), *_listings(chosen, whole=bool(codes))) if chosen else ()
-    return Report(
-        "problems", tuple(chosen), tables, tuple(_notes(chosen, left_out)), _close(chosen)
-    )
+    close = "" if chosen else "Nothing was found wrong."
+    return Report("problems", tuple(chosen), tables, tuple(_notes(chosen, left_out)), close)
 
 
 def _of_chosen(
@@ -84,21 +83,11 @@ def _of_codes(found: list[Finding], codes: Sequence[str]) -> list[Finding]:
 
 
 def _of_logs(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[Finding]:
-    heads = {row[0]: dict(zip(ENTRY, row[1:], strict=True)) for row in _heads(runs)}
-    for problem in problems:
-        about = heads.get(problem.source or "", {})
-        yield _finding(
-            problem.code,
-            problem.severity,
-            problem.message,
-            about,
-            source=problem.source,
-            line=problem.line,
-        )
-
-
-def _heads(runs: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
-    return runs.select("source", *ENTRY).unique("source", keep="first").iter_rows()
+    first = runs.select("source", *ENTRY).unique("source", keep="first")
+    heads = {row["source"]: row for row in first.iter_rows(named=True)}
+    for one in problems:
+        about = heads.get(one.source or "", {})
+        yield _finding(one.code, one.severity, one.message, about, source=one.source, line=one.line)
 
 
 def _finding(
@@ -205,12 +194,8 @@ def _counts(found: Sequence[Finding]) -> Table:
         Row((Text(code), Text(severity), Quantity(number, "count"), Quantity(files[code], "count")))
         for (severity, code), number in counts.items()
     )
-    columns = (
-        Column("code"),
-        Column("severity"),
-        Column("problems", "right"),
-        Column("files", "right"),
-    )
+    words, numbers = ("code", "severity"), ("problems", "files")
+    columns = (*map(Column, words), *(Column(name, "right") for name in numbers))
     return Table(columns, rows)
 
 
@@ -252,7 +237,3 @@ _RULE = (
     f"z-score beyond {outliers.LIMIT}, {outliers.LEAST_AWAY:.0%} or more from the median and, in "
     "epochs, more than one evaluation interval."
 )
-
-
-def _close(found: Sequence[Finding]) -> str:
-    return "" if found else "Nothing was found wrong."

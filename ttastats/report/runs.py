@@ -8,17 +8,10 @@ from typing import Any
 import polars as pl
 
 from ttastats.counted import standing
-from ttastats.report import fields
+from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    common_title,
-    failed_notes,
-    no_length_notes,
-    set_aside_notes,
-    shown_keys,
-)
 
 KEYS = (
     "run_id", "source", "dialect", "suite", "edition", "benchmark", "entry", "submitter", "system",
@@ -41,7 +34,7 @@ def report(runs: pl.DataFrame) -> Report:
         and any(row[unit] is not None for row in rows)
     ]
     shown = [
-        *fields.keys(shown_keys(rows, _SHOWN)),
+        *fields.keys(grouping.shown_keys(rows, _SHOWN)),
         Field(Column("log", rank=1, names=True), lambda row: Text(row["source"].split("/")[-1])),
         Field(Column("reached"), _reached),
         Field(Column("TTA", "right"), _time),
@@ -53,8 +46,12 @@ def report(runs: pl.DataFrame) -> Report:
     ]
     if any(row["cost"] is not None for row in rows):
         shown.append(fields.number("cost", "cost", "dollars", rank=2))
-    table = fields.table(rows, shown, common_title(rows, _SHOWN))
-    notes = [*failed_notes(standing(runs)), *set_aside_notes(runs), *no_length_notes(runs)]
+    table = fields.table(rows, shown, grouping.common_title(rows, _SHOWN))
+    notes = [
+        *grouping.failed_notes(standing(runs)),
+        *grouping.set_aside_notes(runs),
+        *grouping.no_length_notes(runs),
+    ]
     return Report("runs", rows, (table,), tuple(notes))
 
 

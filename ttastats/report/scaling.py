@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -50,7 +49,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
         found = _curve(keys, group)
         rows += found
         if found:
-            curves.append(_Curve(keys, group))
+            curves.append((keys, group))
     if not rows:
         raise TtastatsError(
             f"no two numbers of accelerators among runs that agree in {', '.join(by)}",
@@ -60,18 +59,14 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     notes = (
         *_notes(by, curves, axis),
         *left_out_notes(runs, by),
-        *failed_notes(pl.concat([curve.runs for curve in curves])),
+        *failed_notes(pl.concat([group for _, group in curves])),
         *_unknown_scale(counted(runs, by).height - counted(known, by).height),
     )
     return Report("scaling", tuple(rows), (_table(rows, by, axis),), notes, by=by)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Curve:
-    """The runs of one curve and what they agree in."""
-
-    keys: Mapping[str, Any]
-    runs: pl.DataFrame
+#: What the runs of one curve agree in, and these.
+_Curve = tuple[Mapping[str, Any], pl.DataFrame]
 
 
 def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[dict[str, Any]]:
@@ -203,9 +198,9 @@ def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note
         "statistical efficiency: epochs of the base / epochs, what larger batches cost. The two "
         "multiply exactly for geometric means."
     )
-    names = distinct_keys([curve.keys for curve in curves], by)
-    slopes = [f"{_name(curve, names)} {_slope(curve.runs)}" for curve in curves]
-    mixed = [f"{_name(curve, names)}: {said}" for curve in curves if (said := _mixture(curve))]
+    names = distinct_keys([keys for keys, _ in curves], by)
+    slopes = [f"{_name(keys, names)} {_slope(runs)}" for keys, runs in curves]
+    mixed = [f"{_name(keys, names)}: {said}" for keys, runs in curves if (said := _mixture(runs))]
     notes = [
         Note("definitions", text),
         Note("slope", f"log-log slope, 1 is linear: {'; '.join(slopes)}."),
@@ -222,15 +217,15 @@ def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note
     return notes
 
 
-def _name(curve: _Curve, names: Sequence[str]) -> str:
-    return " ".join("unknown" if curve.keys[n] is None else str(curve.keys[n]) for n in names)
+def _name(keys: Mapping[str, Any], names: Sequence[str]) -> str:
+    return " ".join("unknown" if keys[name] is None else str(keys[name]) for name in names)
 
 
-def _mixture(curve: _Curve) -> str:
+def _mixture(curve: pl.DataFrame) -> str:
     """Say in what the runs of a curve differ or may differ."""
     said = []
     for name in CURVE:
-        column = curve.runs.get_column(name)
+        column = curve.get_column(name)
         several, unknown = column.drop_nulls().n_unique() > 1, bool(column.null_count())
         if several:
             said.append(f"several of {name}")

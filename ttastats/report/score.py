@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,20 +16,10 @@ import polars as pl
 from ttastats import benchmarks
 from ttastats.benchmarks import Scoring
 from ttastats.counted import RESULT
-from ttastats.report import fields
+from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Text
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    BENCHMARK,
-    ENTRY,
-    common_title,
-    group_notes,
-    groups,
-    key_row,
-    row_keys,
-    shown_keys,
-)
 from ttastats.stats.sample import olympic_mean
 from ttastats.units import plural
 
@@ -41,20 +30,12 @@ _NAMED = 4
 _SCORED = "scored"
 
 
-@dataclass(frozen=True, slots=True)
-class _Score:
-    """An olympic mean in minutes before scaling, None with the reason in `status`."""
-
-    raw_minutes: float | None
-    status: str
-
-
 def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     """Give the report of a table of runs, best score of a benchmark first.
 
     The runs must have been judged by the official targets: `crossing.runs(frame)`.
     """
-    rows = [key_row(keys) | numbers(group) for keys, group in groups(runs, by)]
+    rows = [grouping.key_row(keys) | numbers(group) for keys, group in grouping.groups(runs, by)]
     rows.sort(key=_place)
     shown = [
         *fields.keys(_shown(rows, by)),
@@ -65,9 +46,11 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     ]
     if any(row["status"] != _SCORED for row in rows):
         shown.append(Field(Column("status"), lambda row: Text(row["status"])))
-    table = fields.table(rows, shown, _title(rows, by), [_failed(row) for row in rows])
-    notes = (*group_notes(runs, by), *_notes(rows))
-    return Report("score", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
+    details = [_failed(row) for row in rows]
+    title = _title(rows, by)
+    return grouping.answer(
+        "score", rows, shown, runs, by, _notes(rows), title=title, details=details
+    )
 
 
 def numbers(group: pl.DataFrame) -> dict[str, Any]:
@@ -79,18 +62,18 @@ def numbers(group: pl.DataFrame) -> dict[str, Any]:
         return empty | {"scaling_factor": None, "status": none_because, "failures": []}
     judged = _in_order(group).with_columns(failure=_failure(rules))
     failed = judged.filter(pl.col("failure").is_not_null())
-    score = _raw_score(judged, rules)
+    raw_minutes, status = _raw_score(judged, rules)
     factor = _scaling_factor(group)
-    known = score.raw_minutes is not None and factor is not None
+    known = raw_minutes is not None and factor is not None
     return {
         "n": group.height,
         "required_runs": rules.runs,
         "dropped": rules.dropped,
         "failed": failed.height,
-        "raw_minutes": score.raw_minutes,
-        "score_minutes": (score.raw_minutes or 0.0) * (factor or 0.0) if known else None,
+        "raw_minutes": raw_minutes,
+        "score_minutes": (raw_minutes or 0.0) * (factor or 0.0) if known else None,
         "scaling_factor": factor,
-        "status": score.status if factor is not None else "several scaling factors in one group",
+        "status": status if factor is not None else "several scaling factors in one group",
         "failures": [
             f"{PurePosixPath(source).name}: {why}"
             for source, why in failed.select("source", "failure").iter_rows()
@@ -127,8 +110,9 @@ def _failure(rules: Scoring) -> pl.Expr:
         .otherwise(pl.lit("not reached: target missed"))
     )
     ended = pl.coalesce(status.replace_strict(ends, default=None), missed)
-    init = _init_seconds()
-    reason = pl.when(~converged).then(ended).when(_untimed()).then(pl.lit("no usable time"))
+    init = pl.col("extra").str.json_path_match("$.init_seconds").cast(pl.Float64, strict=False)
+    untimed = pl.col("run_seconds").is_null() | (pl.col("run_seconds") <= 0)
+    reason = pl.when(~converged).then(ended).when(untimed).then(pl.lit("no usable time"))
     if rules.init_minutes is None:
         return reason
     took = pl.format(
@@ -139,31 +123,22 @@ def _failure(rules: Scoring) -> pl.Expr:
     return reason.when(init >= rules.init_minutes * 60).then(took)
 
 
-def _init_seconds() -> pl.Expr:
-    return pl.col("extra").str.json_path_match("$.init_seconds").cast(pl.Float64, strict=False)
-
-
-def _untimed() -> pl.Expr:
-    return pl.col("run_seconds").is_null() | (pl.col("run_seconds") <= 0)
-
-
-def _raw_score(judged: pl.DataFrame, rules: Scoring) -> _Score:
+def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]:
+    """Give an olympic mean in minutes before scaling, None with the reason, and what it is."""
     converged = judged.filter(pl.col("failure").is_null()).get_column("run_seconds") / 60
     n, failed = judged.height, judged.height - converged.len()
     if rules.converging is not None:
         if converged.len() < rules.converging:
             found = f"{converged.len()} of {rules.converging} required"
-            return _Score(None, f"too few runs converged: {found}")
+            return None, f"too few runs converged: {found}"
         converged, failed = converged.head(rules.converging), 0
     if failed > rules.dropped:
-        return _Score(None, f"too many failed runs: {failed} of {n}, {rules.dropped} allowed")
+        return None, f"too many failed runs: {failed} of {n}, {rules.dropped} allowed"
     mean = olympic_mean(converged.to_numpy(), n_failed=failed, drop=rules.dropped)
     if mean is None:
-        return _Score(None, f"too few runs: {n} of {rules.runs} required")
+        return None, f"too few runs: {n} of {rules.runs} required"
     usual = n == rules.runs
-    return _Score(
-        mean, _SCORED if usual else f"{_SCORED}: {plural(n, 'run')}, {rules.runs} required"
-    )
+    return mean, _SCORED if usual else f"{_SCORED}: {plural(n, 'run')}, {rules.runs} required"
 
 
 def _scaling_factor(group: pl.DataFrame) -> float | None:
@@ -198,14 +173,14 @@ def _shown(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, .
     if {"submitter", "system", "entry"} <= set(by):
         others = {tuple(row[name] for name in by if name != "entry") for row in rows}
         hidden |= {"entry"} if len(others) == len(rows) else {"submitter", "system"}
-    shown = [name for name in shown_keys(rows, by) if name not in hidden]
-    return tuple(sorted(shown, key=lambda name: name not in BENCHMARK))
+    shown = [name for name in grouping.shown_keys(rows, by) if name not in hidden]
+    return tuple(sorted(shown, key=lambda name: name not in grouping.BENCHMARK))
 
 
 def _title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
     divisions = {row.get("division") for row in rows}
     (division,) = divisions if len(divisions) == 1 else (None,)
-    return f"{common_title(rows, by)} {division or ''}".strip()
+    return f"{grouping.common_title(rows, by)} {division or ''}".strip()
 
 
 def _runs(row: Mapping[str, Any]) -> str:

@@ -12,20 +12,9 @@ from ttastats import axis as axes
 from ttastats import percentages, units
 from ttastats.counted import counted
 from ttastats.crossing import evaluation_interval
-from ttastats.report import fields, strips
+from ttastats.report import fields, grouping, strips
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
-from ttastats.report.grouping import (
-    BENCHMARK,
-    ENTRY,
-    common_title,
-    failed_notes,
-    group_notes,
-    groups,
-    key_row,
-    row_keys,
-    shown_keys,
-)
 from ttastats.sides import expected_seconds
 from ttastats.stats.moments import standard_deviation
 from ttastats.stats.sample import mean_interval
@@ -37,7 +26,7 @@ _FAR = 10.0
 
 def report(
     runs: pl.DataFrame,
-    by: Sequence[str] = ENTRY,
+    by: Sequence[str] = grouping.ENTRY,
     *,
     ddof: int = 1,
     confidence: float = 0.95,
@@ -49,15 +38,16 @@ def report(
     With `dots` every run is shown as one, below its row.
     """
     found = [
-        (key_row(keys) | numbers(group, ddof=ddof, confidence=confidence), group)
-        for keys, group in groups(runs, by)
+        (grouping.key_row(keys) | numbers(group, ddof=ddof, confidence=confidence), group)
+        for keys, group in grouping.groups(runs, by)
     ]
-    found.sort(key=lambda one: [_known(one[0][name]) for name in (*BENCHMARK, "tta_mean_seconds")])
+    found.sort(
+        key=lambda one: [_known(one[0][name]) for name in (*grouping.BENCHMARK, "tta_mean_seconds")]
+    )
     rows = [row for row, _ in found]
-    details = _strips(found) if dots else [()] * len(rows)
     axis = axes.of(runs)
     shown = [
-        *fields.keys(shown_keys(rows, by)),
+        *fields.keys(grouping.shown_keys(rows, by)),
         fields.reached(),
         fields.number(axis.mean, "tta_mean_seconds", axis.unit),
         fields.number(f"CV [{percentages.text(confidence)}]", "cv", "fraction", interval=True),
@@ -69,9 +59,9 @@ def report(
     if any(row["reached"] < row["n"] for row in rows):
         title = "ERT" if axis.is_time else axis.expected
         shown.append(fields.number(title, "ert_seconds", axis.unit))
-    table = fields.table(rows, shown, common_title(rows, by), details)
-    notes = [*group_notes(runs, by), *failed_notes(counted(runs, by)), *_cv_notes(rows, ddof)]
-    return Report("summary", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
+    notes = [*grouping.failed_notes(counted(runs, by)), *_cv_notes(rows, ddof)]
+    details = _strips(found) if dots else ()
+    return grouping.answer("summary", rows, shown, runs, by, notes, details=details)
 
 
 def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, Any]:
@@ -138,7 +128,7 @@ def _positive(group: pl.DataFrame, name: str) -> list[float]:
 
 
 def _benchmark(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in BENCHMARK)
+    return tuple(row[name] for name in grouping.BENCHMARK)
 
 
 def _cv_notes(rows: Sequence[Mapping[str, Any]], ddof: int) -> list[Note]:

@@ -16,18 +16,10 @@ from ttastats.comparison import Comparison
 from ttastats.counted import counted
 from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair, Side
-from ttastats.report import fields
+from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    BENCHMARK,
-    common_title,
-    group_notes,
-    groups,
-    row_keys,
-    shown_keys,
-)
 from ttastats.report.target_grid import Grid, goals, grids
 from ttastats.report.verdicts import verdict_numbers
 from ttastats.schema import RUN
@@ -40,7 +32,7 @@ _NAMED = 6
 
 def report(
     sides: Sequence[Side],
-    by: Sequence[str] = BENCHMARK,
+    by: Sequence[str] = grouping.BENCHMARK,
     *,
     points: int = 9,
     metric: str | None = None,
@@ -93,7 +85,7 @@ def report(
         _method(rows, axis),
     )
     table = _table(rows, by, [side.label for side in sides], axis)
-    return Report("targets", rows, (table,), notes, by=row_keys(by))
+    return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
 
 def _expect_of_runs(by: Sequence[str]) -> None:
@@ -142,7 +134,7 @@ def _answers(
         left = [grid for grid in asked if number < len(grid.targets)]
         now = goals(left, [grid.targets[number] for grid in left], sides[0].runs)
         judged = [
-            {tuple(keys.values()): group for keys, group in groups(runs, by)}
+            {tuple(keys.values()): group for keys, group in grouping.groups(runs, by)}
             for runs in (
                 axes.on(crossing.runs_at(side.evaluations, now, by), axis) for side in sides
             )
@@ -182,7 +174,7 @@ def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
 
 
 def _base(grid: Grid, by: Sequence[str]) -> dict[str, Any]:
-    keys = {name: grid.keys.get(name) for name in row_keys(by)}
+    keys = {name: grid.keys.get(name) for name in grouping.row_keys(by)}
     return keys | {"metric": grid.metric}
 
 
@@ -194,7 +186,7 @@ def _name(grid: Grid, by: Sequence[str]) -> str:
 def _side_notes(sides: Sequence[Side], by: Sequence[str]) -> Iterator[Note]:
     for letter, side in zip("AB", sides, strict=False):
         before = f"{letter}: " if len(sides) > 1 else ""
-        for note in group_notes(side.runs, by):
+        for note in grouping.group_notes(side.runs, by):
             yield Note(note.code, f"{before}{note.text}")
 
 
@@ -262,7 +254,7 @@ def _table(
 ) -> Table:
     expected = "ERT" if axis.is_time else axis.expected
     shown = [
-        *fields.keys(shown_keys(rows, by)),
+        *fields.keys(grouping.shown_keys(rows, by)),
         Field(Column("metric", rank=2), partial(fields.key, "metric")),
         fields.words("target", lambda row: f"{row['target']:.5g}{' *' * row['official']}"),
     ]
@@ -271,7 +263,7 @@ def _table(
             fields.words(f"{name.upper()} reached", partial(_reached, name)),
             fields.number(f"{name.upper()} {expected}", f"ert_{name}_seconds", axis.unit),
         ]
-    title = common_title(rows, by)
+    title = grouping.common_title(rows, by)
     if len(labels) == 2:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
         shown += [

@@ -10,43 +10,39 @@ import polars as pl
 
 from ttastats import axis as axes
 from ttastats.axis import Axis
-from ttastats.report import fields
+from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    ENTRY,
-    common_title,
-    group_notes,
-    groups,
-    key_row,
-    row_keys,
-    shown_keys,
-)
 from ttastats.stats.decompose import decompose_variance
 from ttastats.stats.moments import coefficient_of_variation, standard_deviation
 from ttastats.stats.sample import mean_interval
 
 
-def report(runs: pl.DataFrame, by: Sequence[str] = ENTRY, *, ddof: int = 1) -> Report:
+def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int = 1) -> Report:
     """Give the report of a table of runs; runs that failed are not part of it, and said.
 
     `ddof` is 1 for the sample standard deviation, 0 for the population's. Bootstrap
     intervals are given from 10 runs on.
     """
     rng = np.random.default_rng(0)
-    rows = [key_row(keys) | numbers(group, ddof, rng) for keys, group in groups(runs, by)]
+    rows = [
+        grouping.key_row(keys) | numbers(group, ddof, rng)
+        for keys, group in grouping.groups(runs, by)
+    ]
     axis = axes.of(runs)
-    shown = [*fields.keys(shown_keys(rows, by)), fields.reached()]
+    shown = [*fields.keys(grouping.shown_keys(rows, by)), fields.reached()]
     if axis.progress:
         shown += _of_progress(axis)
-        notes = [_no_throughput(axis, ddof)]
+        text = (
+            f"± is one standard deviation{' (ddof 0)' if ddof == 0 else ''}. {axis.to_target} have "
+            "no time per epoch in them, so there is nothing to share out."
+        )
+        notes = [Note("no_throughput", text)]
     else:
         shown += _of_parts(axis)
         notes = _notes(rows, ddof, axis)
-    table = fields.table(rows, shown, common_title(rows, by))
-    notes = [*group_notes(runs, by), *notes]
-    return Report("variance", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
+    return grouping.answer("variance", rows, shown, runs, by, notes)
 
 
 def _per_epoch(axis: Axis) -> str:
@@ -71,14 +67,6 @@ def _of_progress(axis: Axis) -> list[Field]:
     ]
 
 
-def _no_throughput(axis: Axis, ddof: int) -> Note:
-    text = (
-        f"± is one standard deviation{' (ddof 0)' if ddof == 0 else ''}. {axis.to_target} have no "
-        "time per epoch in them, so there is nothing to share out."
-    )
-    return Note("no_throughput", text)
-
-
 def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[str, Any]:
     """Give the numbers of one group; None where epochs are unknown or did not vary."""
     solved = group.filter(pl.col("reached"), pl.col("epochs").is_not_null())
@@ -99,23 +87,18 @@ def numbers(group: pl.DataFrame, ddof: int, rng: np.random.Generator) -> dict[st
         "epoch_seconds_mean": per_epoch.mean(),
         "epoch_seconds_std": per_epoch.std(ddof=ddof),
     }
-    empty = (
-        "cv_ratio",
-        "share_epochs",
-        "share_epochs_low",
-        "share_epochs_high",
-        "share_epoch_time",
-    )
-    if solved.height < 2 or axis.progress:
-        return row | dict.fromkeys(empty)
-    parts = decompose_variance(
-        solved.get_column("tta_seconds").to_numpy(), epochs.to_numpy(), rng=rng
-    )
-    share = parts.share_epochs
-    known = (
-        parts.cv_ratio, share.estimate, share.low, share.high, parts.share_epoch_time.estimate,
-    )  # fmt: skip
-    return row | dict(zip(empty, known, strict=True))
+    parts = None
+    if solved.height > 1 and not axis.progress:
+        parts = decompose_variance(
+            solved.get_column("tta_seconds").to_numpy(), epochs.to_numpy(), rng=rng
+        )
+    return row | {
+        "cv_ratio": parts.cv_ratio if parts else None,
+        "share_epochs": parts.share_epochs.estimate if parts else None,
+        "share_epochs_low": parts.share_epochs.low if parts else None,
+        "share_epochs_high": parts.share_epochs.high if parts else None,
+        "share_epoch_time": parts.share_epoch_time.estimate if parts else None,
+    }
 
 
 def _notes(rows: Sequence[Mapping[str, Any]], ddof: int, axis: Axis) -> list[Note]:

@@ -64,7 +64,7 @@ def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
         about = f"{name}: {row['b']}" if several else name
         sentence = finding(row, row["a"], row["b"], confidence) + "."
         if row["verdict"] in {"undecided", "unavailable"}:  # others begin with a side's name
-            sentence = _capital(sentence)
+            sentence = sentence[:1].upper() + sentence[1:]
         more = " ".join(part for part in (_plan(row), _why(row), _failures(row)) if part)
         said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
     return tuple(said)
@@ -195,19 +195,12 @@ def _summaries(report: Report) -> tuple[Verdict, ...]:
     names = row_names(report.rows, BENCHMARK)
     others = tuple(name for name in report.by if name not in BENCHMARK)
     labels = row_names(report.rows, others)
-    labelled = list(zip(names, labels, report.rows, strict=True))
+    # Rows of several editions of one benchmark are mixed: they are sorted by their times.
+    labelled = sorted(zip(names, labels, report.rows, strict=True), key=itemgetter(0))
     return tuple(
         _summarised(name, [(label, row) for _, label, row in group])
-        for name, group in _by_benchmark(labelled)
+        for name, group in groupby(labelled, key=itemgetter(0))
     )
-
-
-def _by_benchmark(
-    labelled: Sequence[tuple[str, str, Numbers]],
-) -> list[tuple[str, list[tuple[str, str, Numbers]]]]:
-    # Rows of several editions of one benchmark are mixed: they are sorted by their times.
-    ordered = sorted(labelled, key=itemgetter(0))
-    return [(name, list(group)) for name, group in groupby(ordered, key=itemgetter(0))]
 
 
 def _summarised(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
@@ -278,8 +271,3 @@ def row_names(rows: Sequence[Numbers], by: Sequence[str]) -> list[str]:
     known = [[str(row[name]) for name in shown if row[name] is not None] for row in rows]
     nameless = "unknown" if any(known) else "these runs"
     return [" ".join(words) or nameless for words in known]
-
-
-def _capital(text: str) -> str:
-    """Give a sentence its capital letter."""
-    return text[:1].upper() + text[1:]
