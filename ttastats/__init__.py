@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Account,
         Question,
         Report,
+        claim,
         compare,
         export,
         filter,  # noqa: A004 - the name of the command
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from ttastats.recording import record
 
 __all__ = [
-    "Account", "Question", "Report", "TtastatsError", "__version__", "compare", "export", "filter",
-    "from_frame", "guess", "html_report", "ingest", "plot", "power", "problems", "read", "record",
-    "runs", "scaling", "score", "summary", "targets", "variance",
+    "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
+    "export", "filter", "from_frame", "guess", "html_report", "ingest", "plot", "power",
+    "problems", "read", "record", "runs", "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 

@@ -14,13 +14,24 @@ from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from ttastats import atomic, choice, crossing, given, question, schema, store
+from ttastats import atomic, axis, choice, crossing, given, question, schema, store
+from ttastats.at_budget import END
 from ttastats.choice import Chosen, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame
 from ttastats.guessing.folder import guess
 from ttastats.ingestion.ingest import Account, ingest
-from ttastats.question import Compared, Counted, Judged, Question, takes
+from ttastats.question import (
+    AtBudget,
+    Compared,
+    ComparedAt,
+    Counted,
+    Judged,
+    JudgedAt,
+    Question,
+    takes,
+)
+from ttastats.report import qualities
 from ttastats.report import runs as runs_report
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
@@ -36,9 +47,9 @@ if TYPE_CHECKING:
     from ttastats.report.compare import View
 
 __all__ = [
-    "Account", "Question", "Report", "Source", "compare", "export", "filter", "from_frame", "guess",
-    "html_report", "ingest", "pictures", "plot", "power", "problems", "read", "runs", "scaling",
-    "score", "summary", "targets", "variance",
+    "Account", "Question", "Report", "Source", "claim", "compare", "export", "filter",
+    "from_frame", "guess", "html_report", "ingest", "pictures", "plot", "power", "problems",
+    "read", "runs", "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 
@@ -89,8 +100,21 @@ def _answered(report: Report, *sides: Chosen) -> Report:
     return replace(kept, notes=(*kept.notes, *said))
 
 
-def runs(source: Source, *, where: Sequence[str] = (), target: Sequence[str] = ()) -> Report:
-    """Report every run: did it reach the target, when, and how far had it trained?"""
+def runs(
+    source: Source,
+    *,
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+    **asked: Unpack[AtBudget],
+) -> Report:
+    """Report every run: did it reach the target, when, and how far had it trained?
+
+    `asked`: keywords of `Question` about a budget; then, what quality had it there?
+    """
+    what = Question(where=where, target=target, **asked)
+    if (budget := what.budget) is not None:
+        (at,) = question.sides_at([source], what, budget, of_answer=False)
+        return _answered(qualities.of_runs(at.runs, budget), at)
     found = chosen(source, where, target, by_evaluation=True)
     return _answered(runs_report.report(found.runs), found)
 
@@ -136,16 +160,18 @@ def variance(source: Source, *, ddof: int = 1, **asked: Unpack[Judged]) -> Repor
     return _answered(variance_report.report(found.runs, keys, ddof=ddof), found)
 
 
-@takes(Compared)
+@takes(ComparedAt)
 def compare(
     a: Source,
     *others: Source,
     view: View | None = None,
     fail_on: str = "",
     require: str = "",
-    **asked: Unpack[Compared],
+    **asked: Unpack[ComparedAt],
 ) -> Report:
     """Report whether B is faster than A to the target, by how much, why, and how sure.
+
+    At a budget, report whether its quality is better, and what was spent.
 
     Like is compared with like: runs of one benchmark on as many accelerators of the same
     hardware, as far as a side has several of these.
@@ -168,14 +194,79 @@ def compare(
     from ttastats import gate  # scipy costs start-up time
     from ttastats.comparison import Options
     from ttastats.report import compare as compare_report
+    from ttastats.report import compare_qualities
 
     conditions = gate.conditions(fail_on, require)
     what, sources = Question(**asked), (a, *others)
-    options = what.options or Options()
+    options, labels = what.options or Options(), what.labels or question.labels(sources)
+    if (budget := what.budget) is not None:
+        gate.refuse_at_budget(conditions)
+        found = question.sides_at(sources, what, budget)
+        baseline, *rest = question.labelled(found, what, labels)
+        unit = axis.by_clock(what.unit, what.clock)
+        report = compare_qualities.report(
+            baseline, rest, budget, what.by, options, view, pool=what.pool, unit=unit
+        )
+        return _answered(report, *found)
     found = question.sides(sources, what, of_answer=True)
-    baseline, *rest = question.labelled(found, what, what.labels or question.labels(sources))
+    baseline, *rest = question.labelled(found, what, labels)
     report = compare_report.report(baseline, rest, what.by, options, view, pool=what.pool)
     return _answered(gate.judged(report, conditions, options.confidence), *found)
+
+
+@takes(JudgedAt)
+def claim(
+    source: Source,
+    *,
+    quality: str = "",
+    seconds: str = "",
+    steps: str = "",
+    level: float = 0.05,
+    sigma: float | None = None,
+    **asked: Unpack[JudgedAt],
+) -> Report:
+    """Report whether the mean of each group of runs is shown to be as good as a number.
+
+    Parameters
+    ----------
+    quality
+        Such as `val_loss <= 3.28`: at the end, unless another budget is asked for.
+    seconds, steps
+        Such as `<= 80`: up to that budget, or, without a quality and a budget, to the target.
+    level
+        Of the one-sided test.
+    sigma
+        The standard deviation of the quality of one run, if it is known: then a z test is made.
+    asked
+        Keywords of `Question`.
+
+    Raises
+    ------
+    TtastatsError
+        Nothing is claimed, a claim is malformed, or as `run_table`.
+    """
+    from ttastats.report import claim as claim_report  # scipy costs start-up time
+    from ttastats.report.grouping import ENTRY
+
+    rules = claim_report.Rules(level, sigma)
+    limits = claim_report.limits(seconds, steps)
+    threshold, what = question.with_claim(Question(**asked), quality)
+    if threshold is None and not limits:
+        raise TtastatsError(
+            "nothing is claimed",
+            where="--quality",
+            remedy="Write --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
+        )
+    budget = what.budget or (None if threshold is None else END)
+    if budget is None:
+        (found,) = question.sides([source], what)
+    else:
+        (found,) = question.sides_at([source], what, budget, of_answer=False)
+    keys = question.keys(what.by, ENTRY, found)
+    report = claim_report.report(
+        found.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules
+    )
+    return _answered(report, found)
 
 
 @takes(Judged)

@@ -117,7 +117,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
     )
     table = (
         heads.join(_curves(checkpoints), on=schema.RUN, how="left", maintain_order="left")
-        .with_columns(run_seconds=_length())
+        .with_columns(run_seconds=run_length())
         .with_columns(_ends_at_run_stop(official=official))
         .with_columns(time=_time())
         .with_columns(
@@ -137,7 +137,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
                 pl.col("observed_seconds") / pl.col("epochs")
             ),
             evaluations_to_target=_final("evaluations"),
-            cost=pl.col("tta_seconds") / 3600.0 * _finite("cost_per_hour"),
+            cost=pl.col("tta_seconds") / 3600.0 * finite("cost_per_hour"),
             set_aside=counted.set_aside(),
         )
         .select(
@@ -190,17 +190,17 @@ def evaluated_at() -> pl.Expr:
     It is that at which the value was known; of what was evaluated after the run, that at which
     its weights existed. Null where no such stamp is a number.
     """
-    seconds = _finite("seconds")
-    late = seconds > _length()
-    return pl.when(late).then(pl.coalesce(_finite("weights_seconds"), seconds)).otherwise(seconds)
+    seconds = finite("seconds")
+    late = seconds > run_length()
+    return pl.when(late).then(pl.coalesce(finite("weights_seconds"), seconds)).otherwise(seconds)
 
 
-def _length() -> pl.Expr:
+def run_length() -> pl.Expr:
     """Give the length of a run; stamps that run backwards or are no numbers tell none."""
-    return pl.when(pl.col("run_seconds") >= 0.0).then(_finite("run_seconds"))
+    return pl.when(pl.col("run_seconds") >= 0.0).then(finite("run_seconds"))
 
 
-def _finite(name: str) -> pl.Expr:
+def finite(name: str) -> pl.Expr:
     """Give a number of a log, null where none could be meant: its square or inverse overflows.
 
     A number too small to be meant is 0.
@@ -234,7 +234,7 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
     """Give one row per evaluated checkpoint; it meets the target if all its metrics do."""
     targeted = pl.col("target_value").is_not_null()
     return judged.group_by(*schema.RUN, "eval_index").agg(
-        run_seconds=_length().first(),
+        run_seconds=run_length().first(),
         met=pl.col("meets").filter(targeted).fill_null(value=False).all()
         & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").max())
         & targeted.any(),
@@ -293,7 +293,7 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
 def _amounts_trained() -> dict[str, pl.Expr]:
     """Give what had been trained by a checkpoint, and whether it has any stamp."""
     return {
-        "epoch": _finite("epoch").max(),
+        "epoch": finite("epoch").max(),
         "samples_then": pl.col("samples").max(),
         "step": pl.col("step").max(),
         "stamped": pl.col("seconds").is_not_null().any(),

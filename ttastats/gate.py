@@ -67,6 +67,23 @@ def _condition(option: Option, text: str) -> Condition:
     return Condition(option, percentages.fraction(match.group(1), option))
 
 
+def refuse_at_budget(asked: Sequence[Condition]) -> None:
+    """Refuse conditions about times where qualities are compared.
+
+    Raises
+    ------
+    TtastatsError
+        There is a condition.
+    """
+    for one in asked:
+        raise TtastatsError(
+            "the gate judges times to a target, not qualities at a budget",
+            where=str(one),
+            remedy="Leave out the budget; or hold B against a number: ttastats claim B --quality "
+            "'val_loss <= 3.28' exits with 3 unless its mean is shown to be as good.",
+        )
+
+
 def judged(report: Report, asked: Sequence[Condition], confidence: float = 0.95) -> Report:
     """Give a comparison with the verdict of the gate, in its rows (key `gate`) too.
 

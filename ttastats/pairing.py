@@ -26,13 +26,15 @@ SAME_RUNS = "the same runs"
 class Side:
     """Runs of one source: one row each (`crossing.runs`), and the tidy table of evaluations.
 
-    `targets` are those of the user, by which the runs were judged.
+    `targets` are those of the user, by which the runs were judged. `at_budget`: no target decides
+    anything, as the runs are compared at a budget.
     """
 
     label: str
     runs: Runs
     evaluations: pl.LazyFrame = field(default_factory=lambda: pl.LazyFrame(schema=schema.POLARS))
     targets: tuple[UserTarget, ...] = ()
+    at_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,7 +275,7 @@ _Judge = Callable[[Runs, Runs], common_target.JudgedPair]
 
 def _judge_of(baseline: Side, other: Side) -> _Judge:
     """Give what judges groups by a common target; one of the user's is common already."""
-    if baseline.targets or other.targets:
+    if baseline.targets or other.targets or baseline.at_budget:
         return common_target.JudgedPair
     known = tuple(_targets(side) for side in (baseline, other))
     rows = (baseline.evaluations, other.evaluations)

@@ -9,7 +9,8 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
-from ttastats import axis, choice, columns, counted
+from ttastats import at_budget, axis, choice, columns, counted
+from ttastats.at_budget import Budget
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import is_frame
@@ -47,6 +48,24 @@ class Compared(Judged, total=False):
     options: Options | None
 
 
+class AtBudget(TypedDict, total=False):
+    """Keywords of a question about the quality at a budget."""
+
+    at_end: bool
+    at: str
+    best: bool
+    interpolate: bool
+    metric: str
+
+
+class JudgedAt(Judged, AtBudget, total=False):
+    """Keywords of a question about groups of runs, or about their quality at a budget."""
+
+
+class ComparedAt(Compared, AtBudget, total=False):
+    """Keywords of a question about sides, or about their quality at a budget."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is asked, by default of each entry, in the time to the target that its runs had.
@@ -75,6 +94,15 @@ class Question:
         Compare all runs of a benchmark together, whatever they ran on.
     options
         How a comparison is made.
+    at_end, at
+        Compare not times to a target but qualities at a budget: where each run ended, or at
+        `step=3325`, `epoch=10`, `samples=1e6` or `seconds=600`.
+    best
+        At that budget, the best value so far in place of the last.
+    interpolate
+        At that budget, the value on the line between two evaluations in place of the last.
+    metric
+        The quality to compare at that budget, where there are several.
     """
 
     by: Sequence[str] = ()
@@ -87,6 +115,31 @@ class Question:
     labels: Sequence[str] = ()
     pool: bool = False
     options: Options | None = None
+    at_end: bool = False
+    at: str = ""
+    best: bool = False
+    interpolate: bool = False
+    metric: str = ""
+
+    @property
+    def budget(self) -> Budget | None:
+        """Give the budget at which qualities are asked for; None where a time is.
+
+        Raises
+        ------
+        TtastatsError
+            The keywords are no budget, or a metric is named without one.
+        """
+        found = at_budget.parse(
+            self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
+        )
+        if found is None and self.metric:
+            raise TtastatsError(
+                "a metric is named, but no budget",
+                where=f"--metric {self.metric}",
+                remedy="Add --at-end or --at step=...; a time to a quality: --target 'METRIC>=...'",
+            )
+        return found
 
 
 _P = ParamSpec("_P")
@@ -138,6 +191,12 @@ def sides(
     TtastatsError
         As `choice.chosen`; or the sources have no axis in common, or parts of a table share runs.
     """
+    found = _chosen(sources, question, of_answer=of_answer)
+    return _on_axis(found, axis.by_clock(question.unit, question.clock), question.price)
+
+
+def _chosen(sources: Sequence[Source], question: Question, *, of_answer: bool) -> list[Chosen]:
+    """Give the runs of each source that are asked about, judged by their targets."""
     several = len(sources) > 1
     found = [
         chosen(
@@ -159,11 +218,75 @@ def sides(
         refuse_overlap(parts)
     if question.censor_stopped:
         found = [replace(one, runs=counted.with_stopped(one.runs)) for one in found]
-    return _on_axis(found, axis.by_clock(question.unit, question.clock), question.price)
+    return found
+
+
+def sides_at(
+    sources: Sequence[Source], question: Question, budget: Budget, *, of_answer: bool = True
+) -> list[Chosen]:
+    """Give the runs of each source with their quality at a budget (`at_budget.runs`), on no axis.
+
+    Raises
+    ------
+    TtastatsError
+        As `sides`; or a source has no evaluations, or no run with a value at the budget.
+    """
+    unit = axis.by_clock(question.unit, question.clock)
+    found = _chosen(sources, question, of_answer=of_answer)
+    found = _priced(found, unit, question.price)
+    letters = [chr(ord("A") + number) if len(found) > 1 else "" for number in range(len(found))]
+    return [_at(one, question, budget, letter) for one, letter in zip(found, letters, strict=True)]
+
+
+def with_claim(question: Question, quality: str) -> tuple[float | None, Question]:
+    """Give the threshold of a claim such as `val_loss <= 3.28`, and the question it makes.
+
+    Raises
+    ------
+    TtastatsError
+        It is no such claim, or a target is asked for besides.
+    """
+    if not quality:
+        return None, question
+    (claimed,) = parse_targets([quality], "--quality")
+    if question.target:
+        raise TtastatsError(
+            "a claim about a quality and a target",
+            where=f"--quality {quality!r} --target",
+            remedy="Leave out --target: the claim names the quality.",
+        )
+    return claimed.value, replace(question, target=(quality,))
+
+
+def _at(found: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
+    targets = parse_targets(question.target)
+    if found.rows.head(1).collect().is_empty():
+        raise TtastatsError(
+            "a table of judged runs holds no evaluations",
+            where=budget.option,
+            remedy="Give the table that `ttastats ingest` wrote.",
+        )
+    runs = at_budget.runs(found.rows, budget, targets=targets, metric=question.metric)
+    if question.censor_stopped:
+        runs = counted.with_stopped(runs)
+    at_budget.expect_some(runs, found.rows, budget, who)
+    return replace(found, runs=runs)
 
 
 def _on_axis(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chosen]:
     """Put the runs of all sides on one axis, the prices of hours replaced where that is asked."""
+    axis.expect(unit)
+    found = _priced(found, unit, price)
+    tables, said = axis.settled([one.runs for one in found], unit)
+    notes = (Note("axis", said),) if said else ()
+    return [
+        replace(one, runs=runs, notes=(*one.notes, *notes))
+        for one, runs in zip(found, tables, strict=True)
+    ]
+
+
+def _priced(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chosen]:
+    """Replace the prices of hours where that is asked."""
     axis.expect(unit)
     if price != "":
         if unit != "cost":
@@ -177,12 +300,7 @@ def _on_axis(found: Sequence[Chosen], unit: str, price: str | float) -> list[Cho
             replace(one, runs=one.runs.with_columns(hour), rows=one.rows.with_columns(hour))
             for one, hour in zip(found, per_hour, strict=True)
         ]
-    tables, said = axis.settled([one.runs for one in found], unit)
-    notes = (Note("axis", said),) if said else ()
-    return [
-        replace(one, runs=runs, notes=(*one.notes, *notes))
-        for one, runs in zip(found, tables, strict=True)
-    ]
+    return list(found)
 
 
 def labelled(found: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
@@ -191,7 +309,8 @@ def labelled(found: Sequence[Chosen], question: Question, labels: Sequence[str])
     for one in found:
         columns.check(question.by, one.runs.columns, option="--by")
     return [
-        Side(label, one.runs, one.rows, targets) for label, one in zip(labels, found, strict=True)
+        Side(label, one.runs, one.rows, targets, at_budget=question.budget is not None)
+        for label, one in zip(labels, found, strict=True)
     ]
 
 

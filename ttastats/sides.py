@@ -95,7 +95,7 @@ def side(
         _floats(timed.get_column("observed_seconds")),
         timed.get_column("reached").to_numpy(),
         progress=_own_progress(solved),
-        clusters=_setups(timed).to_numpy(),
+        clusters=setup_names(timed).to_numpy(),
     )
     spread = cv_interval(
         times,
@@ -116,7 +116,7 @@ def side(
         cv_low=spread.low,
         cv_high=spread.high,
         batch_sizes=tuple(runs.get_column("global_batch_size").drop_nulls().unique().sort()),
-        setups=tuple(_setups(runs).unique().sort()),
+        setups=tuple(setup_names(runs).unique().sort()),
         first_start=_time(started.min()) if known else None,
         last_start=_time(started.max()) if known else None,
     )
@@ -149,7 +149,7 @@ def _own_progress(solved: pl.DataFrame) -> Epochs | None:
     return next(iter((*bounded, *told)), None)
 
 
-def _setups(runs: pl.DataFrame) -> pl.Series:
+def setup_names(runs: pl.DataFrame) -> pl.Series:
     """Name the setup of each run: its entry, or its system where that is unknown."""
     return runs.select(setup=pl.coalesce("entry", "system", pl.lit(""))).get_column("setup")
 

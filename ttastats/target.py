@@ -36,7 +36,7 @@ class UserTarget:
         return f"{self.metric or ''}{sign}{self.value:g}"
 
 
-def parse(text: str) -> UserTarget:
+def parse(text: str, option: str = "--target") -> UserTarget:
     """Read `0.75`, `75%`, `map=0.2`, `val/loss@1<=0.9`, `"validation loss"<=0.9`.
 
     Raises
@@ -49,14 +49,14 @@ def parse(text: str) -> UserTarget:
     if match is None or value is None:
         raise TtastatsError(
             f"{text!r} is not a quality target",
-            where="--target",
+            where=option,
             remedy="Write 0.75, 75%, eval_loss<=0.92 or '\"a metric\"=0.75'.",
         )
     direction = {">=": True, "<=": False}.get(match["meets"] or "")
     return UserTarget(value, match["quoted"] or match["plain"], direction)
 
 
-def parse_all(texts: Iterable[str]) -> tuple[UserTarget, ...]:
+def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarget, ...]:
     """Read the targets of one question: all are to be met at one checkpoint.
 
     Raises
@@ -64,7 +64,7 @@ def parse_all(texts: Iterable[str]) -> tuple[UserTarget, ...]:
     TtastatsError
         One is no target, or two are of one metric.
     """
-    targets = tuple(parse(text) for text in texts)
+    targets = tuple(parse(text, option) for text in texts)
     metrics = [target.metric for target in targets]
     for target in targets:
         if metrics.count(target.metric) > 1:

@@ -11,7 +11,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from ttastats.cli import compare, damage, export, guess, ingest, plot, report, subset, tables, train
+from ttastats.cli import (
+    claim,
+    compare,
+    damage,
+    export,
+    guess,
+    ingest,
+    plot,
+    report,
+    subset,
+    tables,
+    train,
+)
 from ttastats.cli.options import flat
 from ttastats.cli.output import say
 from ttastats.errors import TtastatsError
@@ -45,6 +57,7 @@ for command in (
     tables.summary,
     tables.variance,
     compare.compare,
+    claim.claim,
     compare.targets,
     report.report,
     plot.plot,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import Counted, Judged, Output, Verbose
+from ttastats.cli.options import AtBudget, Counted, Judged, Output, Verbose
 from ttastats.cli.output import show
 from ttastats.cli.sides import Judging, Parts, Sides
 from ttastats.errors import TtastatsError
@@ -26,6 +26,7 @@ def compare(
     sides: Sides,
     asked: Judged,
     judging: Judging,
+    budget: AtBudget,
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
     output: Output,
@@ -44,6 +45,7 @@ def compare(
         fail_on=judging.fail_on,
         require=judging.require,
         **sides.compared(sources, asked, options),
+        **budget.asked(),
     )
     show(report, output)
     if report.gate is not None and not report.gate.passed:

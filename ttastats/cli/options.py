@@ -154,6 +154,42 @@ class Judged(Counted):
 
 
 @dataclass(frozen=True)
+class AtBudget:
+    """At which budget a quality is asked for, in the place of the time to one."""
+
+    at_end: bool = typer.Option(
+        False, "--at-end", help="The quality where each run ended, not the time to a target."
+    )
+    at: str = typer.Option(
+        "",
+        "--at",
+        metavar="BUDGET",
+        help="The quality at step=3325, epoch=10, samples=1e6 or seconds=600: that of the last "
+        "evaluation by then.",
+        show_default=False,
+    )
+    best: bool = typer.Option(
+        False, "--best", help="With a budget: the best quality so far, not the last."
+    )
+    interpolate: bool = typer.Option(
+        False, "--interpolate", help="With --at: the quality on the line between evaluations."
+    )
+    metric: str = typer.Option(
+        "", "--metric", help="With a budget: the quality, if there are several.", show_default=False
+    )
+
+    def asked(self) -> question.AtBudget:
+        """Give the keywords of the API."""
+        return {
+            "at_end": self.at_end,
+            "at": self.at,
+            "best": self.best,
+            "interpolate": self.interpolate,
+            "metric": self.metric,
+        }
+
+
+@dataclass(frozen=True)
 class Output:
     """How an answer is printed."""
 

@@ -9,6 +9,7 @@ import typer
 
 from ttastats import percentages
 from ttastats.cli.options import (
+    AtBudget,
     By,
     Confidence,
     Ddof,
@@ -38,6 +39,7 @@ def runs(
     *,
     where: Where = None,
     target: Target = None,
+    budget: AtBudget,
     sort: Annotated[str, sort_by("tta, epochs or seed")] = "",
     top: Top = 0,
     output: Output,
@@ -45,7 +47,8 @@ def runs(
     """One row per run: reached the target? when? how many epochs?"""
     from ttastats import api
 
-    _show_arranged(api.runs(files, where=where or (), target=target or ()), sort, top, output)
+    report = api.runs(files, where=where or (), target=target or (), **budget.asked())
+    _show_arranged(report, sort, top, output)
 
 
 def summary(

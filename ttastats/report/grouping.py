@@ -74,6 +74,7 @@ _SET_ASIDE = {
         "that somebody or the machine stopped (--censor-stopped: counted)",
     ),
     "exception": (("run", "runs"), "that ended by an exception"),
+    "other_metric": (("run", "runs"), "of entries that log other metrics alone"),
 }
 
 

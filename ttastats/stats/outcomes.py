@@ -76,7 +76,7 @@ def outcomes(
     sample, success = as_outcomes(sample, success, name)
     if progress is not None:
         _check_progress(progress, int(np.count_nonzero(success)), name)
-    return Outcomes(sample, success, progress, _numbered(clusters, sample.size))
+    return Outcomes(sample, success, progress, numbered(clusters, sample.size))
 
 
 def _check_progress(progress: Epochs, n_reached: int, name: str) -> None:
@@ -87,7 +87,8 @@ def _check_progress(progress: Epochs, n_reached: int, name: str) -> None:
         raise ValueError("epochs must be finite and positive")
 
 
-def _numbered(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
+def numbered(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
+    """Number the clusters of n runs from 0; None where labels say no more than none."""
     if clusters is None:
         return None
     names, numbers = np.unique(np.asarray(clusters), return_inverse=True)
@@ -112,10 +113,12 @@ def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
         influence = side.times / mean(side.times) - hits / mean(hits)
     if side.all_reached and is_constant(side.times):
         influence = np.zeros(side.n)  # rounding would leave 1e-34 in place of no variance
-    return LogTerm(estimate, *_variance(influence, side.clusters))
+    return LogTerm(estimate, *variance_of_mean(influence, side.clusters))
 
 
-def _variance(influence: Floats, clusters: NDArray[np.intp] | None) -> tuple[float | None, float]:
+def variance_of_mean(
+    influence: Floats, clusters: NDArray[np.intp] | None = None
+) -> tuple[float | None, float]:
     """Variance and degrees of freedom of a mean whose runs have this influence."""
     totals = influence if clusters is None else np.bincount(clusters, weights=influence)
     k = totals.size

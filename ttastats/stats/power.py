@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from scipy import special
 
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Flag
 from ttastats.stats.unseen import unseen_share
+
+_POWER = 0.8
 
 Shifts = tuple[float, float]
 
@@ -88,6 +91,32 @@ def detectable_ratio(
     effect = _smallest_effect(lambda x: power_of(x, n, cv, alpha, epoch_shifts) >= power)
     reached = power_of(effect, n, cv, alpha, epoch_shifts)
     return replace(plan, power=reached, ratio=math.exp(effect))
+
+
+def runs_for_mean(
+    effect: float,
+    sd: float,
+    *,
+    samples: Literal[1, 2],
+    level: float,
+    sigma_known: bool = False,
+) -> int | None:
+    """Smallest number of runs, of each sample, that shows a mean to be better by ``effect``.
+
+    With a power of 80 %, by a t test at a one-sided ``level``, or a z test; of a two-sided one it
+    is half, whose other tail adds next to no power. Of one sample against a number, or of two
+    against each other. None where no number of runs does.
+    """
+
+    def enough(n: int) -> bool:
+        df = math.inf if sigma_known else samples * (n - 1.0)
+        shift = effect / sd * math.sqrt(n / samples)
+        critical = two_sided_t(df, 1 - 2 * level)
+        if math.isinf(df):
+            return float(special.ndtr(shift - critical)) >= _POWER
+        return 1 - _lower_tail(critical, df, shift) >= _POWER
+
+    return _first(enough, 1 if sigma_known else 2, MOST_RUNS)
 
 
 def _check(ratio: float, cv: float, alpha: float) -> None:

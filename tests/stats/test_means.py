@@ -1,0 +1,144 @@
+"""Means of a quality: against a number, and of two sides against each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ttastats.stats.means import against, difference, resolution
+from ttastats.stats.power import runs_for_mean
+
+#: Final losses of two records of the NanoGPT speedrun, as their authors' logs have them.
+RECORD_88 = [
+    3.2821, 3.2802, 3.2758, 3.2769, 3.2775, 3.2768, 3.2780, 3.2778, 3.2817, 3.2767, 3.2796, 3.2775,
+    3.2766,
+]  # fmt: skip
+RECORD_89 = [
+    3.2775, 3.2779, 3.2793, 3.2791, 3.2769, 3.2781, 3.2772, 3.2775, 3.2783, 3.2775, 3.2806, 3.2816,
+    3.2773,
+]  # fmt: skip
+
+SAMPLES = st.lists(st.floats(-100, 100).map(lambda x: round(x, 3)), min_size=2, max_size=12)
+
+
+def test_the_p_values_that_the_authors_state() -> None:
+    for losses, p_value in ((RECORD_88, 0.0042976481), (RECORD_89, 0.0006690604)):
+        found = against(losses, 3.28, higher_is_better=False)
+        assert found.p_value == pytest.approx(p_value, rel=1e-6)
+        assert found.holds
+    found = difference(RECORD_88, RECORD_89)
+    assert found.p_value == pytest.approx(0.8587465222, rel=1e-8)
+
+
+def test_a_difference_is_that_of_another_program() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(-0.3, 1.0, 5), rng.normal(0.4, 3.0, 9)
+    theirs = stats.ttest_ind(b, a, equal_var=False)
+    limits = theirs.confidence_interval(0.9)
+    found = difference(a, b, confidence=0.9)
+    assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
+    assert found.estimate == pytest.approx(b.mean() - a.mean())
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_a_claim_is_the_one_sided_test_of_another_program(higher: bool) -> None:
+    values = np.array([0.93, 0.941, 0.939, 0.944])
+    theirs = stats.ttest_1samp(values, 0.935, alternative="greater" if higher else "less")
+    found = against(values, 0.935, higher_is_better=higher, level=0.01)
+    assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+    limits = stats.ttest_1samp(values, 0.935).confidence_interval(0.98)
+    assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
+
+
+def test_the_interval_and_the_claim_agree() -> None:
+    values = [3.278, 3.281, 3.277]
+    at_the_end = against(values, 3.3, higher_is_better=False).high
+    assert at_the_end is not None
+    assert against(values, at_the_end + 1e-9, higher_is_better=False).holds
+    assert not against(values, at_the_end - 1e-9, higher_is_better=False).holds
+
+
+def test_a_known_deviation_makes_it_a_z_test() -> None:
+    found = against([3.2785] * 20, 3.28, higher_is_better=False, sigma=0.0013, level=0.001)
+    assert found.p_value == pytest.approx(stats.norm.sf(0.0015 * math.sqrt(20) / 0.0013))
+    one = against([3.27], 3.28, higher_is_better=False, sigma=0.0013)
+    assert (one.n, one.holds) == (1, True)
+
+
+def test_values_that_agree_are_known_to_their_last_digit_only() -> None:
+    same = [0.94] * 5
+    assert resolution(same) == pytest.approx(0.01)
+    bare = difference(same, [0.95] * 5)
+    assert (bare.low, bare.high, bare.p_value) == (bare.estimate, bare.estimate, None)
+    rounded = difference(same, [0.95] * 5, resolution=0.01)
+    assert rounded.se == pytest.approx(0.01 / math.sqrt(12) * math.sqrt(2 / 5))
+    assert against(same, 0.94, higher_is_better=True, resolution=0.01).p_value == 0.5
+
+
+def test_the_step_of_what_was_logged() -> None:
+    assert resolution([0.5, 0.25, 0.7512, 0.7513]) == pytest.approx(1e-4)
+    assert resolution([0.1 + 0.2, 0.3]) == pytest.approx(0.1), "rounding in binary is no step"
+    assert resolution([7.0]) == 1.0
+    assert resolution([]) == 0.0
+
+
+def test_single_runs_show_nothing() -> None:
+    found = difference([1.0], [2.0, 2.1])
+    assert (found.estimate, found.low, found.p_value) == (pytest.approx(1.05), None, None)
+    assert found.flags[0].message == "n_A=1: no variance, no CI; 2 runs needed"
+    one = against([1.0], 0.5, higher_is_better=True)
+    assert (one.mean, one.p_value, one.holds) == (1.0, None, False)
+    none = against([], 0.5, higher_is_better=True)
+    assert (none.n, none.mean, none.holds) == (0, None, False)
+
+
+def test_misuse_is_refused() -> None:
+    for a, b in (([], [1.0]), ([1.0], []), ([math.nan], [1.0])):
+        with pytest.raises(ValueError, match=r"runs|finite"):
+            difference(a, b)
+    with pytest.raises(ValueError, match="standard deviation"):
+        against([1.0], 1.0, higher_is_better=True, sigma=0.0)
+    with pytest.raises(ValueError, match="confidence"):
+        against([1.0, 2.0], 1.0, higher_is_better=True, level=0.5)
+    with pytest.raises(ValueError, match="one-dimensional"):
+        resolution([[1.0]])
+
+
+@given(SAMPLES, SAMPLES)
+def test_swapping_the_sides_turns_the_difference_round(a: list[float], b: list[float]) -> None:
+    there, back = difference(a, b, resolution=1e-3), difference(b, a, resolution=1e-3)
+    assert there.p_value == pytest.approx(back.p_value)
+    assert there.low is not None
+    assert back.high is not None
+    assert there.low == pytest.approx(-back.high, abs=1e-9)
+
+
+@pytest.mark.parametrize(("samples", "effect"), [(1, 0.5), (2, 0.5), (1, 2.0)])
+def test_so_many_runs_have_that_power(samples: int, effect: float) -> None:
+    n = runs_for_mean(effect, 1.0, samples=samples, level=0.05)  # type: ignore[arg-type]
+    assert n is not None
+    rng = np.random.default_rng(1)
+    shown = []
+    for size in (n - 1, n):
+        a, b = rng.normal(effect, 1, (40_000, size)), rng.normal(0, 1, (40_000, size))
+        test = (
+            stats.ttest_1samp(a, 0, axis=1, alternative="greater")
+            if samples == 1
+            else stats.ttest_ind(a, b, axis=1, alternative="greater")
+        )
+        shown.append(float(np.mean(test.pvalue < 0.05)))
+    assert shown[0] < 0.81
+    assert shown[1] > 0.79
+
+
+def test_fewer_runs_are_needed_where_the_deviation_is_known() -> None:
+    known = runs_for_mean(0.5, 1.0, samples=1, level=0.05, sigma_known=True)
+    assert known == 25
+    assert runs_for_mean(0.5, 1.0, samples=1, level=0.05) == 27
+    assert runs_for_mean(1e-9, 1.0, samples=1, level=0.05) is None

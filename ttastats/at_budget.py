@@ -1,0 +1,414 @@
+"""What quality had each run at a budget: at its end, at a step, an epoch, a second?
+
+Where time to accuracy fixes the quality and compares what it took, a budget fixes what may be
+spent and compares the quality. A run has the value of its last evaluation at or before the budget.
+One that did not get as far has none, and `short` says why: it stays in the table, to be counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from ttastats import counted, crossing, quality, schema, units
+from ttastats.errors import TtastatsError
+from ttastats.percentages import any_number
+from ttastats.target import UserTarget, expect_metric, with_user_targets
+
+Unit = Literal["end", "step", "samples", "epoch", "seconds"]
+
+#: Where an evaluation stands on each budget; the length of a run stands in a column of its own.
+_PLACES: dict[Unit, str] = {
+    "step": "step", "samples": "samples", "epoch": "epoch", "seconds": "at"
+}  # fmt: skip
+#: The same of runs, best first, as `runs` gives them.
+_LENGTHS: dict[Unit, str] = {"step": "steps", "samples": "samples", "epoch": "epochs"}
+_AMOUNTS: dict[Unit, units.Amount] = {
+    "step": "steps", "samples": "samples", "epoch": "epochs", "seconds": "seconds"
+}  # fmt: skip
+#: Runs of one fixed time differ by the length of a step.
+_SAME_SECONDS = 0.02
+
+#: Why a run has no value at a budget, in words that follow "3 runs".
+SHORT = {
+    "ended_before": "ended before it",
+    "evaluated_later": "were first evaluated after it",
+    "evaluated_before": "were not evaluated again after it",
+    "not_a_number": "had a value that is no number",
+    "never_evaluated": "never evaluated the metric",
+    "no_place": "do not tell where they were",
+}
+_OPTION = "--at"
+_WRITE = "Write --at-end, --at step=3325, --at epoch=10, --at samples=1e6 or --at seconds=600."
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent; `amount` is None at the end.
+
+    `best`: the best value so far in place of the last. `interpolate`: on the line between the
+    evaluations around the budget.
+    """
+
+    unit: Unit = "end"
+    amount: float | None = None
+    best: bool = False
+    interpolate: bool = False
+
+    @property
+    def option(self) -> str:
+        """Give it as it is written on the command line."""
+        if self.amount is None:
+            return "--at-end"
+        return f"{_OPTION} {self.unit}={self.amount:.15g}"
+
+    @property
+    def place(self) -> str:
+        """Give `at the end`, `at step 3,325`, `after 600 s`."""
+        if self.amount is None:
+            return "at the end"
+        if self.unit in {"step", "epoch"}:
+            return f"at {self.unit} {units.count(self.amount)}"
+        return f"after {units.amount(self.amount, _AMOUNTS[self.unit])}"
+
+    def __str__(self) -> str:
+        """Give the place, and which value is taken there."""
+        which = ", best so far" if self.best else ", interpolated" if self.interpolate else ""
+        return f"{self.place}{which}"
+
+
+END = Budget()
+
+
+def parse(
+    at: str = "", *, at_end: bool = False, best: bool = False, interpolate: bool = False
+) -> Budget | None:
+    """Read the options of a budget; None if none is asked for.
+
+    Raises
+    ------
+    TtastatsError
+        They are no budget, or contradict each other.
+    """
+    if not at and not at_end:
+        if best or interpolate:
+            option = "--best" if best else "--interpolate"
+            raise TtastatsError("at which budget?", where=option, remedy=_WRITE)
+        return None
+    if at and at_end:
+        raise TtastatsError("two budgets", where=f"{_OPTION} {at} --at-end", remedy="Give one.")
+    if interpolate and (best or at_end):
+        why = "the best value so far is one that was measured" if best else "nothing lies beyond it"
+        where = f"--interpolate {'--best' if best else '--at-end'}"
+        raise TtastatsError(f"nothing to interpolate: {why}", where=where, remedy="Leave one out.")
+    if not at:
+        return Budget(best=best)
+    return Budget(*_placed(at), best, interpolate)
+
+
+def _placed(text: str) -> tuple[Unit, float]:
+    match = re.fullmatch(r"\s*(step|sample|epoch|second)s?\s*=\s*(\S+)\s*", text)
+    amount = any_number(match[2]) if match and "%" not in match[2] else None
+    if match is None or amount is None or amount <= 0:
+        raise TtastatsError(f"{text!r} is not a budget", where=_OPTION, remedy=_WRITE)
+    words: dict[str, Unit] = {
+        "step": "step", "sample": "samples", "epoch": "epoch", "second": "seconds"
+    }  # fmt: skip
+    return words[match[1]], amount
+
+
+def runs(
+    frame: pl.LazyFrame | pl.DataFrame,
+    budget: Budget = END,
+    *,
+    targets: Sequence[UserTarget] = (),
+    metric: str = "",
+) -> pl.DataFrame:
+    """Give one row per run with its quality at the budget, and what it had spent there.
+
+    Parameters
+    ----------
+    frame
+        A table as `ingest` writes it.
+    targets
+        Replace the targets in the table. A quality is that of the metric with a target, or of the
+        only one.
+    metric
+        The metric to look at instead.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `crossing.runs`, with `reached` for "has a value at the budget" and
+        `tta_seconds` for the time of its last evaluation there, the length of the run at the end;
+        and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the
+        best or last of; `quality_gap`, the smallest difference between two values of a run; and
+        `higher_is_better`. `value_final` is the quality, `target_value` the metric's target.
+
+    Raises
+    ------
+    TtastatsError
+        No run logs the metric, or a benchmark has several and none is named.
+    """
+    rows = frame.lazy()
+    values = _of_one_metric(rows, targets, metric)
+    heads = rows.group_by(schema.RUN, maintain_order=True).agg(
+        *(pl.col(name).first() for name in schema.RUN_NAMES if name not in schema.RUN),
+        furthest=_furthest(budget),
+    )
+    table = heads.join(
+        _at(values, budget), on=schema.RUN, how="left", maintain_order="left"
+    ).with_columns(short=_short(budget))
+    has, length = pl.col("short").is_null(), crossing.run_length()
+    spent = pl.coalesce(length, "at") if budget.amount is None else pl.col("at")
+    return (
+        table.with_columns(quality=pl.when(has).then("quality"), reached=has, run_seconds=length)
+        .with_columns(tta_seconds=pl.when("reached").then(spent))
+        .with_columns(
+            observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds"),
+            **{name: _above_zero(column) for column, name in _LENGTHS.items()},
+            value_final=pl.col("quality"),
+            evaluations_to_target=pl.col("quality_seen"),
+            target_metric=pl.col("metric"),
+            set_aside=pl.coalesce(counted.set_aside(), _of_another_metric(rows)),
+        )
+        .with_columns(
+            epoch_seconds=pl.when(pl.col("epochs") > 0)
+            .then(pl.col("observed_seconds") / pl.col("epochs")),
+            cost=pl.col("tta_seconds") / 3600.0 * pl.col("cost_per_hour"),
+            **{quantum: pl.lit(None, pl.Float64) for _, quantum in crossing.PROGRESS},
+        )
+        .drop("at", "step", "epoch", "metric", "furthest", "measured", "earlier")
+        .collect()
+    )  # fmt: skip
+
+
+def _of_another_metric(rows: pl.LazyFrame) -> pl.Expr:
+    """Set aside the runs of an entry that logs other metrics alone: they have not failed."""
+    group = (*schema.BENCHMARK, "entry")
+    never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
+    others = rows.filter(schema.of_evaluations()).select(schema.RUN).unique().collect()
+    logs = pl.struct(schema.RUN).is_in(others.to_struct().implode())
+    return pl.when(never.all().over(group) & logs).then(pl.lit("other_metric"))
+
+
+def _above_zero(name: str) -> pl.Expr:
+    return pl.when(pl.col(name) > 0).then(pl.col(name).cast(pl.Float64))
+
+
+def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str) -> pl.LazyFrame:
+    """Give the evaluations of the metric that speaks for each benchmark."""
+    evaluations = rows.filter(schema.of_evaluations())
+    if metric:
+        expect_metric(rows, metric, "--metric")
+    if targets:
+        evaluations = with_user_targets(evaluations, targets)
+    chosen = _metrics(evaluations, metric)
+    return evaluations.join(
+        chosen.lazy(), on=[*schema.BENCHMARK, "metric"], how="semi", nulls_equal=True
+    ).select(
+        *schema.RUN, "eval_index", "metric", "value", "higher_is_better", "target_value",
+        "step", "samples", epoch=crossing.finite("epoch"), at=crossing.evaluated_at(),
+    )  # fmt: skip
+
+
+def _metrics(evaluations: pl.LazyFrame, metric: str) -> pl.DataFrame:
+    """Give the metric of each benchmark: the one asked for, with a target, or the only one."""
+    logged = (
+        evaluations.group_by(*schema.BENCHMARK, "metric")
+        .agg(aimed=pl.col("target_value").is_not_null().any())
+        .sort(*schema.BENCHMARK, "metric")
+        .collect()
+    )
+    if metric:
+        return logged.filter(pl.col("metric") == metric)
+    some = pl.col("aimed").any().over(schema.BENCHMARK)
+    found = logged.filter(pl.col("aimed") | ~some)
+    several = found.filter(pl.len().over(schema.BENCHMARK) > 1)
+    if several.is_empty():
+        return found
+    benchmark = several["benchmark"][0]
+    same = several.filter(pl.col("benchmark").eq_missing(pl.lit(benchmark, pl.String)))
+    names = same["metric"].unique(maintain_order=True).to_list()
+    raise TtastatsError(
+        f"{benchmark or 'these runs'}: several metrics, and no one of them is meant: "
+        f"{units.listed(names)}",
+        remedy=f"Name it: --metric {names[0]}.",
+    )
+
+
+def _furthest(budget: Budget) -> pl.Expr:
+    """Give how far a run got by all that it logged; null where it does not tell."""
+    if budget.unit == "end":
+        return pl.lit(None, pl.Float64)
+    if budget.unit == "seconds":
+        return pl.max_horizontal(crossing.run_length().first(), crossing.evaluated_at().max())
+    return crossing.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
+
+
+def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
+    """Give what each run had at its last evaluation at or before the budget.
+
+    `measured` counts all evaluations of a run, `earlier` those at or before the budget.
+    """
+    place = pl.lit(0.0) if budget.unit == "end" else pl.col(_PLACES[budget.unit])
+    limit = float("inf") if budget.amount is None else budget.amount * (1 + quality.TOLERANCE)
+    order = "at" if budget.unit == "end" else _PLACES[budget.unit]
+    within = (pl.col("place") <= limit).fill_null(value=False)
+    sizes = pl.col("value").filter(pl.col("value").is_finite()).unique().sort()
+    gaps = sizes.diff().filter(sizes.diff() > sizes.abs() * 1e-12)
+    known = pl.col("value").filter(within & pl.col("value").is_finite())
+    higher = pl.col("higher_is_better").first().fill_null(value=True)
+    last = {name: pl.col(name).filter(within).last() for name in ("at", *_PLACES.values())}
+    taken = pl.when(higher).then(known.max()).otherwise(known.min())
+    if not budget.best:
+        taken = pl.col("value").filter(within).last()
+    if budget.interpolate and budget.amount is not None:
+        last = {name: _between(name, within, budget.amount) for name in last}
+        taken = _between("value", within, budget.amount)
+    return (
+        values.with_columns(place=place.cast(pl.Float64))
+        .unique((*schema.RUN, "eval_index"), keep="first", maintain_order=True)
+        .sort(order, "eval_index", nulls_last=True)
+        .group_by(schema.RUN, maintain_order=True)
+        .agg(
+            pl.col("metric").first(),
+            **last,
+            higher_is_better=higher,
+            target_value=pl.col("target_value").filter(pl.col("target_value").is_finite()).first(),
+            quality=taken,
+            quality_gap=gaps.min(),
+            quality_seen=within.sum(),
+            measured=pl.len(),
+            earlier=within.sum(),
+            evaluations=pl.len(),
+        )
+    )
+
+
+def _between(name: str, within: pl.Expr, amount: float) -> pl.Expr:
+    """Give a column on the line between the evaluations around the budget, in its order."""
+    before, after = (
+        (pl.col(column).cast(pl.Float64).filter(within).last(),
+         pl.col(column).cast(pl.Float64).filter(~within).first())
+        for column in (name, "place")
+    )  # fmt: skip
+    (value, beyond), (start, stop) = before, after
+    part = (amount - start) / (stop - start)
+    on_line = value + (beyond - value) * part
+    return pl.when(start >= amount * (1 - quality.TOLERANCE)).then(value).otherwise(on_line)
+
+
+def _short(budget: Budget) -> pl.Expr:
+    """Say why a run has no value at the budget; null where it has."""
+    number = pl.col("quality").is_finite().fill_null(value=False)
+    never = pl.col("measured").is_null()
+    reasons = [(never, "never_evaluated")]
+    if budget.amount is not None:
+        far = pl.col("furthest")
+        reasons += [
+            (far.is_null(), "no_place"),
+            (far < budget.amount * (1 - quality.TOLERANCE), "ended_before"),
+            (pl.col("earlier") == 0, "evaluated_later"),
+        ]
+    if budget.interpolate:
+        reasons.append((pl.col("quality").is_null(), "evaluated_before"))
+    reasons.append((~number, "not_a_number"))
+    return pl.coalesce(pl.when(applies).then(pl.lit(reason)) for applies, reason in reasons)
+
+
+def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: str = "") -> None:
+    """Refuse a budget at which no run that counts has a value; `who` names the side.
+
+    Raises
+    ------
+    TtastatsError
+        With why they have none, and the largest budget that all of them reach.
+    """
+    standing = counted.standing(found)
+    if standing.is_empty() or standing["reached"].any():
+        return
+    why = ", ".join(
+        f"{number} {SHORT[reason]}"
+        for reason, number in standing["short"].value_counts(sort=True).iter_rows()
+    )
+    at_end = counted.standing(runs(rows, END, metric=_metric_of(found)))
+    reach = lengths(at_end)
+    longest = f"The longest has {reach.said(reach.most)}" if reach.most else "None tells its length"
+    able = f"; {reach.all_reach}" if reach.all_reach else ""
+    of = f" of {who}" if who else ""
+    raise TtastatsError(
+        f"no run{of} has a value {budget.place}: of {units.plural(standing.height, 'run')} {why}",
+        where=budget.option,
+        remedy=f"{longest}{able}. The value of each run where it ended: --at-end.",
+    )
+
+
+def _metric_of(found: pl.DataFrame) -> str:
+    """Give the metric that was looked at, if it is one."""
+    names = found["target_metric"].drop_nulls().unique()
+    return str(names[0]) if names.len() == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long runs are: in which unit, from which to which amount, and how many are longest.
+
+    `unit` is None where runs tell no common one.
+    """
+
+    unit: Unit | None
+    least: float
+    most: float
+    n: int
+    n_longest: int
+
+    @property
+    def one(self) -> bool:
+        """Tell whether all have one length; seconds may differ a little."""
+        if self.unit == "seconds":
+            return self.most - self.least <= _SAME_SECONDS * self.most
+        return self.least == self.most
+
+    def said(self, amount: float) -> str:
+        """Give an amount in words: `1,390 steps`."""
+        unit = _AMOUNTS[self.unit] if self.unit else "evaluations"
+        return units.amount(amount, unit)
+
+    @property
+    def budget(self) -> Budget | None:
+        """Give the largest budget that every run reached."""
+        return Budget(self.unit, self.least) if self.unit and self.least else None
+
+    @property
+    def all_reach(self) -> str:
+        """Say which budget that is; empty where there is none."""
+        if self.budget is None:
+            return ""
+        return f"{self.budget.option} is the largest budget that all reach"
+
+
+def lengths(at_end: pl.DataFrame) -> Lengths:
+    """Give how long runs are, from their table at the end.
+
+    The first of steps, samples and epochs that all tell counts, unless they differ in it and are
+    as long in seconds: those were stopped by the clock. Without any of these, evaluations count.
+    """
+    told = [unit for unit, name in _LENGTHS.items() if not at_end[name].null_count()]
+    found = [_lengths(at_end[_LENGTHS[unit]], unit) for unit in told[:1]]
+    seconds = at_end["observed_seconds"]
+    if not seconds.null_count():
+        found.append(_lengths(seconds, "seconds"))
+    found.append(_lengths(at_end["evaluations"].fill_null(0), None))
+    some = found[:-1] or found
+    return next((one for one in some if one.one), some[0])
+
+
+def _lengths(amounts: pl.Series, unit: Unit | None) -> Lengths:
+    values = amounts.cast(pl.Float64).to_list() or [0.0]
+    most = max(values)
+    return Lengths(unit, min(values), most, len(values), values.count(most))

@@ -1,0 +1,243 @@
+"""Two sides of runs at one budget in numbers: which has the better quality, and how sure?
+
+The mean qualities are compared, and beside them what each side had spent by then. A run without a
+value is in no mean; since it may be one that failed, no side is called better that has such runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from ttastats import axis as axes
+from ttastats.at_budget import END, Budget, Lengths, lengths
+from ttastats.axis import SECONDS, Axis
+from ttastats.comparison import Options
+from ttastats.pairing import Pair
+from ttastats.sides import in_separate_sessions, setup_names, side
+from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, resolution
+from ttastats.stats.moments import mean, standard_deviation
+from ttastats.stats.multiplicity import benjamini_hochberg, holm
+from ttastats.stats.quantiles import two_sided_t
+from ttastats.stats.results import Floats, Ratio
+from ttastats.stats.speedup import equivalence_confidence, ratio_between
+
+Word = Literal["better", "worse", "same", "undecided", "unavailable"]
+
+#: On which axis it is told what was spent, where a budget fixes the time.
+_INSTEAD_OF_TIME = ("steps", "epochs", "samples")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SideAt:
+    """The runs of one side at a budget: those with a value, and how many have none.
+
+    `spent` is what those with a value had spent on the axis of the comparison, None where a run
+    does not tell. `meets` tests their mean against the target, where there is one.
+    """
+
+    n: int
+    missing: int
+    mean: float | None
+    sd: float | None
+    spent: float | None
+    lengths: Lengths
+    meets: AgainstNumber | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QualityComparison:
+    """One benchmark on two sides at a budget. `difference` is B minus A.
+
+    `ratio` is A over B of what was spent on the `axis`. `why` says why there is no verdict.
+    """
+
+    keys: Mapping[str, Any]
+    metric: str | None
+    higher_is_better: bool
+    a: SideAt
+    b: SideAt
+    difference: MeanDifference | None
+    axis: Axis = SECONDS
+    ratio: Ratio | None = None
+    p_adjusted: float | None = None
+    verdict: Word = "unavailable"
+    why: str = ""
+    separate_sessions: bool = False
+
+
+def compare(
+    pairs: Sequence[Pair],
+    budget: Budget,
+    options: Options,
+    *,
+    unit: str = "",
+    margin: float | None = None,
+) -> tuple[QualityComparison, ...]:
+    """Compare pairs of groups of runs at a budget and judge them together.
+
+    Parameters
+    ----------
+    pairs
+        Their runs are tables of `at_budget.runs`.
+    unit
+        The axis of what was spent; by default seconds, or progress where the budget is a time.
+    margin
+        The difference that does not matter, in the unit of the metric; without one no sides are
+        called the same.
+    """
+    measured = [_measured(pair, budget, options, unit) for pair in pairs]
+    adjust = benjamini_hochberg if options.fdr else holm
+    adjusted = adjust([_p(one) for one in measured])
+    return tuple(
+        _judged(replace(one, p_adjusted=p), options, margin)
+        for one, p in zip(measured, adjusted, strict=True)
+    )
+
+
+def _p(one: QualityComparison) -> float | None:
+    return None if one.difference is None or one.why else one.difference.p_value
+
+
+def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
+    with_value = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
+    axis = _axis(with_value, budget, unit)
+    found = pl.concat(with_value, how="vertical_relaxed")
+    metrics, ways = (found[name].drop_nulls().unique() for name in _ABOUT)
+    higher = bool(ways[0]) if ways.len() else True
+    step = step_of(found)
+    a, b = (
+        _side_at(runs, some, axis, higher, step, 1 - options.confidence)
+        for runs, some in zip((pair.a, pair.b), with_value, strict=True)
+    )
+    one, other = (runs["quality"].to_numpy() for runs in with_value)
+    made = QualityComparison(
+        pair.keys, metrics[0] if metrics.len() == 1 else None, higher, a, b, None, axis,
+        why=_why_not(pair, a, b, budget, metrics.len()),
+        separate_sessions=in_separate_sessions([side(runs, None, None) for runs in with_value]),
+    )  # fmt: skip
+    if not a.n or not b.n or metrics.len() > 1:
+        return made
+    labels = (setup_names(with_value[0]).to_numpy(), setup_names(with_value[1]).to_numpy())
+    gap = difference(one, other, clusters=labels, resolution=step, confidence=options.confidence)
+    return replace(made, difference=gap, ratio=_ratio(with_value, axis, options))
+
+
+_ABOUT = ("target_metric", "higher_is_better")
+
+
+def step_of(runs: pl.DataFrame) -> float:
+    """Give the step in which the qualities of some runs were logged (`stats.means`)."""
+    values = runs["quality"].drop_nulls().to_numpy()
+    gaps = runs["quality_gap"].drop_nulls().to_list()
+    among = resolution(values)
+    several = np.unique(values).size > 1
+    return float(min([among, *gaps] if several or not gaps else gaps))
+
+
+def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:
+    """Choose what is told to have been spent: seconds, or where the budget is a time, progress."""
+    if unit:
+        axes.settled(with_value, unit)  # refuses what no side tells
+        return axes.AXES[unit]
+    if budget.unit != "seconds":
+        return SECONDS
+    told = (
+        name for name in _INSTEAD_OF_TIME if not any(runs[name].null_count() for runs in with_value)
+    )
+    return axes.AXES[next(told, "seconds")]
+
+
+def _spent(runs: pl.DataFrame, axis: Axis) -> Floats | None:
+    """Give what runs with a value had spent; None where one does not tell, or tells none."""
+    spent = axes.on(runs, axis)["observed_seconds"]
+    if runs.is_empty() or spent.null_count() or not (spent > 0).all():
+        return None
+    found: Floats = spent.cast(pl.Float64).to_numpy()
+    return found
+
+
+def _ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
+    if any(_spent(runs, axis) is None for runs in with_value):
+        return None
+    a, b = (side(axes.on(runs, axis), None, None).outcomes for runs in with_value)
+    found = ratio_between(a, b, estimand=options.estimand, confidence=options.confidence)
+    if options.estimand != "mean" or not found.se_log:
+        return found
+    # The p of people who compare means in seconds, which that of the logs differs from by little.
+    of_means = difference(a.times, b.times, clusters=(a.clusters, b.clusters))
+    return replace(found, p_value=of_means.p_value)
+
+
+def _side_at(
+    runs: pl.DataFrame,
+    with_value: pl.DataFrame,
+    axis: Axis,
+    higher: bool,
+    step: float,
+    level: float,
+) -> SideAt:
+    values, spent = with_value["quality"].to_numpy(), _spent(with_value, axis)
+    targets = with_value["target_value"].drop_nulls().unique()
+    meets = None
+    if targets.len() == 1 and values.size:
+        meets = against(
+            values, float(targets[0]), higher_is_better=higher, level=level, resolution=step
+        )
+    return SideAt(
+        n=with_value.height,
+        missing=runs.height - with_value.height,
+        mean=mean(values) if values.size else None,
+        sd=standard_deviation(values),
+        spent=None if spent is None else mean(spent),
+        lengths=lengths(runs),
+        meets=meets,
+    )
+
+
+def _why_not(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
+    """Say why a pair cannot be judged; empty if it can."""
+    if pair.unavailable is not None:
+        return pair.unavailable
+    if not a.n or not b.n:
+        return "no run with a value"
+    if metrics > 1:
+        return "the sides log different metrics"
+    if budget.unit == END.unit and not (a.lengths.one and b.lengths.one):
+        return "ends differ"
+    return ""
+
+
+def _judged(one: QualityComparison, options: Options, margin: float | None) -> QualityComparison:
+    found = one.difference
+    if one.why or found is None:
+        return one
+    if found.low is None or found.high is None:
+        return replace(one, verdict="undecided", why="one run")
+    alpha = 1 - options.confidence
+    excludes = found.low > 0 or found.high < 0
+    if excludes and (one.p_adjusted is None or one.p_adjusted < alpha):
+        return _directed(one, found)
+    if margin is not None and _within(found, options, margin) and not one.a.missing + one.b.missing:
+        return replace(one, verdict="same")
+    return replace(one, verdict="undecided")
+
+
+def _directed(one: QualityComparison, found: MeanDifference) -> QualityComparison:
+    """Call B better or worse, unless the better side has runs without a value."""
+    better = (found.estimate > 0) == one.higher_is_better
+    if (one.b if better else one.a).missing:
+        return replace(one, verdict="undecided", why="runs missing")
+    return replace(one, verdict="better" if better else "worse")
+
+
+def _within(found: MeanDifference, options: Options, margin: float) -> bool:
+    """Tell whether two one-sided tests show the difference to be less than the margin."""
+    if found.se is None or found.df is None:
+        return False
+    half = two_sided_t(found.df, equivalence_confidence(options.confidence)) * found.se
+    return abs(found.estimate) + half < margin

@@ -1,0 +1,302 @@
+"""Is the mean of some runs shown to be as good as a number? One row per claim and group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from ttastats import percentages, units
+from ttastats.at_budget import Budget
+from ttastats.errors import TtastatsError
+from ttastats.quality_comparison import step_of
+from ttastats.report import fields
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, PValue, Text
+from ttastats.report.digits import Digits, digits_of
+from ttastats.report.fields import Field
+from ttastats.report.grouping import (
+    ENTRY,
+    common_title,
+    group_notes,
+    groups,
+    key_row,
+    row_keys,
+    shown_keys,
+)
+from ttastats.report.qualities import short_notes
+from ttastats.report.verdicts import row_names
+from ttastats.stats.means import AgainstNumber, against, resolution
+
+Numbers = Mapping[str, Any]
+#: What of a run a claim is about, by its option.
+Spent = Literal["seconds", "steps"]
+_COLUMNS: dict[Spent, str] = {"seconds": "tta_seconds", "steps": "steps"}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What the runs may take on average: `<= 80` seconds."""
+
+    unit: Spent
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a claim is judged: the one-sided `level`, and a deviation of one run if it is known."""
+
+    level: float = 0.05
+    sigma: float | None = None
+
+
+def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
+    """Read the claims about what runs take; either text may be empty.
+
+    Raises
+    ------
+    TtastatsError
+        As `limit`.
+    """
+    asked: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
+    return tuple(_limit(text, unit) for unit, text in asked if text)
+
+
+def _limit(text: str, unit: Spent) -> Limit:
+    """Read `<= 80` or `80`.
+
+    Raises
+    ------
+    TtastatsError
+        It is no such limit.
+    """
+    match = re.fullmatch(r"\s*(?:<=?)?\s*([^\s%]+)\s*", text)
+    value = percentages.any_number(match[1]) if match else None
+    if value is None or value <= 0:
+        raise TtastatsError(
+            f"{text!r} is not what runs may take",
+            where=f"--{unit}",
+            remedy=f"Write --{unit} '<= 80': at most 80 {unit} on average.",
+        )
+    return Limit(unit, value)
+
+
+def report(
+    runs: pl.DataFrame,
+    by: Sequence[str] = ENTRY,
+    *,
+    threshold: float | None,
+    limits: Sequence[Limit],
+    budget: Budget | None,
+    rules: Rules,
+) -> Report:
+    """Give the report of claims about a table of runs.
+
+    Parameters
+    ----------
+    runs
+        At a budget (`at_budget.runs`), or without one judged by their target (`crossing.runs`).
+    threshold
+        Of the quality; None if there is no claim about it.
+    limits
+        Of what the runs took to the target, or up to the budget.
+    """
+    by = tuple(by)
+    rows = [
+        key_row(keys) | row
+        for keys, group in groups(runs, by)
+        for row in _rows(group, threshold, limits, budget, rules)
+    ]
+    keys = shown_keys(rows, by)
+    shown = [
+        *fields.keys(keys),
+        Field(Column("claim"), lambda row: Text(_claim(row))),
+        Field(Column("runs", "right"), _runs),
+        fields.words("mean ±sd", _mean),
+        fields.words(f"[{percentages.text(1 - 2 * rules.level)} CI]", _interval, rank=2),
+        fields.words("margin left", _margin, rank=1),
+        Field(Column("p", "right"), lambda row: PValue(row["p_value"])),
+        Field(Column("verdict"), _verdict),
+    ]
+    where = str(budget) if budget else "to the target"
+    title = "   ".join(part for part in (common_title(rows, by), where) if part)
+    table = fields.table(rows, shown, title)
+    notes = [*group_notes(runs, by), *_notes(rows, runs, budget, rules)]
+    names = row_names(rows, row_keys(by, ENTRY))
+    if len(set(names)) < 2:
+        names = [""] * len(rows)
+    said = " ".join(_sentence(row, name, rules) for row, name in zip(rows, names, strict=True))
+    return Report("claim", tuple(rows), (table,), tuple(notes), said, by=row_keys(by, ENTRY))
+
+
+def _rows(
+    group: pl.DataFrame,
+    threshold: float | None,
+    limits: Sequence[Limit],
+    budget: Budget | None,
+    rules: Rules,
+) -> Iterator[dict[str, Any]]:
+    if threshold is not None:
+        yield _of_quality(group, threshold, budget, rules)
+    for one in limits:
+        values = group.filter("reached")[_COLUMNS[one.unit]].drop_nulls().cast(pl.Float64)
+        # Steps up to a budget are as the budget says; those to a target come in evaluations.
+        chosen = one.unit == "steps" and budget is not None
+        step = resolution(values.to_numpy()) if values.len() and not chosen else 0.0
+        found = against(
+            values.to_numpy(), one.threshold, higher_is_better=False, level=rules.level,
+            resolution=step,
+        )  # fmt: skip
+        yield _row(found, one.unit, group, budget, higher=False)
+
+
+def _of_quality(
+    group: pl.DataFrame, threshold: float, budget: Budget | None, rules: Rules
+) -> dict[str, Any]:
+    metric, higher = (group[name].drop_nulls() for name in ("target_metric", "higher_is_better"))
+    upwards = bool(higher[0]) if higher.len() else True
+    found = against(
+        group["quality"].drop_nulls().to_numpy(), threshold, higher_is_better=upwards,
+        level=rules.level, resolution=step_of(group), sigma=rules.sigma,
+    )  # fmt: skip
+    return _row(found, str(metric[0]) if metric.len() else None, group, budget, higher=upwards)
+
+
+def _row(
+    found: AgainstNumber, name: str | None, group: pl.DataFrame, budget: Budget | None, higher: bool
+) -> dict[str, Any]:
+    """Give the numbers of a claim: it holds of all runs of the group, or it does not."""
+    missing = group.height - found.n
+    return {
+        "metric": name,
+        "higher_is_better": higher,
+        "at": str(budget) if budget else "to the target",
+        "n": found.n,
+        "n_missing": missing,
+        "mean": found.mean,
+        "sd": found.sd,
+        "low": found.low,
+        "high": found.high,
+        "threshold": found.threshold,
+        "margin": found.margin,
+        "level": found.level,
+        "p_value": found.p_value,
+        "holds": found.holds and not missing,
+        "runs_needed": found.needed,
+        "flags": [flag.code for flag in found.flags],
+    }
+
+
+# ------------------------------------------------------------------------------------------ cells
+
+
+def _digits(row: Numbers) -> Digits:
+    return digits_of([row["threshold"]], row["sd"], row["mean"])
+
+
+def _claim(row: Numbers) -> str:
+    sign = "≥" if row["higher_is_better"] else "≤"
+    return f"{row['metric'] or 'quality'} {sign} {row['threshold']:g}"
+
+
+def _runs(row: Numbers) -> Text:
+    missing = f" +{row['n_missing']} without" if row["n_missing"] else ""
+    return Text(f"{row['n']}{missing}")
+
+
+def _mean(row: Numbers) -> str:
+    if row["mean"] is None:
+        return "–"
+    digits = _digits(row)
+    spread = "" if row["sd"] is None else f" ±{digits.of(row['sd'])}"
+    return digits.of(row["mean"]) + spread
+
+
+def _interval(row: Numbers) -> str:
+    if row["low"] is None:
+        return "–"
+    digits = _digits(row)
+    return f"[{digits.of(row['low'])}, {digits.of(row['high'])}]"
+
+
+def _margin(row: Numbers) -> str:
+    return "–" if row["margin"] is None else _digits(row).signed(row["margin"])
+
+
+def _verdict(row: Numbers) -> Text:
+    if row["holds"]:
+        return Text("holds", "good")
+    if row["margin"] is None:
+        return Text("no run", "bad")
+    return Text("not shown" if row["margin"] > 0 else "not met", "bad")
+
+
+# ------------------------------------------------------------------------------------------ words
+
+
+def _sentence(row: Numbers, name: str, rules: Rules) -> str:
+    """Say what became of a claim, and what is missing where it does not hold."""
+    claim = f"{name}: {_claim(row)} {row['at']}".removeprefix(": ")
+    if row["margin"] is None:
+        return f"{claim}: no run has a value."
+    digits = _digits(row)
+    p_value = "" if row["p_value"] is None else f" (p = {row['p_value']:.2g})"
+    runs = units.plural(row["n"], "run")
+    level = f"at the {percentages.text(rules.level)} level"
+    much = digits.of(abs(row["margin"]))
+    if row["holds"]:
+        return f"{claim} holds {level}{p_value}: the mean of {runs} is better by {much}."
+    said = f"{claim} is not shown {level}{p_value}: the mean of {runs} is"
+    if row["margin"] <= 0:
+        return f"{said} {'worse by ' + much if row['margin'] < 0 else 'no better'}."
+    said += f" better by {much}"
+    if row["n_missing"]:
+        return f"{said}, but {units.plural(row['n_missing'], 'run')} had none."
+    needed = row["runs_needed"]
+    if row["p_value"] is None or needed is None:
+        return f"{said}."
+    more = needed - row["n"]
+    if more <= 0:
+        return f"{said}; more runs may show it."
+    plan = f"{units.plural(more, 'more run')} of this kind ({needed:,} in all)"
+    return f"{said}; {plan} would show it (80% power)."
+
+
+def _notes(
+    rows: Sequence[Numbers], runs: pl.DataFrame, budget: Budget | None, rules: Rules
+) -> Iterator[Note]:
+    if budget is not None:
+        yield from short_notes(runs, budget)
+    if any(row["n_missing"] for row in rows):
+        text = (
+            "a claim about all runs does not hold while some have no value: a mean of the others "
+            "leaves out what went wrong. --where chooses runs by what they were given, not by "
+            "how they ended."
+        )
+        yield Note("runs_missing", text)
+    if any("one_run" in row["flags"] for row in rows):
+        text = "one run shows no spread: 2 runs are needed for an interval, or --sigma."
+        yield Note("one_run", text)
+    if rules.sigma is not None:
+        text = f"z test with a standard deviation of one run of {rules.sigma:g}, taken as known."
+        yield Note("sigma_known", text)
+    if budget is not None and budget.best:
+        yield best_note()
+    if len(rows) > 1:
+        text = (
+            f"each of {len(rows)} claims is judged at the {percentages.text(rules.level)} level "
+            "for itself: of many that are false some hold by chance."
+        )
+        yield Note("several_claims", text)
+
+
+def best_note() -> Note:
+    """Say what the best of many evaluations is."""
+    text = (
+        "the best of several evaluations was chosen by the data it is measured on: it is better "
+        "than the same model is on others, the more so the more often one evaluates."
+    )
+    return Note("best_of", text)

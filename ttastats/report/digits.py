@@ -1,0 +1,36 @@
+"""With how many digits is a quality written? With those that its spread leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: Digits of a quality whose spread is not known.
+_USUAL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """The decimals of some numbers that belong together."""
+
+    decimals: int
+
+    def of(self, value: float) -> str:
+        """Give a number with them."""
+        return f"{value:.{self.decimals}f}"
+
+    def signed(self, value: float) -> str:
+        """Give a difference with them, and with its sign."""
+        return f"{value:+.{self.decimals}f}"
+
+
+def digits_of(exact: Sequence[float], spread: float | None, mean: float | None) -> Digits:
+    """Give two digits of the spread, and at least those of numbers that were given exactly."""
+    size = abs(mean or 0.0)
+    usual = _USUAL - 1 - (math.floor(math.log10(size)) if size > 0 else 0)
+    decimals = usual
+    if spread is not None and spread > 0:
+        decimals = 1 - math.floor(math.log10(spread))
+    given = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]
+    return Digits(min(max(0, decimals, *given), 12))

@@ -1,0 +1,227 @@
+"""What do means of a quality say: of one sample against a number, of two against each other?
+
+Unlike a time, a quality may have any sign, and its log means nothing: differences are compared,
+by Student's and Welch's t (Welch 1947). A quality is logged in steps, as a share of so many images
+or with so many digits, and few runs often agree in it; a sample that happens to show one value
+would have no spread at all. So no spread is taken to be less than that of rounding alone,
+``resolution`` / sqrt(12).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ttastats.stats.logratio import satterthwaite
+from ttastats.stats.moments import mean, standard_deviation
+from ttastats.stats.outcomes import numbered, variance_of_mean
+from ttastats.stats.power import runs_for_mean
+from ttastats.stats.quantiles import check_confidence, t_tail, two_sided_t
+from ttastats.stats.results import Flag, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """Mean of B minus mean of A, with its interval and its two-sided p.
+
+    ``needed``: runs a side that show a difference as large as the observed one at 80 % power.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    confidence: float
+    p_value: float | None
+    se: float | None
+    df: float | None
+    n_a: int
+    n_b: int
+    needed: int | None = None
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstNumber:
+    """A mean against a threshold: the one-sided p of "it is not better", and what is left.
+
+    ``margin`` is above 0 where the mean is better than the threshold. ``low`` and ``high`` are the
+    interval of which the end nearer to the threshold is the bound of the test: its confidence is
+    1 - 2 ``level``. ``needed``: runs that show such a margin at 80 % power.
+    """
+
+    n: int
+    mean: float | None
+    sd: float | None
+    low: float | None
+    high: float | None
+    threshold: float
+    margin: float | None
+    level: float
+    p_value: float | None
+    holds: bool
+    needed: int | None = None
+    flags: tuple[Flag, ...] = ()
+
+
+def resolution(values: ArrayLike) -> float:
+    """Give the step in which values were logged: the smallest difference between two of them.
+
+    Of one value alone it is its last decimal: 0.94 tells no more than 0.01.
+    """
+    sizes = np.unique(_finite(values))
+    if sizes.size == 0:
+        return 0.0
+    gaps = np.diff(sizes)
+    # What rounding in binary leaves is no step.
+    gaps = gaps[gaps > 1e-12 * np.abs(sizes).max()]
+    return float(gaps.min()) if gaps.size else _last_decimal(float(sizes[0]))
+
+
+def _last_decimal(value: float) -> float:
+    digits = f"{value:.12f}".rstrip("0").partition(".")[2]
+    return 10.0 ** -len(digits) if digits else 1.0
+
+
+def difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    clusters: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
+    resolution: float = 0.0,
+    confidence: float = 0.95,
+) -> MeanDifference:
+    """Mean of B minus mean of A by Welch's t; no interval unless both sides have 2 runs.
+
+    ``clusters``: for each side a label per run, where several setups are pooled, so that setups
+    and not runs are independent. ValueError for an empty side or a value that is not finite.
+    Without any spread and without a ``resolution`` the interval is the point, and p is 1 for equal
+    means and unknown otherwise.
+    """
+    check_confidence(confidence)
+    one, other = _side(a, "A"), _side(b, "B")
+    estimate = mean(other) - mean(one)
+    sizes = (one.size, other.size)
+    (of_a, df_a), (of_b, df_b) = (
+        _of_mean(values, which, resolution)
+        for values, which in zip((one, other), clusters, strict=True)
+    )
+    if of_a is None or of_b is None:
+        flag = Flag("one_run", _too_few(*sizes))
+        return MeanDifference(
+            estimate, None, None, confidence, None, None, None, *sizes, flags=(flag,)
+        )
+    se, df = math.sqrt(of_a + of_b), satterthwaite((of_a, of_b), (df_a, df_b))
+    if se == 0.0:
+        p_value = 1.0 if estimate == 0.0 else None
+        return MeanDifference(
+            estimate, estimate, estimate, confidence, p_value, 0.0, None, *sizes,
+            flags=(Flag("zero_variance", "zero variance on both sides: no p"),),
+        )  # fmt: skip
+    half = two_sided_t(df, confidence) * se
+    typical = se / math.sqrt(1 / sizes[0] + 1 / sizes[1])
+    alpha = (1 - confidence) / 2
+    return MeanDifference(
+        estimate, estimate - half, estimate + half, confidence,
+        min(1.0, 2 * t_tail(df, abs(estimate) / se)), se, df, *sizes,
+        needed=runs_for_mean(abs(estimate), typical, samples=2, level=alpha) if estimate else None,
+        flags=_unbalanced(*sizes),
+    )  # fmt: skip
+
+
+def against(
+    values: ArrayLike,
+    threshold: float,
+    *,
+    higher_is_better: bool,
+    level: float = 0.05,
+    resolution: float = 0.0,
+    sigma: float | None = None,
+) -> AgainstNumber:
+    """Test whether the mean of the runs that made these values is as good as a threshold.
+
+    Student's t, one-sided; with ``sigma``, the known standard deviation of one run, a z test.
+    ValueError for a level outside 0 to 0.5, or a ``sigma`` that is not above zero.
+    """
+    check_confidence(1 - 2 * level)
+    if sigma is not None and not 0 < sigma < math.inf:
+        raise ValueError(f"a standard deviation is positive and finite, not {sigma}")
+    sample = _finite(values)
+    if sample.size == 0:
+        flags = (Flag("no_runs", "no runs"),)
+        return AgainstNumber(
+            0, None, None, None, None, threshold, None, level, None, holds=False, flags=flags
+        )
+    centre, n = mean(sample), sample.size
+    margin = (centre - threshold) * (1 if higher_is_better else -1)
+    spread = _spread(sample, resolution) if sigma is None else sigma
+    df = math.inf if sigma is not None else n - 1.0
+    made = AgainstNumber(
+        n, centre, standard_deviation(sample), None, None, threshold, margin, level, None,
+        holds=False,
+    )  # fmt: skip
+    if spread is None:
+        return replace(made, flags=(Flag("one_run", "no variance with one run: 2 runs needed"),))
+    if spread == 0.0:
+        return replace(
+            made, low=centre, high=centre, flags=(Flag("zero_variance", "zero variance: no p"),)
+        )
+    se = spread / math.sqrt(n)
+    half, p_value = two_sided_t(df, 1 - 2 * level) * se, t_tail(df, margin / se)
+    needed = None
+    if margin > 0:
+        known = sigma is not None
+        needed = runs_for_mean(margin, spread, samples=1, level=level, sigma_known=known)
+    return replace(
+        made, low=centre - half, high=centre + half, p_value=p_value, holds=p_value < level,
+        needed=needed,
+    )  # fmt: skip
+
+
+def _finite(values: ArrayLike) -> Floats:
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 1:
+        raise ValueError(f"values must be one-dimensional, not of shape {sample.shape}")
+    if not bool(np.all(np.isfinite(sample))):
+        raise ValueError("values must be finite")
+    return sample
+
+
+def _side(values: ArrayLike, name: str) -> Floats:
+    sample = _finite(values)
+    if sample.size == 0:
+        raise ValueError(f"no runs for side {name}")
+    return sample
+
+
+def _spread(values: Floats, resolution: float) -> float | None:
+    """Standard deviation, and at least that of rounding; None of one value."""
+    found = standard_deviation(values)
+    return None if found is None else max(found, resolution / math.sqrt(12))
+
+
+def _of_mean(
+    values: Floats, clusters: ArrayLike | None, resolution: float
+) -> tuple[float | None, float]:
+    """Variance of a mean, at least that of rounding, and its degrees of freedom."""
+    labels = numbered(clusters, values.size)
+    if labels is None:
+        spread = _spread(values, resolution)
+        return None if spread is None else spread**2 / values.size, values.size - 1.0
+    found, df = variance_of_mean(values - mean(values), labels)
+    least = resolution**2 / 12 / values.size
+    return None if found is None else max(found, least), df
+
+
+def _too_few(n_a: int, n_b: int) -> str:
+    if n_a == n_b == 1:
+        return "n=1 on both sides: no inference possible, 2 runs needed each"
+    return f"n_{'A' if n_a == 1 else 'B'}=1: no variance, no CI; 2 runs needed"
+
+
+def _unbalanced(n_a: int, n_b: int) -> tuple[Flag, ...]:
+    if 0.5 < n_a / n_b < 2.0:
+        return ()
+    return (Flag("unbalanced", f"unbalanced: {n_a} against {n_b} runs; intervals hold less well"),)
