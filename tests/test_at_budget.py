@@ -11,8 +11,9 @@ import pytest
 
 from tests.wild_tables import nanogpt
 from ttastats import at_budget, crossing, tables
-from ttastats.at_budget import END, Budget, lengths, parse
+from ttastats.budget import END, Budget, parse
 from ttastats.errors import TtastatsError
+from ttastats.lengths import Lengths, lengths
 from ttastats.records import Evaluation, Run
 from ttastats.target import parse_all
 
@@ -214,7 +215,7 @@ def test_budgets_are_said(budget: Budget, text: str, option: str) -> None:
 # -------------------------------------------------------------------------------------- the lengths
 
 
-def length(*runs: Run) -> at_budget.Lengths:
+def length(*runs: Run) -> Lengths:
     return lengths(at_budget.runs(frame(*runs), END))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Unpack
 import polars as pl
 
 from ttastats import atomic, axis, choice, crossing, given, question, schema, store
-from ttastats.at_budget import END
+from ttastats.budget import END
 from ttastats.choice import Chosen, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame

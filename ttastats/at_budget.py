@@ -7,31 +7,20 @@ One that did not get as far has none, and `short` says why: it stays in the tabl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import polars as pl
 
 from ttastats import counted, crossing, quality, schema, units
+from ttastats.budget import END, Budget, Unit
 from ttastats.errors import TtastatsError
-from ttastats.percentages import any_number
+from ttastats.lengths import SPENT, lengths
 from ttastats.target import UserTarget, expect_metric, with_user_targets
 
-Unit = Literal["end", "step", "samples", "epoch", "seconds"]
-
-#: Where an evaluation stands on each budget; the length of a run stands in a column of its own.
+#: Where an evaluation stands on each budget.
 _PLACES: dict[Unit, str] = {
     "step": "step", "samples": "samples", "epoch": "epoch", "seconds": "at"
 }  # fmt: skip
-#: The same of runs, best first, as `runs` gives them.
-_LENGTHS: dict[Unit, str] = {"step": "steps", "samples": "samples", "epoch": "epochs"}
-_AMOUNTS: dict[Unit, units.Amount] = {
-    "step": "steps", "samples": "samples", "epoch": "epochs", "seconds": "seconds"
-}  # fmt: skip
-#: Runs of one fixed time differ by the length of a step.
-_SAME_SECONDS = 0.02
 
 #: Why a run has no value at a budget, in words that follow "3 runs".
 SHORT = {
@@ -42,83 +31,6 @@ SHORT = {
     "never_evaluated": "never evaluated the metric",
     "no_place": "do not tell where they were",
 }
-_OPTION = "--at"
-_WRITE = "Write --at-end, --at step=3325, --at epoch=10, --at samples=1e6 or --at seconds=600."
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What may be spent; `amount` is None at the end.
-
-    `best`: the best value so far in place of the last. `interpolate`: on the line between the
-    evaluations around the budget.
-    """
-
-    unit: Unit = "end"
-    amount: float | None = None
-    best: bool = False
-    interpolate: bool = False
-
-    @property
-    def option(self) -> str:
-        """Give it as it is written on the command line."""
-        if self.amount is None:
-            return "--at-end"
-        return f"{_OPTION} {self.unit}={self.amount:.15g}"
-
-    @property
-    def place(self) -> str:
-        """Give `at the end`, `at step 3,325`, `after 600 s`."""
-        if self.amount is None:
-            return "at the end"
-        if self.unit in {"step", "epoch"}:
-            return f"at {self.unit} {units.count(self.amount)}"
-        return f"after {units.amount(self.amount, _AMOUNTS[self.unit])}"
-
-    def __str__(self) -> str:
-        """Give the place, and which value is taken there."""
-        which = ", best so far" if self.best else ", interpolated" if self.interpolate else ""
-        return f"{self.place}{which}"
-
-
-END = Budget()
-
-
-def parse(
-    at: str = "", *, at_end: bool = False, best: bool = False, interpolate: bool = False
-) -> Budget | None:
-    """Read the options of a budget; None if none is asked for.
-
-    Raises
-    ------
-    TtastatsError
-        They are no budget, or contradict each other.
-    """
-    if not at and not at_end:
-        if best or interpolate:
-            option = "--best" if best else "--interpolate"
-            raise TtastatsError("at which budget?", where=option, remedy=_WRITE)
-        return None
-    if at and at_end:
-        raise TtastatsError("two budgets", where=f"{_OPTION} {at} --at-end", remedy="Give one.")
-    if interpolate and (best or at_end):
-        why = "the best value so far is one that was measured" if best else "nothing lies beyond it"
-        where = f"--interpolate {'--best' if best else '--at-end'}"
-        raise TtastatsError(f"nothing to interpolate: {why}", where=where, remedy="Leave one out.")
-    if not at:
-        return Budget(best=best)
-    return Budget(*_placed(at), best, interpolate)
-
-
-def _placed(text: str) -> tuple[Unit, float]:
-    match = re.fullmatch(r"\s*(step|sample|epoch|second)s?\s*=\s*(\S+)\s*", text)
-    amount = any_number(match[2]) if match and "%" not in match[2] else None
-    if match is None or amount is None or amount <= 0:
-        raise TtastatsError(f"{text!r} is not a budget", where=_OPTION, remedy=_WRITE)
-    words: dict[str, Unit] = {
-        "step": "step", "sample": "samples", "epoch": "epoch", "second": "seconds"
-    }  # fmt: skip
-    return words[match[1]], amount
 
 
 def runs(
@@ -170,7 +82,7 @@ def runs(
         .with_columns(tta_seconds=pl.when("reached").then(spent))
         .with_columns(
             observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds"),
-            **{name: _above_zero(column) for column, name in _LENGTHS.items()},
+            **{name: _above_zero(column) for column, name in SPENT.items()},
             value_final=pl.col("quality"),
             evaluations_to_target=pl.col("quality_seen"),
             target_metric=pl.col("metric"),
@@ -352,63 +264,3 @@ def _metric_of(found: pl.DataFrame) -> str:
     """Give the metric that was looked at, if it is one."""
     names = found["target_metric"].drop_nulls().unique()
     return str(names[0]) if names.len() == 1 else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """How long runs are: in which unit, from which to which amount, and how many are longest.
-
-    `unit` is None where runs tell no common one.
-    """
-
-    unit: Unit | None
-    least: float
-    most: float
-    n: int
-    n_longest: int
-
-    @property
-    def one(self) -> bool:
-        """Tell whether all have one length; seconds may differ a little."""
-        if self.unit == "seconds":
-            return self.most - self.least <= _SAME_SECONDS * self.most
-        return self.least == self.most
-
-    def said(self, amount: float) -> str:
-        """Give an amount in words: `1,390 steps`."""
-        unit = _AMOUNTS[self.unit] if self.unit else "evaluations"
-        return units.amount(amount, unit)
-
-    @property
-    def budget(self) -> Budget | None:
-        """Give the largest budget that every run reached."""
-        return Budget(self.unit, self.least) if self.unit and self.least else None
-
-    @property
-    def all_reach(self) -> str:
-        """Say which budget that is; empty where there is none."""
-        if self.budget is None:
-            return ""
-        return f"{self.budget.option} is the largest budget that all reach"
-
-
-def lengths(at_end: pl.DataFrame) -> Lengths:
-    """Give how long runs are, from their table at the end.
-
-    The first of steps, samples and epochs that all tell counts, unless they differ in it and are
-    as long in seconds: those were stopped by the clock. Without any of these, evaluations count.
-    """
-    told = [unit for unit, name in _LENGTHS.items() if not at_end[name].null_count()]
-    found = [_lengths(at_end[_LENGTHS[unit]], unit) for unit in told[:1]]
-    seconds = at_end["observed_seconds"]
-    if not seconds.null_count():
-        found.append(_lengths(seconds, "seconds"))
-    found.append(_lengths(at_end["evaluations"].fill_null(0), None))
-    some = found[:-1] or found
-    return next((one for one in some if one.one), some[0])
-
-
-def _lengths(amounts: pl.Series, unit: Unit | None) -> Lengths:
-    values = amounts.cast(pl.Float64).to_list() or [0.0]
-    most = max(values)
-    return Lengths(unit, min(values), most, len(values), values.count(most))

@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 
 from ttastats import axis as axes
-from ttastats.at_budget import END, Budget, Lengths, lengths
 from ttastats.axis import SECONDS, Axis
+from ttastats.budget import END, Budget
 from ttastats.comparison import Options
+from ttastats.lengths import Lengths, lengths
 from ttastats.pairing import Pair
 from ttastats.sides import in_separate_sessions, setup_names, side
 from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, resolution

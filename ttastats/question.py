@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
 from ttastats import at_budget, axis, choice, columns, counted
-from ttastats.at_budget import Budget
+from ttastats.budget import Budget
+from ttastats.budget import parse as parse_budget
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import is_frame
@@ -130,7 +131,7 @@ class Question:
         TtastatsError
             The keywords are no budget, or a metric is named without one.
         """
-        found = at_budget.parse(
+        found = parse_budget(
             self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
         )
         if found is None and self.metric:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import polars as pl
 
 from ttastats import percentages, units
-from ttastats.at_budget import Budget
+from ttastats.budget import Budget
 from ttastats.errors import TtastatsError
 from ttastats.quality_comparison import step_of
 from ttastats.report import fields

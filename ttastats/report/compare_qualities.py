@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttastats import percentages, units
-from ttastats.at_budget import Budget
+from ttastats.budget import Budget
 from ttastats.comparison import Options
 from ttastats.pairing import Pairing, Side, pairings
 from ttastats.quality_comparison import QualityComparison, SideAt, compare

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from ttastats import units
-from ttastats.at_budget import SHORT, Budget
+from ttastats.at_budget import SHORT
+from ttastats.budget import Budget
 from ttastats.counted import standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
