@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
 from ttastats import at_budget, axis, choice, columns, counted
+from ttastats import budget as budgets
 from ttastats.budget import Budget
-from ttastats.budget import parse as parse_budget
 from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import is_frame
@@ -131,7 +131,7 @@ class Question:
         TtastatsError
             The keywords are no budget, or a metric is named without one.
         """
-        found = parse_budget(
+        found = budgets.parse(
             self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
         )
         if found is None and self.metric:
