@@ -12,8 +12,10 @@ import pytest
 
 from tests.conftest import ROOT, matches_accepted
 from tests.test_cli import run
-from ttastats import schema
+from ttastats import footer, schema
 from ttastats.ingestion.ingest import Account
+from ttastats.profiles import table as profile_table
+from ttastats.profiles.measures import MEASURES
 
 
 def program(*words: str, cwd: Path) -> str:
@@ -141,7 +143,7 @@ def test_the_page_of_columns_is_that_of_the_schema() -> None:
         f"Schema version {schema.VERSION}. One row per run x evaluation x metric; a run without",
         "evaluations has one row with nulls there. Seconds count from `clock_zero`, and unknown is",
         "null. Columns of a *run* repeat on each of its rows. Version, writer and time of writing",
-        f"stand in the file's metadata under the key `{schema.METADATA_KEY}`, everything that was",
+        f"stand in the file's metadata under the key `{footer.KEY}`, everything that was",
         "found wrong, also with files that gave no run, under `ttastats.problems` (base64 of zlib",
         "of JSON; `ttastats problems` shows it). A row is known by `run_id`, `source`,",
         "`eval_index` and `metric`; a table of others needs one of the first two, `metric`,",
@@ -152,3 +154,29 @@ def test_the_page_of_columns_is_that_of_the_schema() -> None:
         *rows,
     ]
     assert matches_accepted(ROOT / "docs" / "columns.md", "\n".join(page) + "\n")
+
+
+def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
+    rows = [f"| `{one.name}` | {one.dtype} | {one.description} |" for one in profile_table.COLUMNS]
+    measures = [
+        f"| `{name}` | {unit or 'text'} | {meaning} |" for name, (unit, meaning) in MEASURES.items()
+    ]
+    page = [
+        "# The columns of a profile",
+        "",
+        f"Schema version {profile_table.VERSION}. Rows of work say what an operator, a kernel, a",
+        "copy, a call of the driver or an annotation took in a step of a rank; rows of the kind",
+        "`measure` hold one number about a step or about the whole. Unknown is null. The metadata",
+        f"under the key `{footer.KEY}` say that the file is a profile, not a table of runs.",
+        "",
+        "| column | type | meaning |",
+        "| --- | --- | --- |",
+        *rows,
+        "",
+        "## Measures",
+        "",
+        "| name | unit | meaning |",
+        "| --- | --- | --- |",
+        *measures,
+    ]
+    assert matches_accepted(ROOT / "docs" / "profile_columns.md", "\n".join(page) + "\n")

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ttastats as tta
-from ttastats import schema, store
+from ttastats import footer, store
 from ttastats.cli import app
 from ttastats.errors import TtastatsError
 from ttastats.ingestion.ingest import Account
@@ -86,7 +86,7 @@ class TestKept:
     def test_the_first_tables_kept_them_in_their_ledger(self, table: Path, tmp_path: Path) -> None:
         of_files = [["logs/a.txt", "not_a_run", "no log of a run", "info", 3]]
         metadata = {
-            schema.METADATA_KEY: json.dumps({"schema": 1, "writer": "ttastats 0.1.0"}),
+            footer.KEY: json.dumps({"schema": 1, "writer": "ttastats 0.1.0"}),
             "ttastats.ledger": packed({"problems": of_files}),
         }
         old = tmp_path / "old.parquet"

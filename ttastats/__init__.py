@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         plot,
         power,
         problems,
+        profile,
         read,
         runs,
         scaling,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
     "export", "filter", "from_frame", "guess", "html_report", "ingest", "plot", "power",
-    "problems", "read", "record", "runs", "scaling", "score", "summary", "targets", "variance",
+    "problems", "profile", "read", "record", "runs", "scaling", "score", "summary", "targets",
+    "variance",
 ]  # fmt: skip
 
 

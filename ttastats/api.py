@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare", "export", "filter",
     "from_frame", "guess", "html_report", "ingest", "pictures", "plot", "power", "problems",
+    "profile",
     "read", "runs", "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
@@ -323,6 +324,30 @@ def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) 
     found = chosen(source, where, of_answer=True)
     keys = question.keys(by, RESULT, found)
     return _answered(score_report.report(found.runs, keys), found)
+
+
+def profile(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Report:
+    """Report where a training step goes: by part of the step, kind of work, operator and rank.
+
+    Parameters
+    ----------
+    source
+        Profiles (Parquet), traces of PyTorch, or folders of them.
+    top
+        Operators in the table for people, 0 for all; the rows hold all of them.
+
+    Raises
+    ------
+    TtastatsError
+        A file cannot be used.
+    """
+    from ttastats.ingestion import profiled
+    from ttastats.report import profile as profile_report
+
+    found = profiled.rows(given.paths(source))
+    report = profile_report.report(found.rows, top=top)
+    told = [Note(one.code, f"{one.source}: {one.message}.") for one in found.problems]
+    return replace(report, notes=(*report.notes, *told))
 
 
 @takes(Counted)

@@ -8,11 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import footer
+
 #: Raised by one whenever a column is added, removed or changes its meaning.
 VERSION = 1
-
-#: File metadata key under which version, writer and creation time are kept.
-METADATA_KEY = "ttastats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +113,5 @@ UPGRADES: dict[int, Callable[[pl.LazyFrame], pl.LazyFrame]] = {}
 
 
 def arrow(metadata: dict[str, str]) -> Any:
-    """Give the Arrow schema with each column's description in its field metadata.
-
-    Readers of Arrow look for the file's `metadata` in here, others in the footer of the file.
-    Texts are large strings: pyarrow cannot compare the views that polars would write.
-    """
-    import nanoarrow  # only a writer needs it
-
-    plain = nanoarrow.c_array_stream(POLARS.to_frame()).get_schema()
-    text = nanoarrow.c_schema(nanoarrow.large_string())
-    described = {
-        column.name: (text if column.dtype == pl.String else field).modify(
-            name=column.name, metadata={"description": column.description}
-        )
-        for column, field in zip(COLUMNS, plain.children, strict=True)
-    }
-    return plain.modify(children=described, metadata=metadata)
+    """Give the Arrow schema with each column's description in its field metadata."""
+    return footer.arrow(POLARS, {one.name: one.description for one in COLUMNS}, metadata)

@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ttastats import atomic, schema, tables
+from ttastats import atomic, footer, schema, tables
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
-from ttastats.packed import packed, unpacked
 from ttastats.records import Problem
-from ttastats.version import __version__
 
-_LEDGER_KEY = "ttastats.ledger"
-_PROBLEMS_KEY = "ttastats.problems"
 _PARTS_KEY = "ttastats.parts"
 #: The part without rows by which a folder is known to be ours; programs that leave out names with
 #: an underscore miss nothing.
@@ -57,15 +53,8 @@ def write(
     TtastatsError
         The place cannot be written to, or is full; what was there is untouched.
     """
-    about = {
-        "schema": schema.VERSION,
-        "writer": f"ttastats {__version__}",
-        "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),
-    }
-    metadata = {schema.METADATA_KEY: json.dumps(about)}
-    plain = [[one.source, one.code, one.message, one.severity, one.line] for one in problems]
-    left = {_PROBLEMS_KEY: packed(plain)}
-    left |= {_LEDGER_KEY: ledger} if ledger else {}
+    metadata = footer.about("runs", schema.VERSION, now)
+    left = footer.left(ledger, problems)
     if in_parts:
         with atomic.replacing_folder(path) as folder:
             _write_parts(rows.lazy(), folder, metadata, left)
@@ -75,11 +64,11 @@ def write(
 
 
 def _sink(
-    rows: pl.LazyFrame, target: Path | pl.PartitionBy, metadata: dict[str, str], footer: Any
+    rows: pl.LazyFrame, target: Path | pl.PartitionBy, metadata: dict[str, str], whole: Any
 ) -> None:
     rows.sink_parquet(
         target,
-        metadata=footer,
+        metadata=whole,
         arrow_schema=schema.arrow(metadata),
         row_group_size=_GROUP_ROWS,
         engine="streaming",
@@ -141,19 +130,11 @@ def together(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
 
 def _read_one(path: Path) -> pl.LazyFrame:
     metadata = _metadata(path)
-    about = _about(metadata)
-    version = about.get("schema", schema.VERSION)
-    if not isinstance(version, int) or version > schema.VERSION:
-        raise TtastatsError(
-            f"written by {about.get('writer', 'a newer ttastats')} with schema {version}; "
-            f"this one reads up to {schema.VERSION}",
-            where=str(path),
-            remedy="Upgrade ttastats, or ingest the logs again with this one.",
-        )
+    version = footer.expect("runs", schema.VERSION, metadata, str(path))
     frame = pl.scan_parquet(_files(metadata, path))
     for step in range(version, schema.VERSION):
         frame = schema.UPGRADES[step](frame)
-    return conform(frame, str(path), trusted=bool(about))
+    return conform(frame, str(path), trusted=bool(footer.said(metadata)))
 
 
 def _files(metadata: dict[str, str], path: Path) -> list[Path]:
@@ -183,28 +164,13 @@ def _metadata(path: Path) -> dict[str, str]:
                 where=str(path),
                 remedy=f"Read its logs first: ttastats ingest {path}",
             )
-    try:
-        return pl.read_parquet_metadata(file)
-    except FileNotFoundError:
-        raise TtastatsError("no such file", where=str(path), remedy=remedy) from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or "not a Parquet file"
-        raise TtastatsError(reason, where=str(path), remedy=remedy) from error
-
-
-def _about(metadata: dict[str, str]) -> dict[str, Any]:
-    """Give what a file says of its writing: nothing where another program wrote or filtered it."""
-    try:
-        about = json.loads(metadata[schema.METADATA_KEY])
-    except (KeyError, ValueError):
-        return {}
-    return about if isinstance(about, dict) else {}
+    return footer.metadata_of(file, remedy)
 
 
 def ledger_of(path: Path) -> str:
     """Give the text an ingest left for the next, or nothing."""
     try:
-        return _metadata(path).get(_LEDGER_KEY, "")
+        return _metadata(path).get(footer.LEDGER_KEY, "")
     except TtastatsError:
         return ""
 
@@ -220,16 +186,8 @@ def problems_of(path: Path) -> list[Problem]:
         As `read`.
     """
     metadata = _metadata(path)
-    kept = unpacked(metadata.get(_PROBLEMS_KEY, ""))
-    if kept is None:  # as the ledger kept them in the first tables
-        before = unpacked(metadata.get(_LEDGER_KEY, ""))
-        kept = before.get("problems") if isinstance(before, dict) else None
-    if not isinstance(kept, list):
-        return tables.problems_of(_read_one(path))
-    return [
-        Problem(code, message, severity, line, source)
-        for source, code, message, severity, line in kept
-    ]
+    kept = footer.problems_in(metadata)
+    return tables.problems_of(_read_one(path)) if kept is None else kept
 
 
 def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:
@@ -242,6 +200,6 @@ def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:
 def is_ours(path: Path) -> bool:
     """Tell whether a file or folder was written by ttastats, of whatever version."""
     try:
-        return bool(_about(_metadata(path)))
+        return bool(footer.said(_metadata(path)))
     except TtastatsError:
         return False

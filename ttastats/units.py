@@ -43,6 +43,13 @@ def joules(value: float, digits: int = 3) -> str:
     return f"{significant(value / scale, digits)} {unit}"
 
 
+def scaled(number: float, unit: str) -> str:
+    """Give a number with the prefix of its size: `312 TFLOP/s`, `16.2 GB`; 1 kB is 1,000 B."""
+    scale, prefix = next((s, p) for s, p in _PREFIXES if abs(number) >= s or s == 1.0)
+    return f"{significant(number / scale)} {prefix}{unit}"
+
+
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _ENERGY_UNITS = ((1e12, "TJ"), (1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J"))
 
 

@@ -134,10 +134,14 @@ def _print_account(account: Account) -> None:
     others += f", {account.other_files:,} other files" if account.other_files else ""
     if account.unchanged:
         others += f", {account.unchanged:,} unchanged since the last ingest"
-    say(
-        f"{plural(logs, 'log')} read{others}: {plural(account.runs, 'run')}, "
-        f"{plural(account.evaluations, 'evaluation')}"
-    )
+    if account.traces:
+        made = plural(account.profiles, "profile")
+        say(f"{plural(account.traces, 'trace')} read{others}: {made}")
+    else:
+        say(
+            f"{plural(logs, 'log')} read{others}: {plural(account.runs, 'run')}, "
+            f"{plural(account.evaluations, 'evaluation')}"
+        )
     for code, number in account.problem_counts().items():
         problems = [problem for problem in account.problems if problem.code == code]
         say(f"  {problems[0].severity}: {code} ({number:,})")

@@ -15,12 +15,13 @@ import polars as pl
 from ttastats import store, tables
 from ttastats.dialect import Metrics
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import described, ledger, registry
+from ttastats.ingestion import described, ledger, registry, traces
 from ttastats.ingestion.described import Said
 from ttastats.ingestion.reading import Reading, Result
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.spill import Held
 from ttastats.ingestion.workers import Workers
+from ttastats.profiles import store as profile_store
 from ttastats.records import Problem
 
 #: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
@@ -38,7 +39,8 @@ class Account:
     `problems` are those of whole files and of runs, each with its source; `other_files` were seen
     in folders and are of no known format; `parts` belong to runs that other files tell;
     `unchanged` were taken over from the file's last ingest;
-    `written` is false where that held all there is.
+    `written` is false where that held all there is. `traces` make `profiles` where there are no
+    logs beside them; the output is a profile then.
     """
 
     files: int
@@ -50,6 +52,8 @@ class Account:
     unchanged: int = 0
     written: bool = True
     parts: int = 0
+    traces: int = 0
+    profiles: int = 0
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
@@ -148,7 +152,9 @@ def _ingest(
     blocks, sources = described.gathered(said, [str(path) for path in paths], sources)
     reading = replace(reading, blocks=blocks)
     words = (reading.dialect, reading.edition, reading.metrics, described.digest(blocks))
-    before = ledger.of(target)
+    if (account := _unchanged_profile(sources, target, words)) is not None:
+        return account
+    before = {} if profile_store.is_profile(target) else ledger.of(target)
     fresh, kept = ledger.split(before, sources, words)
     others, parts, together = (
         ledger.kept_of(before, kind, kept) for kind in ("others", "parts", "together")
@@ -171,6 +177,10 @@ def _ingest(
         rows = tables.merged(rows, store.rows_of(target, kept))
     runs = tables.heads(rows)
     if runs.is_empty():
+        if profiled := [one.source for one in problems if one.code == traces.CODE]:
+            own = [source for source in sources if source.name in set(profiled)]
+            rest = [one for one in problems if one.code != traces.CODE]
+            return _profile(own, sources, rest, others, target, words)
         raise _nothing(paths, len(sources), problems, parts)
     account = _account(runs, sources, problems, others, target, kept)
     record = ledger.record(sources, others, parts, together, words)
@@ -178,6 +188,61 @@ def _ingest(
         tables.marked(rows, runs), target, ledger=record, problems=problems, in_parts=in_parts
     )
     return replace(account, parts=len(parts))
+
+
+def _profile(
+    own: Sequence[Source],
+    sources: Sequence[Source],
+    problems: Sequence[Problem],
+    others: Sequence[str],
+    target: Path,
+    words: ledger.Reader,
+) -> Account:
+    """Read traces, where there is no log beside them, and write a profile."""
+    found = traces.read(own)
+    every = [*problems, *found.problems]
+    if found.rows.is_empty():
+        raise _nothing([target], len(sources), every, ())
+    left_out = [name for name in others if name not in {source.name for source in own}]
+    account = Account(
+        files=len(sources),
+        other_files=len(left_out),
+        runs=0,
+        evaluations=0,
+        problems=tuple(every),
+        output=target,
+        traces=found.number,
+        profiles=found.profiles,
+    )
+    record = ledger.record(sources, left_out, (), (), (*words, "profile"))
+    profile_store.write(found.rows, target, ledger=record, problems=every)
+    return account
+
+
+def _unchanged_profile(
+    sources: Sequence[Source], target: Path, words: ledger.Reader
+) -> Account | None:
+    """Give the account of a profile that is what reading its traces again would make, or None."""
+    if not profile_store.is_profile(target):
+        return None
+    before = ledger.of(target)
+    fresh, kept = ledger.split(before, sources, (*words, "profile"))
+    if not ledger.is_whole(before, fresh, kept):
+        return None
+    others = ledger.kept_of(before, "others", kept)
+    rows = profile_store.read([target])
+    return Account(
+        files=len(sources),
+        other_files=len(others),
+        runs=0,
+        evaluations=0,
+        problems=tuple(profile_store.problems_of(target)),
+        output=target,
+        unchanged=len(kept) - len(others),
+        written=False,
+        traces=rows["source"].n_unique(),
+        profiles=rows["profile_id"].n_unique(),
+    )
 
 
 def _account(

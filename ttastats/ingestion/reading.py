@@ -17,7 +17,7 @@ from msgspec import structs
 from ttastats import tables
 from ttastats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import registry
+from ttastats.ingestion import registry, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
@@ -25,6 +25,7 @@ from ttastats.ingestion.spill import PartFiles
 from ttastats.ingestion.streams import UnreadableError
 from ttastats.own_logs import patterns
 from ttastats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
+from ttastats.profiles import kineto
 from ttastats.records import Problem, Run, Severity
 
 Companion = Callable[[PurePosixPath], bytes | None]
@@ -148,7 +149,7 @@ def _read(
         if own is not None and head.startswith(_UTF_16):
             return _rejected(source, "unreadable_file", _CONVERT)
         if dialect is None:
-            return _utf_16(source, head) or (_unknown(source, head) if source.named else None)
+            return _no_log(source, head)
         companion, listing = surroundings.of(source)
         log = Log(
             folder,
@@ -164,7 +165,7 @@ def _read(
         items = [_called(item, log) if own is None else item for item in dialect.parse(log)]
         digest = bytes_of.digest()
     except UnreadableError as error:
-        return _rejected(source, "unreadable_file", str(error))
+        return _damaged(source, str(error))
     except TtastatsError as error:
         return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
     except Exception as error:  # the plugin border: a dialect of another package may do anything
@@ -349,6 +350,23 @@ def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialec
         runs.append(tables.SourcedRun(run, source.name, digest, len(runs), dialect))
         problems += (structs.replace(problem, source=source.name) for problem in run.problems)
     return runs, problems
+
+
+def _no_log(source: Source, head: bytes) -> Found | None:
+    """Name a file that no dialect recognises, where a person may have meant it for a log."""
+    if kineto.recognises(head):
+        return [], [Problem(traces.CODE, traces.SAID, "info", source=source.name)]
+    return _utf_16(source, head) or (_unknown(source, head) if source.named else None)
+
+
+def _damaged(source: Source, reason: str) -> Found:
+    """Name a file that cannot be read to its end; of a trace, what comes before can be used."""
+    try:
+        head = next(source.chunks(), b"")
+    except UnreadableError:
+        head = b""
+    found = _no_log(source, head) if kineto.recognises(head) else None
+    return found or _rejected(source, "unreadable_file", reason)
 
 
 def _utf_16(source: Source, head: bytes) -> Found | None:

@@ -27,7 +27,7 @@ from ttastats.ingestion.containers import (
     opened,
     printable,
 )
-from ttastats.ingestion.streams import UnreadableError, line_blocks
+from ttastats.ingestion.streams import UnreadableError, decompressed, line_blocks
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
@@ -54,6 +54,20 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         try:
             with self.container.open(self.file.name) as raw:
                 yield from line_blocks(raw, self.file.name, self.file.size)
+        except UNUSABLE as error:
+            raise UnreadableError(_reason(error)) from error
+
+    def chunks(self) -> Iterator[bytes]:
+        """Give the bytes, decompressed, in any pieces: all there are before damage.
+
+        Raises
+        ------
+        UnreadableError
+            As `blocks`.
+        """
+        try:
+            with self.container.open(self.file.name) as raw:
+                yield from decompressed(raw, self.file.name, self.file.size, at_once=True)
         except UNUSABLE as error:
             raise UnreadableError(_reason(error)) from error
 

@@ -58,20 +58,33 @@ def line_blocks(raw: IO[bytes], name: str, size: int) -> Iterator[bytes]:
         yield rest + chunk if rest else chunk
 
 
-def decompressed(raw: IO[bytes], name: str, size: int) -> Iterator[bytes]:
-    """Give the bytes of a file in chunks, decompressed by its name's ending."""
+def decompressed(raw: IO[bytes], name: str, size: int, *, at_once: bool = False) -> Iterator[bytes]:
+    """Give the bytes of a file in chunks, decompressed by its name's ending.
+
+    Those `at_once` are as small as the reader makes them: none waits for bytes that are damaged.
+    """
     opener = next((_OPENERS[end] for end in COMPRESSED if name.endswith(end)), None)
     if opener is None:
         yield from _chunks(raw, size)
         return
     total = 0
-    for chunk in _chunks(opener(raw), 0):
+    stream = opener(raw)
+    if at_once:
+        stream = _AtOnce(stream)
+    for chunk in _chunks(stream, 0):
         total += len(chunk)
         if total > _HARMLESS and total > MOST_GROWTH * max(size, 1):
             raise UnreadableError(
                 f"grows more than {MOST_GROWTH:,} times when decompressed: refused"
             )
         yield chunk
+
+
+class _AtOnce:
+    """A reader that gives what has been decompressed before it reads on."""
+
+    def __init__(self, stream: Any) -> None:
+        self.read = getattr(stream, "read1", stream.read)
 
 
 class _Zstandard:

@@ -69,6 +69,10 @@ def _number(value: Quantity, number: float) -> str:
             return ratio(number)
         case "number":
             return units.significant(number)
+        case "bytes":
+            return units.scaled(number, "B")
+        case "flop/second":
+            return units.scaled(number, "FLOP/s")
 
 
 def _spread(value: Quantity) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from ttastats.units import Amount
 
-Unit = Literal["fraction", "count", "ratio", "number"] | Amount
+Unit = Literal["fraction", "count", "ratio", "number", "bytes", "flop/second"] | Amount
 Tone = Literal["plain", "good", "bad", "dim"]
 
 

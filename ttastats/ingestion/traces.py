@@ -1,0 +1,166 @@
+"""Which files are traces of a profiler, and which of them are the ranks of one profile?"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+import xxhash
+from msgspec import structs
+
+from ttastats.ingestion.containers import printable
+from ttastats.ingestion.sources import Source
+from ttastats.ingestion.streams import UnreadableError
+from ttastats.profiles import kineto, table
+from ttastats.profiles.pieces import NoTraceError
+from ttastats.records import Problem
+
+#: The code of the problem, of no severity, by which a file says that it is no log but a trace.
+CODE = "trace"
+SAID = (
+    "a trace of a profiler, not a log of runs: `ttastats profile` reads it, and `ttastats ingest` "
+    "without logs beside it keeps it as a profile"
+)
+_RANK = re.compile(r"(?i)(rank|worker|gpu|device)([-_]?)([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What some files gave: the rows of profiles, problems, and the names of what is no trace."""
+
+    rows: pl.DataFrame
+    problems: tuple[Problem, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """Give the number of traces that could be read."""
+        return self.rows.get_column("source").n_unique()
+
+    @property
+    def profiles(self) -> int:
+        """Give the number of profiles that they make."""
+        return self.rows.get_column("profile_id").n_unique()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    source: Source
+    digest: str
+    trace: kineto.Trace
+
+
+def read(sources: Iterable[Source]) -> Traces:
+    """Read the traces among some files, one after the other, in bounded memory."""
+    found: list[_Read] = []
+    problems: list[Problem] = []
+    others: list[str] = []
+    for source in sources:
+        try:
+            one = _read(source)
+        except NoTraceError:
+            others.append(source.name)
+            if source.named:
+                problems.append(_error(source, "unknown_format", "not a trace of a profiler"))
+        except UnreadableError as error:
+            problems.append(_error(source, "unreadable_file", str(error)))
+        else:
+            found.append(one)
+            told = (structs.replace(each, source=source.name) for each in one.trace.problems)
+            problems += told
+    rows = table.whole([_rows(profile, name) for name, profile in _profiles(found)])
+    return Traces(rows, tuple(problems), tuple(others))
+
+
+def _error(source: Source, code: str, message: str) -> Problem:
+    return Problem(code, message, "error", source=source.name)
+
+
+class _Digest:
+    """Digests the bytes of a trace while it is read."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._state = xxhash.xxh3_128()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Give the bytes of the trace.
+
+        Raises
+        ------
+        NoTraceError
+            They do not look like one.
+        """
+        is_first = True
+        for chunk in self._source.chunks():
+            if is_first and not kineto.recognises(chunk):
+                raise NoTraceError
+            is_first = False
+            self._state.update(chunk)
+            yield chunk
+
+    def hexdigest(self) -> str:
+        """Give the digest of what was read."""
+        return self._state.hexdigest()
+
+
+def _read(source: Source) -> _Read:
+    digest = _Digest(source)
+    trace = kineto.read(digest.chunks())
+    name = _RANK.search(posixpath.basename(source.file.name))
+    if trace.rank is None and name is not None:
+        trace = replace(trace, rank=int(name.group(3)))
+    return _Read(source, digest.hexdigest(), trace)
+
+
+def _profiles(found: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
+    """Give the traces that are ranks of one profile together, with a name.
+
+    Ranks lie in one folder, and have names that are alike but for the rank where they tell it. Two
+    traces of one rank are two profiles.
+    """
+    groups: dict[tuple[str, str], list[_Read]] = {}
+    for one in found:
+        folder = str(one.source.container.folder(one.source.file.name))
+        name = posixpath.basename(one.source.file.name)
+        alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
+        groups.setdefault((folder, alike), []).append(one)
+    for group in groups.values():
+        if _are_ranks(group):
+            first = group[0].source
+            yield first.entry, sorted(group, key=lambda one: one.trace.rank or 0)
+        else:
+            yield from ((_stem(one.source), [one]) for one in group)
+
+
+def _are_ranks(group: Sequence[_Read]) -> bool:
+    ranks = Counter(one.trace.rank for one in group)
+    return len(group) > 1 and None not in ranks and max(ranks.values()) == 1
+
+
+def _stem(source: Source) -> str:
+    name = printable(posixpath.basename(source.file.name))
+    return re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz|\.zst|\.xz|\.bz2)?$", "", name) or name
+
+
+def _rows(profile: Sequence[_Read], name: str) -> pl.DataFrame:
+    """Give the rows of one profile."""
+    digests = sorted(one.digest for one in profile)
+    own = xxhash.xxh3_64_hexdigest(" ".join(digests).encode())
+    return pl.concat(
+        [
+            one.trace.rows.with_columns(
+                profile_id=pl.lit(own),
+                profile=pl.lit(name),
+                source=pl.lit(one.source.name),
+                source_digest=pl.lit(one.digest),
+                origin=pl.lit(one.trace.origin),
+                rank=pl.lit(one.trace.rank, pl.Int64),
+            )
+            for one in profile
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Profiles: where the time of a training step goes, as recorded here or in the traces of others."""

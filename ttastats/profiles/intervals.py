@@ -1,0 +1,65 @@
+"""How long was something under way, of several that may overlap?
+
+A set of intervals is an array of shape (n, 2) with starts and ends, sorted and apart from each
+other; `union` makes one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+NOTHING: Floats = np.empty((0, 2))
+
+
+def union(start: Floats, end: Floats) -> Floats:
+    """Give the time in which at least one of some intervals is under way."""
+    keep = end > start
+    start, end = start[keep], end[keep]
+    if not len(start):
+        return NOTHING
+    order = np.argsort(start, kind="stable")
+    start, reached = start[order], np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.concatenate(([True], start[1:] > reached[:-1])))
+    last = np.concatenate((first[1:] - 1, [len(start) - 1]))
+    return np.column_stack((start[first], reached[last]))
+
+
+def either(a: Floats, b: Floats) -> Floats:
+    """Give the time in either of two sets."""
+    both = np.concatenate((a, b))
+    return union(both[:, 0], both[:, 1])
+
+
+def without(a: Floats, b: Floats) -> Floats:
+    """Give the time in `a` that is not in `b`."""
+    if not len(a) or not len(b):
+        return a
+    edges = np.unique(np.concatenate((a.ravel(), b.ravel())))
+    start, end = edges[:-1], edges[1:]
+    keep = _covered(a, start) & ~_covered(b, start)
+    return union(start[keep], end[keep])
+
+
+def _covered(a: Floats, moment: Floats) -> NDArray[np.bool_]:
+    """Tell which moments lie in a set, its starts included and its ends not."""
+    place = np.searchsorted(a[:, 0], moment, side="right") - 1
+    inside: NDArray[np.bool_] = (place >= 0) & (moment < a[np.maximum(place, 0), 1])
+    return inside
+
+
+def within(a: Floats, windows: Floats) -> Floats:
+    """Give how long a set is under way in each of some windows."""
+    if not len(a):
+        return np.zeros(len(windows))
+    return _until(a, windows[:, 1]) - _until(a, windows[:, 0])
+
+
+def _until(a: Floats, moment: Floats) -> Floats:
+    """Give how long a set has been under way before each moment."""
+    before = np.concatenate(([0.0], np.cumsum(a[:, 1] - a[:, 0])))
+    place = np.searchsorted(a[:, 0], moment, side="right")
+    last = np.maximum(place - 1, 0)
+    partly = np.clip(moment - a[last, 0], 0.0, a[last, 1] - a[last, 0])
+    return np.where(place > 0, before[last] + partly, 0.0)

@@ -1,0 +1,102 @@
+"""What does a trace of PyTorch (Chrome JSON, as Kineto writes it) say of the steps it shows?
+
+A kernel is of the operator with its external id; where the trace gives kernels no such ids, the
+correlation leads to the call of the driver, and its time to the operator around it.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ttastats.profiles import analysis
+from ttastats.profiles.events import Events
+from ttastats.profiles.pieces import Found, NoTraceError, pieces
+from ttastats.records import Problem
+
+_HEAD = re.compile(
+    rb'\s*(?:\{.*?"(?:traceEvents|deviceProperties|schemaVersion|baseTimeNanoseconds)"\s*:|'
+    rb'\[?\s*\{[^{}]*"ph"\s*:\s*"[XMisfBEbeC]")',
+    re.DOTALL,
+)
+
+
+def recognises(head: bytes) -> bool:
+    """Tell from the first block of a file whether it is a trace."""
+    start = head[:65536].removeprefix(b"\xef\xbb\xbf")
+    return _HEAD.match(start) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What one trace says: rows of a profile but for who it is of, and what was wrong with it."""
+
+    rows: pl.DataFrame
+    rank: int | None
+    world_size: int | None
+    problems: tuple[Problem, ...]
+    origin: str = "kineto"
+
+
+def read(chunks: Iterable[bytes]) -> Trace:
+    """Read a trace from its bytes, in bounded memory.
+
+    Raises
+    ------
+    NoTraceError
+        There is no event in it.
+    """
+    events, found = Events(), Found()
+    with _no_garbage_collection():
+        for some in pieces(chunks, found):
+            events.add(some)
+    if not (len(events.operators) or len(events.device) or len(events.ranges)):
+        raise NoTraceError
+    rows = analysis.rows(events, found.head)
+    rank, world_size = _distributed(found.head)
+    origin = "autograd" if events.is_before_kineto else "kineto"
+    return Trace(rows, rank, world_size, tuple(_problems(found, events)), origin)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Let the collector rest: it would walk every event of a piece, and none is in a circle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Give the rank and the number of processes that the head of a trace tells."""
+    told = head.get("distributedInfo")
+    told = told if isinstance(told, dict) else {}
+    rank, size = told.get("rank"), told.get("world_size")
+    return (
+        rank if isinstance(rank, int) and rank >= 0 else None,
+        size if isinstance(size, int) and size > 0 else None,
+    )
+
+
+def _problems(found: Found, events: Events) -> Iterator[Problem]:
+    if found.ending:
+        said = f"the trace is not whole ({found.ending}); what it holds until then is read"
+        yield Problem("truncated_trace", said)
+    if found.damaged:
+        said = f"{found.damaged:,} of its events cannot be read and are left out"
+        yield Problem("damaged_events", said)
+    if len(events.ranges):
+        said = (
+            "CUPTI counted instructions of its kernels, which took many times as long for it; "
+            "their times are left out"
+        )
+        yield Problem("counted_instructions", said, "info")

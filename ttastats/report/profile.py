@@ -1,0 +1,246 @@
+"""Where does a training step go, and which operators use the machine least?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats import units
+from ttastats.profiles import answers, categories
+from ttastats.report import fields
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Note, Table, Text
+
+_Row = dict[str, Any]
+
+#: What each part of a step is called.
+_TITLES = {
+    "compute_bound": "computing, bound by arithmetic",
+    "memory_bound": "computing, bound by memory",
+    "communication": "communication, exposed",
+    "copies": "copies, exposed",
+    "input": "waiting for input",
+    "host": "waiting for the host",
+    "idle": "idle",
+}
+TOP = 10
+
+
+def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
+    """Give the report of a table of profiles; `top` operators of each, 0 for all."""
+    found: list[_Row] = []
+    tables: list[Table] = []
+    notes: list[Note] = []
+    sentences: list[str] = []
+    several = rows["profile_id"].n_unique() > 1
+    for name, own in answers.profiles(rows):
+        head = {"profile": name}
+        parts = [head | row for row in _parts(own)]
+        kinds = [head | row for row in _of(answers.by_category(own), "category")]
+        operators = [head | row for row in _operators(own)]
+        ranks = [head | row for row in _ranks(own)]
+        memory = [head | row for row in _memory(own)]
+        shown = operators[:top] if top else operators
+        title = f"{name}: " if several else ""
+        tables += _tables(title, own, parts, kinds, shown, ranks, memory)
+        found += [*parts, *kinds, *operators, *ranks, *memory]
+        notes += [note for note in _notes(own) if note not in notes]
+        sentences.append(_sentence(title, own, parts))
+    return Report(
+        "profile", tuple(found), tuple(tables), tuple(notes), "\n".join(filter(None, sentences))
+    )
+
+
+# ------------------------------------------------------------------------------------------- rows
+
+
+def _parts(own: pl.DataFrame) -> Iterator[_Row]:
+    """Give the parts of a step with their seconds, spread over steps, and share."""
+    steps = answers.steps(own)
+    whole = answers.mean(steps["step_seconds"])
+    if steps.is_empty() or not whole:
+        return
+    bound = answers.compute_bound(own)
+    for name, measure in answers.PARTS.items():
+        values = steps[measure]
+        if name == "compute" and bound is not None:
+            yield _part("compute_bound", values * bound, whole)
+            yield _part("memory_bound", values * (1 - bound), whole)
+        elif name == "compute":
+            yield _part("compute_bound", values, whole)
+        else:
+            yield _part(name, values, whole)
+    yield _part("step", steps["step_seconds"], whole)
+
+
+def _part(name: str, values: pl.Series, whole: float) -> _Row:
+    mean = answers.mean(values)
+    return {
+        "section": "step",
+        "name": name,
+        "n": values.count(),
+        "seconds": mean,
+        "seconds_std": values.std() if values.count() > 1 else None,
+        "share": None if mean is None else mean / whole,
+    }
+
+
+def _of(frame: pl.DataFrame, section: str) -> Iterator[_Row]:
+    for row in frame.rename({section: "name"}).iter_rows(named=True):
+        yield {"section": section, **row}
+
+
+def _operators(own: pl.DataFrame) -> Iterator[_Row]:
+    """Give the operators below the average utilization, the longest first."""
+    found = answers.operators(own)
+    seconds, flops = float(found["seconds"].sum()), float(found["flops"].sum())
+    average = flops / seconds if seconds and flops else None
+    fastest = answers.peak(own, "peak_flops")
+    for row in _of(found, "operator"):
+        rate = row["flops_per_second"] or 0.0
+        row["utilization"] = rate / fastest if fastest else None
+        row["of_average"] = rate / average if average else None
+        yield row
+
+
+def _ranks(own: pl.DataFrame) -> Iterator[_Row]:
+    found = answers.ranks(own)
+    if found.height > 1:
+        yield from _of(found, "rank")
+
+
+def _memory(own: pl.DataFrame) -> Iterator[_Row]:
+    found = (
+        answers.measures(own, "memory_bytes")
+        .group_by("of", maintain_order=True)
+        .agg(pl.col("value").max())
+    )
+    for row in found.iter_rows(named=True):
+        yield {"section": "memory", "name": row["of"], "bytes": row["value"]}
+
+
+# ----------------------------------------------------------------------------------------- tables
+
+
+def _tables(
+    title: str,
+    own: pl.DataFrame,
+    parts: Sequence[_Row],
+    kinds: Sequence[_Row],
+    operators: Sequence[_Row],
+    ranks: Sequence[_Row],
+    memory: Sequence[_Row],
+) -> Iterator[Table]:
+    unit = "kernels" if answers.runs_on_device(own) else "operators"
+    if parts:
+        yield fields.table(parts, _PARTS, f"{title}where a step goes")
+    if kinds:
+        yield fields.table(kinds, _rates("kind of work", kinds), f"{title}{unit} by kind of work")
+    if operators:
+        yield fields.table(operators, _of_operators(operators), f"{title}{_longest(operators)}")
+    if ranks:
+        yield fields.table(ranks, _RANKS, f"{title}ranks")
+    if memory:
+        shown = [_name("memory"), fields.number("at its peak", "bytes", "bytes")]
+        yield fields.table(memory, shown, f"{title}memory")
+
+
+def _longest(operators: Sequence[_Row]) -> str:
+    below = any(row["of_average"] is not None for row in operators)
+    return "longest operators and their utilization" if below else "longest operators"
+
+
+def _name(title: str) -> fields.Field:
+    return fields.Field(
+        Column(title, names=True), lambda row: Text(_TITLES.get(row["name"], str(row["name"])))
+    )
+
+
+_PARTS = (
+    _name("part"),
+    fields.number("time of a step", "seconds", "seconds", std="seconds_std"),
+    fields.number("share", "share", "fraction"),
+    fields.number("steps", "n", "count", rank=1),
+)
+_RANKS = (
+    fields.Field(Column("rank"), lambda row: Text(_rank(row))),
+    fields.number("step", "step_seconds", "seconds", std="step_std"),
+    fields.number("own work", "work_seconds", "seconds"),
+    fields.number("against mean", "skew", "fraction"),
+    fields.number("computing", "compute_seconds", "seconds"),
+    fields.number("communication", "communication_seconds", "seconds"),
+    fields.number("exposed", "exposed_seconds", "seconds"),
+    fields.number("without work", "waiting", "seconds"),
+)
+
+
+def _rank(row: Mapping[str, Any]) -> str:
+    name = "unknown" if row["name"] is None else str(row["name"])
+    return f"{name} (slowest)" if row["slowest"] else name
+
+
+def _rates(title: str, rows: Sequence[_Row]) -> list[fields.Field]:
+    shown = [
+        _name(title),
+        fields.number("calls", "calls", "count"),
+        fields.number("time", "seconds", "seconds"),
+        fields.number("share", "share", "fraction"),
+    ]
+    if any(row["flops_per_second"] for row in rows):
+        shown.append(fields.number("achieved", "flops_per_second", "flop/second"))
+    if any(row["tensor_core_share"] for row in rows):
+        shown.append(fields.number("on tensor cores", "tensor_core_share", "fraction"))
+    return shown
+
+
+def _of_operators(rows: Sequence[_Row]) -> list[fields.Field]:
+    shown = _rates("operator", rows)
+    shown.insert(1, fields.Field(Column("kind of work", rank=1), lambda r: Text(r["category"])))
+    if any(row["utilization"] is not None for row in rows):
+        shown.append(fields.number("of peak", "utilization", "fraction"))
+    if any(row["of_average"] is not None for row in rows):
+        shown.append(fields.number("of average", "of_average", "fraction"))
+    return shown
+
+
+# ------------------------------------------------------------------------------------------ notes
+
+
+def _notes(own: pl.DataFrame) -> Iterator[Note]:
+    devices = answers.measures(own, "device_name")["text"].unique().sort().to_list()
+    if devices:
+        yield Note("device", f"device: {units.listed([str(one) for one in devices])}.")
+    for row in answers.measures(own, "steps").iter_rows(named=True):
+        yield Note("steps", f"steps: {row['text']}.")
+        break
+    left_out = answers.measures(own, "warmup_steps").filter(pl.col("value") > 0)
+    for number, rule in left_out.select("value", "text").head(1).iter_rows():
+        yield Note("warmup", f"{units.plural(int(number), 'step')} left out: {rule}.")
+    if not answers.operators(own)["flops"].sum():
+        yield Note(
+            "no_flops",
+            "FLOPs are not known: the trace holds no shapes of inputs. "
+            "torch.profiler.profile(record_shapes=True) writes them.",
+        )
+    bound = ", ".join(categories.COMPUTE_BOUND)
+    yield Note("bound", f"bound by arithmetic: {bound}; everything else: by memory.")
+    if own["tensor_core"].any():
+        yield Note("tensor_core", "on tensor cores: by the names of kernels; none is measured.")
+
+
+def _sentence(title: str, own: pl.DataFrame, parts: Sequence[_Row]) -> str:
+    if not parts:
+        return ""
+    *some, whole = parts
+    some.sort(key=lambda row: -(row["share"] or 0.0))
+    said = ", ".join(
+        f"{units.percent(row['share'])} {_TITLES[row['name']]}" for row in some[:3] if row["share"]
+    )
+    ranks = answers.ranks(own)
+    slowest = ""
+    if ranks.height > 1:
+        first = ranks.filter("slowest").row(0, named=True)
+        slowest = f" Rank {first['rank']} is the slowest of {ranks.height}."
+    return f"{title}A step takes {units.seconds(whole['seconds'])}: {said}.{slowest}"
