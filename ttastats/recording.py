@@ -35,7 +35,7 @@ TAKEN = frozenset(
         "train_epoch", "run_clear_caches", "cache_clear", "submission_benchmark",
         "submission_division", "submission_org", "submission_platform", "tracked_stats",
         "train_loss", "save_model", "checkpoint", "seeds", "init_seconds", mllog.RECORDER,
-        "workload_source", "clocks",
+        "workload_source", "workload_import", "clocks",
     }
 )  # fmt: skip
 _TARGET = re.compile(r"\s*(>=|<=)?\s*(.*?)\s*", re.DOTALL)

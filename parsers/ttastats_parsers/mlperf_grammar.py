@@ -44,7 +44,7 @@ _UNDERSTOOD = frozenset(
         "epoch_start", "epoch_stop", "block_start", "block_stop", "train_epoch", "train_samples",
         "run_clear_caches", "cache_clear", "seed", "global_batch_size", "submission_benchmark",
         "submission_division", "tracked_stats", "train_loss", "save_model", "checkpoint",
-        "workload_source",
+        "workload_source", "workload_import",
     }
 )  # fmt: skip
 

@@ -44,6 +44,8 @@ def log_setup(log: EventLog, net: Network) -> None:
     )
     log.point("settings", settings.as_dict())
     log.point("workload_source", workload.source)
+    for text in workload.imported:
+        log.point("workload_import", text)
     log.point("software", hardware.software())
     if settings.device == "cuda":
         log.point("gpu", hardware.gpu(net.team.device))

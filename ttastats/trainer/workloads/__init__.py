@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from ttastats.errors import TtastatsError
+from ttastats.trainer.imports import imported
 from ttastats.trainer.workloads import contract
 from ttastats.trainer.workloads.contract import REQUIRED, Workload
 
@@ -60,6 +62,9 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise TtastatsError("is not a Python file", where=str(path))
     module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:  # as for a script: what lies beside the file can be imported
+        sys.path.insert(0, folder)
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # the file is the user's own and may do anything
@@ -79,8 +84,8 @@ def _workload(name: str, module: ModuleType) -> Workload:
             where=str(module.__file__),
             remedy="docs/trainer.md shows what a workload must give.",
         )
-    source = Path(str(module.__file__)).read_text("utf-8")
+    path = Path(str(module.__file__))
     try:
-        return contract.workload(name, source, vars(module))
+        return contract.workload(name, path.read_text("utf-8"), imported(path), vars(module))
     except TtastatsError as error:
         raise TtastatsError(error.what, where=str(module.__file__), remedy=error.remedy) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
@@ -332,13 +332,14 @@ _OWN_WAYS: Mapping[str, Callable[..., Any]] = {
 class Workload:
     """One task: its recipe and its hooks, None where the trainer goes its own way.
 
-    `source` is the text of the file and `sha256` its digest: they are what the workload *is*,
-    wherever the file lies.
+    `source` is the text of the file and `imported` those of the files it imports; `sha256`, the
+    digest of them all, is what the workload *is*, wherever the file lies.
     """
 
     name: str
     recipe: Recipe
     source: str
+    imported: tuple[str, ...]
     sha256: str
     data: Hook
     model: Hook
@@ -354,7 +355,7 @@ class Workload:
     evaluate: Hook | None = None
 
 
-def workload(name: str, source: str, given: Mapping[str, Any]) -> Workload:
+def workload(name: str, source: str, imported: Sequence[str], given: Mapping[str, Any]) -> Workload:
     """Give the workload that the names of a file define.
 
     Raises
@@ -373,12 +374,13 @@ def workload(name: str, source: str, given: Mapping[str, Any]) -> Workload:
         )
     functions = {**_OWN_WAYS, **{word: given[word] for word in HOOKS if word in given}}
     hooks = {word: hook(word, function, recipe) for word, function in functions.items()}
-    digest = hashlib.sha256(source.encode()).hexdigest()
+    digest = hashlib.sha256("\0".join((source, *imported)).encode()).hexdigest()
     known = {one.name for one in fields(Workload)}
     return Workload(
         name=name,
         recipe=recipe,
         source=source,
+        imported=tuple(imported),
         sha256=digest,
         **{word: found for word, found in hooks.items() if word in known},
     )

@@ -1,0 +1,71 @@
+"""Is a workload also what it imports from the files beside it?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ttastats.trainer.imports import imported
+
+FILES = {
+    "mine.py": "import math, torch\nfrom parts.rates import RATE\nimport ttastats.nearest\n",
+    "parts/__init__.py": "",
+    "parts/rates.py": "from . import deep\nfrom .deep import nothing\nRATE = 1\n",
+    "parts/deep.py": "def later():\n    from late import here\n",
+    "late.py": "import mine\nhere = 1\n",
+    "unrelated.py": "other = 1\n",
+    "ttastats/nearest.py": "# a checkout",
+}
+
+
+def written(folder: Path, **changes: str) -> Path:
+    for name, text in (FILES | changes).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder / "mine.py"
+
+
+def test_what_a_file_imports_from_beside_it_is_found_once(tmp_path: Path) -> None:
+    names = ("parts/__init__.py", "parts/rates.py", "parts/deep.py", "late.py")
+    assert imported(written(tmp_path)) == tuple(sorted(FILES[name] for name in names))
+
+
+def test_a_file_that_cannot_be_parsed_still_counts(tmp_path: Path) -> None:
+    assert "def (" in imported(written(tmp_path, **{"late.py": "def ("}))
+
+
+def test_a_workload_is_what_other_workloads_give_it_but_not_the_trainer(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from ttastats.trainer.workloads import airbench94\n"
+        "from ttastats.trainer.workloads.contract import Recipe\n"
+        "from ttastats.errors import TtastatsError\n"
+    )
+    found = imported(tmp_path / "mine.py")
+    assert len(found) == 3  # airbench94, cifar10 and the files of cifar10
+    assert any("94 % on CIFAR-10 on one GPU" in text for text in found)
+
+
+def test_a_changed_file_beside_a_workload_makes_new_runs(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="training needs PyTorch")
+    from tests.trainer.runs import request, trained
+    from tests.trainer.test_workloads import OWN
+    from ttastats.trainer import experiment, workloads
+    from ttastats.trainer.settings import Options
+
+    path, beside = tmp_path / "mine.py", tmp_path / "rates_beside_mine.py"
+    path.write_text("from rates_beside_mine import RATE\n" + OWN.replace("0.1, 8", "RATE, 8"))
+    beside.write_text("RATE = 0.1")
+    (made,) = trained(tmp_path, Options(device="cpu"), str(path))
+    assert '"key": "workload_import", "value": "RATE = 0.1"' in made.log.read_text()
+
+    def planned() -> experiment.Plan:
+        workloads.load.cache_clear()
+        return experiment.plan(request(tmp_path, str(path)), Options(device="cpu"), range(1))
+
+    assert not planned().missing
+    beside.write_text("RATE = 0.2")
+    (new,) = planned().missing
+    assert new.place.system != made.log.parents[1].name
+    beside.write_text("RATE = 0.1")
+    assert not planned().missing
