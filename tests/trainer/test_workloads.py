@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch")
 from tests.trainer.runs import small, summary, trained  # noqa: E402
 from ttastats.clock import Clock  # noqa: E402
 from ttastats.errors import TtastatsError  # noqa: E402
-from ttastats.trainer import workloads  # noqa: E402
+from ttastats.trainer import experiment, workloads  # noqa: E402
 from ttastats.trainer.network import build, warm_up  # noqa: E402
 from ttastats.trainer.optimisation import Schedule  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
@@ -242,6 +242,8 @@ def test_the_learning_rate_is_the_recipes_unless_it_is_set() -> None:
         ("batch_size", "64", 64),
         ("nesterov", "false", False),
         ("optimizer", "adamw", "adamw"),
+        ("evaluate_every", "0.5", 0.5),
+        ("evaluate_every", "end", "end"),
     ],
 )
 def test_values_are_read_as_they_are_written(name: str, text: str, value: object) -> None:
@@ -256,6 +258,7 @@ def test_values_are_read_as_they_are_written(name: str, text: str, value: object
         ("lr", "high", "'high' is not a number"),
         ("nesterov", "no", "'no' is not true or false"),
         ("momentun", "0.9", "Nearest: momentum"),
+        ("evaluate_every", "never", "'never' is not a number"),
     ],
 )
 def test_what_is_no_value_is_refused(name: str, text: str, message: str) -> None:
@@ -388,6 +391,26 @@ def test_any_tensor_has_a_digest() -> None:
     kinds = (torch.float32, torch.bfloat16, torch.uint8, torch.bool)
     assert len({of(kind) for kind in kinds}) == len(kinds)
     assert of(torch.bfloat16) == of(torch.bfloat16)
+
+
+def test_the_digest_of_the_data_is_made_of_what_is_still_on_the_host() -> None:
+    samples = torch.arange(6.0).reshape(3, 2)
+    here = Data(samples, samples, samples, samples)
+    there = here.on(torch.device("meta"))  # from which nothing can be copied back
+    assert there.train_inputs.device.type == "meta"
+    assert there.digest() == here.digest()
+    made_there = Data(*there.tensors, raw=here.tensors).on(torch.device("meta"))
+    assert made_there.digest() == here.digest()
+
+
+def test_the_check_before_anything_begins_is_given_the_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "whole.py"
+    check = "\ndef check(folder, bias_factor):\n    assert bias_factor < 1, 'too high'\n"
+    path.write_text(WHOLE + check)
+    ask = experiment.Request(str(path), tmp_path / "logs", "Test", "machine")
+    experiment.plan(ask, Options(device="cpu"), range(1))
+    with pytest.raises(AssertionError, match="too high"):
+        experiment.plan(ask, Options(device="cpu"), range(1), {"bias_factor": [0.1, 1.0]})
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workloads"

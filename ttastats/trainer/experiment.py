@@ -76,7 +76,6 @@ def plan(
     workload = workloads.load(request.workload)
     if request.dawnbench:
         dawnbench.check(workload.recipe)
-    workload.check(Path(options.data) if options.data else None)
     grid = {name: values for name, values in (grid or {}).items() if values}
     setups = {
         _name(chosen, grid): _planned(request, options, chosen, seeds)
@@ -86,6 +85,9 @@ def plan(
         len(values) for values in grid.values()
     ):
         raise TtastatsError("two setups of the grid are the same", remedy="Name each value once.")
+    for some in setups.values():
+        one = some[0].settings
+        workload.check(Path(one.data) if one.data else None, **one.given())
     runs = tuple(_in_turns(list(setups.values())))
     missing = tuple(one for one in runs if not _is_complete(one))
     return Plan(runs, missing, {name: some[0].place for name, some in setups.items()})

@@ -19,7 +19,7 @@ from ttastats.trainer.network import Network
 from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.parallel import Team, lost
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import Data, Workload
+from ttastats.trainer.workloads.contract import END, Data, Workload
 
 #: The part of a step's samples that this worker trains on, and how many all have.
 Batch = tuple[Any, Any, int]
@@ -124,8 +124,7 @@ class _Run:
         last = math.ceil(net.settings.epochs * per_epoch)
         batches, reached = self._batches(data), False
         while not reached and self._step < last:
-            due = (len(self._done) + 1) * net.settings.evaluate_every * per_epoch
-            until = min(last, max(self._step + 1, math.ceil(due)))
+            until = min(last, max(self._step + 1, self._due(per_epoch, last)))
             some = itertools.islice(batches, until - self._step)
             checkpoint = self._stretch(some, data, per_epoch)
             self._done.append(checkpoint)
@@ -137,6 +136,11 @@ class _Run:
             self.log_end(status="aborted", reason="epochs")
         dataset = data.digest() if net.team.leads else ""
         return Outcome(reached, tuple(self._done), self._clock.counted(), dataset, data.notes)
+
+    def _due(self, per_epoch: int, last: int) -> int:
+        """Give the step after which quality is asked next."""
+        every = self._net.settings.evaluate_every
+        return last if every == END else math.ceil((len(self._done) + 1) * every * per_epoch)
 
     @property
     def _step(self) -> int:

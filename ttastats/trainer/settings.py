@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ttastats.errors import TtastatsError
-from ttastats.trainer.workloads.contract import Value, Workload
+from ttastats.trainer.workloads.contract import END, Value, Workload
 
 #: How precise numbers can be; a recipe may name another that its file sees to itself.
 PRECISIONS = ("fp32", "tf32", "bf16")
@@ -119,7 +119,8 @@ def _device(asked: str) -> str:
 
 def _check(settings: Settings, workload: Workload) -> None:
     for name in ("batch_size", "workers", "epochs", "evaluate_every"):
-        if settings.values[name] <= 0:  # type: ignore[operator]
+        value = settings.values[name]
+        if value != END and value <= 0:  # type: ignore[operator]
             raise TtastatsError("must be above 0", where=f"--set {name}")
     precisions = dict.fromkeys((*PRECISIONS, workload.recipe.values["precision"]))
     if settings.precision not in precisions:

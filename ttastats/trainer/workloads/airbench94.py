@@ -20,14 +20,14 @@ from torch.nn import functional
 from ttastats.errors import TtastatsError
 from ttastats.trainer.workloads import cifar10_files
 from ttastats.trainer.workloads.cifar10 import cropped
-from ttastats.trainer.workloads.contract import Data, Recipe
+from ttastats.trainer.workloads.contract import END, Data, Recipe
 
 RECIPE = Recipe(
     metric="accuracy",
     higher_is_better=True,
     target=0.94,
     epochs=8,
-    evaluate_every=1000.0,  # at the end alone
+    evaluate_every=END,
     batch_size=2000,
     drop_last=True,
     width=64,
@@ -69,6 +69,7 @@ def data(folder: Path | None, device: torch.device, precision: str) -> Data:
         ready(images.test_pixels),
         images.test_labels,
         images.notes,
+        images.tensors,
     )
 
 

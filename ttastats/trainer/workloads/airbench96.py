@@ -19,14 +19,14 @@ from torch import Tensor, nn
 from ttastats.trainer.workloads import airbench94
 from ttastats.trainer.workloads.airbench94 import Whitened, alone, first_mirrored, smoothed
 from ttastats.trainer.workloads.cifar10 import cropped, with_hole
-from ttastats.trainer.workloads.contract import Data, Recipe
+from ttastats.trainer.workloads.contract import END, Data, Recipe
 
 RECIPE = Recipe(
     metric="accuracy",
     higher_is_better=True,
     target=0.96,
     epochs=45,
-    evaluate_every=1000.0,  # at the end alone
+    evaluate_every=END,
     batch_size=1024,
     drop_last=True,
     width=128,

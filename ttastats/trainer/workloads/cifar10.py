@@ -58,6 +58,7 @@ def data(folder: Path | None, device: torch.device) -> Data:
         (test - mean) / deviation,
         images.test_labels,
         images.notes,
+        images.tensors,
     )
 
 

@@ -45,6 +45,11 @@ class Images:
     test_labels: Tensor
     notes: tuple[str, ...]
 
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Give all that the files hold."""
+        return self.train_pixels, self.train_labels, self.test_pixels, self.test_labels
+
 
 def read(folder: Path | None) -> Images:
     """Give the images of a folder, or of the folder of either edition inside it.

@@ -43,6 +43,9 @@ GIVEN = ("device", "seed")
 
 Value: TypeAlias = float | int | bool | str
 
+#: The `evaluate_every` of a recipe that asks for the quality once, when its epochs are used up.
+END = "end"
+
 
 @dataclass(frozen=True, slots=True)
 class LearningRate:
@@ -93,10 +96,10 @@ class Recipe:
     values
         Whatever else the file's functions name; and what the trainer asks: `lr`, `optimizer` (sgd
         or adamw), `momentum`, `nesterov`, `weight_decay`, `warmup_epochs` and `schedule_epochs`
-        (the rate rises in a straight line, then falls to zero), `evaluate_every` (epochs),
-        `drop_last`, `eval_batch_size`, `precision`, `compile`, `channels_last`, `threads` (of each
-        worker; 0 leaves it to the trainer) and `workers`; with `dummy` also `train_samples` and
-        `eval_samples`.
+        (the rate rises in a straight line, then falls to zero), `evaluate_every` (epochs, or
+        `END`), `drop_last`, `eval_batch_size`, `precision`, `compile`, `channels_last`, `threads`
+        (of each worker; 0 leaves it to the trainer) and `workers`; with `dummy` also
+        `train_samples` and `eval_samples`.
     """
 
     def __init__(
@@ -163,7 +166,7 @@ class Recipe:
             )
         found = {**self.values, **changes}
         for name in self.values.keys() & changes.keys():
-            found[name] = type(self.values[name])(changes[name])
+            found[name] = self._of_its_kind(name, changes[name])
         if "schedule_epochs" in found.keys() - changes and changes.get("epochs"):
             found["schedule_epochs"] = max(found["schedule_epochs"], found["epochs"])
         rate = self.learning_rates.get(str(found["optimizer"]))
@@ -182,6 +185,12 @@ class Recipe:
             )
         return found
 
+    def _of_its_kind(self, name: str, value: Any) -> Value:
+        """Give a value of the kind of the default; `END` is said for a number."""
+        if name == "evaluate_every":
+            return END if value == END else float(value)
+        return type(self.values[name])(value)
+
     def read(self, name: str, text: str) -> Value:
         """Read a value as it is written after `--set NAME=`; it is of the kind of the default.
 
@@ -193,6 +202,8 @@ class Recipe:
         if name not in self.names:
             self.complete({name: text})
         default = self.values.get(name, 0.0)
+        if name == "evaluate_every":
+            default = END if text == END else 1.0
         kind = type(default).__name__
         try:
             if isinstance(default, bool):
@@ -214,6 +225,8 @@ class Data:
     eval_inputs: Tensor
     eval_targets: Tensor
     notes: tuple[str, ...] = ()
+    #: What lies in files, where `data` uploads that and makes the samples of it on the device.
+    raw: tuple[Tensor, ...] = ()
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -223,7 +236,8 @@ class Data:
     def on(self, device: torch.device) -> Data:
         """Give the same data in the memory of a device."""
         inputs, targets, eval_inputs, eval_targets = (one.to(device) for one in self.tensors)
-        return Data(inputs, targets, eval_inputs, eval_targets, self.notes)
+        raw = self.raw or self.tensors
+        return Data(inputs, targets, eval_inputs, eval_targets, self.notes, raw)
 
     def first(self, train: int, evaluation: int) -> Data:
         """Give some of the samples."""
@@ -235,9 +249,9 @@ class Data:
         )
 
     def digest(self) -> str:
-        """Give the SHA-256 of the samples as the network sees them."""
+        """Give the SHA-256 of the samples as they were before they came to a device."""
         state = hashlib.sha256()
-        for tensor in self.tensors:
+        for tensor in self.raw or self.tensors:
             # NumPy knows no bfloat16: bytes are bytes.
             flat = tensor.detach().cpu().contiguous().flatten()
             state.update(flat.view(torch.uint8).numpy().tobytes())

@@ -42,8 +42,19 @@ RECIPE = Recipe(
 )
 
 
+def check(folder: Path | None, context: int) -> None:
+    """Refuse a text that is too short."""
+    _parts(folder, context)
+
+
 def data(folder: Path | None, context: int) -> Data:
     """Give windows of bytes, each with the bytes that come next."""
+    train, held_out = _parts(folder, context)
+    return Data(*_windows(train, context), *_windows(held_out, context))
+
+
+def _parts(folder: Path | None, context: int) -> tuple[Tensor, Tensor]:
+    """Give the text to learn from, and the last tenth."""
     text = torch.from_numpy(np.frombuffer(_text(folder), np.uint8).copy())
     cut = len(text) - len(text) // 10
     if len(text) - cut <= context:
@@ -52,7 +63,7 @@ def data(folder: Path | None, context: int) -> Data:
             where="Python's help" if folder is None else str(folder),
             remedy="Give more text, or a smaller --set context=.",
         )
-    return Data(*_windows(text[:cut], context), *_windows(text[cut:], context))
+    return text[:cut], text[cut:]
 
 
 def _text(folder: Path | None) -> bytes:
