@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -81,9 +82,10 @@ def _numbered(
 ) -> Iterable[Evaluation]:
     """Give rows, numbered upwards from `start`, or so that the last one is -1."""
     checkpoints: dict[tuple[int | None, int], list[Measured]] = {}
-    times: dict[tuple[str, int | None], int] = {}
+    times = Counter[tuple[str, int | None]]()
     for item in measured:
-        again = times[item.metric, item.step] = times.get((item.metric, item.step), -1) + 1
+        times[item.metric, item.step] += 1
+        again = times[item.metric, item.step]
         checkpoints.setdefault((item.step, again), []).append(item)
     ordered = sorted(checkpoints.items(), key=_place)
     first = -len(ordered) if start is None else start

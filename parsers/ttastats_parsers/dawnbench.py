@@ -6,7 +6,7 @@ An inference entry is a JSON alone: it becomes a run without evaluations, so tha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime, time
 from pathlib import PurePosixPath
 from typing import Any
@@ -125,7 +125,7 @@ def _own(run: Run, told: dict[str, Any]) -> Run:
 
 def _without_curve(text: str, log: Log) -> Run:
     description, problems = _description(text.encode())
-    task, task_problems = _task(log.path, {word.lower(): 0 for word in description})
+    task, task_problems = _task(log.path, {word.lower() for word in description})
     if "latency" in description or "inference" in log.path.parts:
         run = replace(_described(description, log), benchmark=f"{task}_inference")
     else:
@@ -189,7 +189,7 @@ def _starts_untrained(evaluations: list[Evaluation]) -> bool:
     return len(times) > 1 and times[0] < 0.1 * (times[1] - times[0])
 
 
-def _task(path: PurePosixPath, columns: dict[str, int]) -> tuple[str, list[Problem]]:
+def _task(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:
     """Give the task from the folders, else from the metric, which is said."""
     for folder in reversed(path.parts):
         if folder.lower() in _TASKS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import floor
@@ -226,12 +227,12 @@ def _checkpoints(scores: Sequence[_Score]) -> list[int]:
     if len({score.metric for score in scores}) == 1:
         return list(range(len(scores)))
     numbers: dict[tuple[float | None, int], int] = {}
-    seen: dict[tuple[str, float | None], int] = {}
+    seen = Counter[tuple[str, float | None]]()
     found = []
     for position, score in enumerate(scores):
         label = score.label
-        occurrence = seen.get((score.metric, label), 0)
-        seen[score.metric, label] = occurrence + 1
+        occurrence = seen[score.metric, label]
+        seen[score.metric, label] += 1
         key = (float(position), -1) if label is None else (label, occurrence)
         found.append(numbers.setdefault(key, len(numbers)))
     return found

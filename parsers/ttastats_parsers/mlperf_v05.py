@@ -64,8 +64,6 @@ def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
     if key == "eval_accuracy" and isinstance(value, dict):
         metadata = Metadata(epoch_num=value.get("epoch"))
         value = value.get("value")
-    elif key == "run_stop" and isinstance(value, dict):
-        metadata = Metadata.of(value)
     elif key in {"eval_start", "eval_stop"}:
         metadata = Metadata(epoch_num=as_int(value))
     return Event(key, value=value, metadata=metadata, time=seconds_of(stamp), line=line)

@@ -82,8 +82,7 @@ def _merged(frame: pl.DataFrame) -> pl.DataFrame:
     if frame[_AT].is_unique().all():
         return frame
     others = [name for name in frame.columns if name not in {_AT, _LINE, _BEGINS}]
-    return frame.group_by(_AT, maintain_order=True).agg(
-        pl.col(_LINE).first(),
+    return frame.group_by(_AT, _LINE, maintain_order=True).agg(
         pl.col(_BEGINS).any(),
         *(pl.col(name).drop_nulls().last() for name in others),
     )

@@ -205,7 +205,7 @@ def smallest_p(n_a: int, n_b: int) -> float:
 
     With equal sizes the mirrored split is always as extreme, so it takes two of them.
     """
-    return min(1.0, (2 if n_a == n_b else 1) / number_of_splits(n_a, n_b))
+    return (2 if n_a == n_b else 1) / number_of_splits(n_a, n_b)
 
 
 def size_of_test_flags(n_a: int, n_b: int) -> tuple[Flag, ...]:

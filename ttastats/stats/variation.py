@@ -35,7 +35,7 @@ def cv_interval(
     """
     check_confidence(confidence)
     sample = as_sample(times)
-    estimate = coefficient_of_variation(sample, ddof if sample.size > 1 else 1)
+    estimate = coefficient_of_variation(sample, ddof)
     flags = size_flags(sample.size)
     if flags:
         return Estimate(estimate, None, None, confidence, sample.size, flags=flags)
