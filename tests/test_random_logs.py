@@ -6,19 +6,26 @@ another type. Each dialect reads the same logs again, made from a seed.
 
 from __future__ import annotations
 
+import io
 import json
 import random
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 
 from tests import made_stores as stores
 from tests.conftest import ROOT, matches_accepted
 from tests.test_fixtures import plain
-from ttastats.dialect import log_from_bytes
+from ttastats.dialect import Metrics, log_from_bytes
 from ttastats.ingestion import registry
+from ttastats.own_logs import config
+from ttastats.own_logs.block import Block
+from ttastats.records import Problem, Run
 
 ACCEPTED = ROOT / "tests" / "reference" / "random_logs"
 #: The bytes of a log, its path, and the files beside it by name.
@@ -152,13 +159,18 @@ def events(draw: random.Random) -> bytes:
         time += draw.choice([0.0, 1.5, 60.0, -5.0])
         step = max(0, step + draw.choice([1, 10, 10, -10, 0]))
         value = draw.choice([0.1, 0.5, 0.9, float("nan")])
-        kind = draw.randrange(5)
+        kind = draw.randrange(8)
         if kind < 2:
             data += stores.scalar(time, step, eval__accuracy=value, epoch=step / 10, loss=1 - value)
         elif kind == 2:
             data += stores.tensor(time, step, "epoch_accuracy", value, packed=draw.random() < 0.5)
         elif kind == 3:
             data += stores.text(time, step, "notes", "words")
+        elif kind < 6:
+            data += stores.tfrecord(stores.field(1, time) + stores.field(5, a_tensor(draw)))
+        elif kind == 6:
+            strange = draw.choices(b"\x08\x01\x09\x12\x2a\x80", k=draw.randrange(7))
+            data += stores.tfrecord(bytes(strange))
         else:
             data += stores.hparams(time)
     if draw.random() < 0.2:
@@ -166,6 +178,24 @@ def events(draw: random.Random) -> bytes:
         data = data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :]
     cut = draw.choice([0, 0, 0, 3])
     return data[: len(data) - cut]
+
+
+def a_tensor(draw: random.Random) -> bytes:
+    """Give a summary that holds a tensor of any type, in any of the places for its number."""
+    kind, number = draw.choice([1, 1, 2, 3, 9, 9, 7]), draw.choice([-3, 0, 5, 2**40])
+    place = draw.choice([4, 4, 5, 6, 7, 10])
+    plain = {1: "<f", 2: "<d", 3: "<i", 9: "<q", 7: "<q"}[kind]
+    value: Any = number if place in {7, 10} and draw.random() < 0.8 else float(number)
+    if place in {4, 5, 6} and draw.random() < 0.8:
+        value = struct.pack(plain, min(number, 99) if kind == 3 else number)
+    parts = [
+        stores.field(1, draw.choice([kind] * 9 + [b"x"])),
+        stores.field(2, draw.choice([b""] * 6 + [stores.field(2, b""), stores.field(1, 3)])),
+        stores.field(place, value),
+    ]
+    kept = [part for part in parts if draw.random() < 0.9]
+    tag = stores.field(1, "eval/accuracy") if draw.random() < 0.95 else b""
+    return stores.field(1, tag + stores.field(8, b"".join(kept)))
 
 
 def hf_trainer(draw: random.Random) -> Made:
@@ -181,7 +211,7 @@ def hf_trainer(draw: random.Random) -> Made:
     end = {"train_runtime": odd(draw, 90.0, 0.2), "step": 400, "train_samples_per_second": 10.0}
     state = {
         "log_history": odd(draw, [*entries, *([end] if draw.random() < 0.7 else [])], 0.03),
-        "max_steps": odd(draw, 400), "global_step": odd(draw, 50 * len(entries)),
+        "max_steps": odd(draw, 400), "global_step": draw.choice([None, 400, 50 * len(entries)]),
         "num_train_epochs": odd(draw, 4), "train_batch_size": odd(draw, 16), "epoch": 2.0,
         "best_metric": odd(draw, 0.4), "total_flos": odd(draw, 1e12),
     }  # fmt: skip
@@ -211,13 +241,101 @@ def mlflow_db(draw: random.Random) -> Made:
     return stores.mlflow_database(runs, metrics, params), "/m/mlflow.db", {}
 
 
+def mlflow_files(draw: random.Random) -> Made:
+    """Give the description of a run, with its metrics, parameters and tags in files beside."""
+    run = "0123456789abcdef" * 2
+    about = {
+        "run_id": odd(draw, run), "run_name": odd(draw, "r"), "status": odd(draw, 3, 0.3),
+        "start_time": odd(draw, 1_700_000_000_000), "end_time": odd(draw, 1_700_000_060_000),
+        "lifecycle_stage": draw.choice(["active", "active", "active", "deleted"]),
+    }  # fmt: skip
+    meta = "".join(f"{key}: {json.dumps(value)}\n" for key, value in about.items())
+    beside: dict[str, str] = {
+        "params/lr": "0.1", "params/seed": str(odd(draw, 3, 0.3)), "params/deep/path": "x",
+        "tags/mlflow.runName": "named", "tags/mlflow.parentRunId": "p",
+    }  # fmt: skip
+    for metric in ("val_acc", "eval/loss", "epoch"):
+        lines = [
+            " ".join(str(odd(draw, one, 0.04)) for one in (1_700_000_000_000 + 999 * n, 0.1 * n, n))
+            for n in range(draw.randrange(5))
+        ]
+        beside[f"metrics/{metric}"] = "\n".join(line[: draw.choice([99, 99, 99, 17, 9])]
+                                                for line in lines)  # fmt: skip
+    kept = {name: text.encode() for name, text in beside.items() if draw.random() < 0.8}
+    folder = f"/m/mlruns/7/{run}"
+    if draw.random() < 0.8:
+        kept["/m/mlruns/7/meta.yaml"] = b"name: mine\n"
+    if draw.random() < 0.1:
+        return b"1 2 3", f"{folder}/metrics/acc", draw.choice([{}, {f"{folder}/meta.yaml": b"x"}])
+    return meta.encode(), f"{folder}/meta.yaml", kept
+
+
+def monitor(draw: random.Random) -> bytes:
+    """Give episodes of an environment, with sessions appended, perhaps with other columns."""
+    lines = []
+    for session in range(draw.choice([1, 1, 1, 2])):
+        header = {"t_start": odd(draw, 1.7e9 + 500 * session), "env_id": odd(draw, "CartPole", 0.1)}
+        columns = draw.choice(["r,l,t", "r,l,t", "r,l,t,lives", "l,r,t"])
+        lines += [f"#{json.dumps(header)}", columns][: draw.choice([2, 2, 2, 1])]
+        for n in range(1, draw.randrange(2, 6)):
+            cells = [str(odd(draw, one, 0.03)) for one in (20.5 * n, 20 * n, 3.25 * n, 5)]
+            lines.append(",".join(cells[: columns.count(",") + 1 - draw.choice([0] * 20 + [1])]))
+            lines += [""] * draw.choice([0, 0, 0, 1])
+    return draw.choice(["\n", "\r\n"]).join(lines).encode()
+
+
+def monitors(draw: random.Random) -> Made:
+    """Give the monitor of one environment, perhaps among those of others."""
+    names = draw.choice([["monitor.csv"], ["0.monitor.csv", "1.monitor.csv", "10.monitor.csv"],
+                         ["env_1.monitor.csv", "env_0.monitor.csv"],
+                         ["x.monitor.csv", "0.monitor.csv"]])  # fmt: skip
+    beside = {name: monitor(draw) for name in names[1:]}
+    if draw.random() < 0.1:
+        beside["evaluations.npz"] = b""
+    return monitor(draw), f"/s/run/{names[0]}", beside
+
+
+def evaluations(draw: random.Random) -> Made:
+    """Give arrays of evaluations, of any shape, with monitors beside."""
+    count, episodes = draw.randrange(4), draw.choice([1, 3])
+    random_state = np.random.default_rng(draw.randrange(1000))
+    shape: Any = draw.choice([(count, episodes), (count, episodes), (count,), (count, 2, 2), (2,)])
+    arrays: dict[str, Any] = {
+        "timesteps": 100 * np.arange(count) if draw.random() < 0.9 else np.ones((count, 1)),
+        "results": np.round(random_state.normal(20, 5, shape), 3),
+        "ep_lengths": np.ones((count, episodes)), "successes": np.ones((count, episodes)) / 2,
+    }  # fmt: skip
+    if arrays["results"].size and draw.random() < 0.2:
+        arrays["results"].flat[0] = np.nan
+    if draw.random() < 0.05:
+        arrays["results"] = np.array([None, {}], dtype=object)
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: one for name, one in arrays.items() if draw.random() < 0.9})
+    data = buffer.getvalue()
+    beside = {f"{n}.monitor.csv": monitor(draw) for n in range(draw.choice([0, 1, 2]))}
+    return data[: draw.choice([None] * 9 + [300])], "/s/run/evaluations.npz", beside
+
+
 MADE: tuple[tuple[Callable[[random.Random], Made], int], ...] = (
     (mllog, 120), (wandb, 40), (wandb_history, 30), (tfevents, 60), (hf_trainer, 40),
-    (mlflow_db, 8),
+    (mlflow_db, 8), (mlflow_files, 40), (monitors, 40), (evaluations, 30),
 )  # fmt: skip
 
 
-def read(made: Made) -> Iterator[str]:
+#: What a user may say of any of the logs.
+BLOCK = config.described(
+    {
+        "metric": [
+            "eval/accuracy >= 30 %", "val_acc >= 0.5", "val/acc higher", "eval_accuracy <= 3",
+            "r >= 40", "eval/mean_reward >= 20", "validation/eval/accuracy >= 40",
+        ]
+    },
+    lambda key: key,
+    "/",
+)  # fmt: skip
+
+
+def read(made: Made, metrics: Metrics = "evaluations", block: Block | None = None) -> Iterator[str]:
     data, path, beside = made
     folder = path.rpartition("/")[0]
     files = {str(PurePosixPath(folder, name)): content for name, content in beside.items()}
@@ -225,25 +343,47 @@ def read(made: Made) -> Iterator[str]:
     if dialect is None:
         yield "nothing"
         return
-    for item in dialect.parse(log_from_bytes(data, path, {path: data} | files)):
-        yield json.dumps(shorter(plain(item)), default=str)
+    log = log_from_bytes(data, path, {path: data} | files, metrics=metrics, block=block)
+    for item in dialect.parse(log):
+        yield told(item)
+
+
+def told(item: Run | Problem) -> str:
+    """Give all of a run but what is unknown; its evaluations as rows, without names."""
+    found = shorter(plain(item))
+    if isinstance(item, Run):
+        rows = [list(map(shorter, msgspec.structs.astuple(one))) for one in item.evaluations]
+        found |= {"evaluations": [without_end(row) for row in rows]}
+    return json.dumps(found, default=str, separators=(",", ":"))
+
+
+def without_end(row: list[Any]) -> list[Any]:
+    while row and row[-1] is None:
+        row.pop()
+    return row
 
 
 def shorter(value: Any) -> Any:
-    """Leave out what is unknown, and messages, which may be Python's."""
+    """Leave out what is unknown, and messages of what Python or SQLite found, which vary."""
     if isinstance(value, dict):
-        kept = {name: shorter(one) for name, one in value.items() if name != "message"}
+        foreign = value.get("code") in {"bad_description", "unreadable_file"}
+        kept = {k: shorter(one) for k, one in value.items() if k != "message" or not foreign}
         return {name: one for name, one in kept.items() if one not in (None, (), {})}
     return [shorter(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def lines_of(make: Callable[[random.Random], Made], number: int) -> Iterator[str]:
+    """Give what is read of so many logs; every third with its metrics of training."""
+    for seed in range(number):
+        metrics: Metrics = "evaluations" if seed % 3 else "all"
+        made, block = make(random.Random(f"{make.__name__} {seed}")), None if seed % 5 else BLOCK
+        for line in read(made, metrics, block):
+            yield f"{seed} {line}\n"
 
 
 @pytest.mark.parametrize(("make", "number"), MADE, ids=lambda one: getattr(one, "__name__", ""))
 def test_random_logs_are_read_as_accepted(
     make: Callable[[random.Random], Made], number: int
 ) -> None:
-    lines = [
-        f"{seed} {line}\n"
-        for seed in range(number)
-        for line in read(make(random.Random(f"{make.__name__} {seed}")))
-    ]
-    assert matches_accepted(ACCEPTED / f"{make.__name__}.txt", "".join(lines))
+    text = "".join(lines_of(make, number))
+    assert matches_accepted(ACCEPTED / f"{make.__name__}.txt", text)

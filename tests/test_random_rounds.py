@@ -1,0 +1,272 @@
+"""Logs of rounds and of own runs, random in content and spelling, are read as was accepted.
+
+One story of a run is told in each of the formats: events may be doubled, glued, torn, late, without
+a time, in Python's notation or in nobody's; what lies beside the log may be broken.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.conftest import matches_accepted
+from tests.test_random_logs import ACCEPTED, Made, lines_of, odd
+
+
+class Event(NamedTuple):
+    """One event: milliseconds, key, value, metadata."""
+
+    time: float
+    key: str
+    value: Any
+    about: dict[str, Any]
+
+
+METRICS: dict[str, tuple[str | None, ...]] = {
+    "resnet": (None,), "bert": (None,), "transformer": (None,), "ssd": (None,),
+    "maskrcnn": ("BBOX", "SEGM"), "minigo": (None,), "unet3d": (None,), "own": ("acc", None),
+    "stable_diffusion": ("FID", "CLIP"), "cosmoflow": (None,), "llama31_8b": (None,),
+    "ncf": (None,),
+}  # fmt: skip
+ENDS: tuple[Any, ...] = ("success", "succuss", "aborted", "'abort' ", "x", "true", "false", None)
+EPOCH_0 = 1_600_000_000_000
+
+
+def story(draw: random.Random, benchmark: str) -> Iterator[Event]:
+    """Give the events of a run in the order of the file, which need not be that of time."""
+    clock = draw.choice([EPOCH_0, EPOCH_0, EPOCH_0, 5_000])
+
+    def event(key: str, value: Any = None, chance: float = 0.95, **about: Any) -> Iterator[Event]:
+        if draw.random() < chance:
+            time = odd(draw, clock, 0.01)
+            yield Event(time, key, odd(draw, value, 0.03), {k: odd(draw, v, 0.02)
+                                                            for k, v in about.items()})  # fmt: skip
+
+    yield from event("submission_benchmark", benchmark)
+    yield from event("init_start", chance=0.5)
+    for _ in range(draw.choice([0, 1, 3])):
+        yield from event("seed", draw.choice([1, 2, "3", None]))
+    for _ in range(draw.choice([0, 1, 3])):
+        yield from event("run_clear_caches")
+    yield from event("global_batch_size", draw.choice([32, 2048]))
+    yield from event("eval_target", draw.choice([0.5, 25.0, "0.7"]), 0.2)
+    yield from event("opt_base_learning_rate", draw.choice([None, 0.1]))
+    clock += draw.choice([0, 90_500])
+    yield from event("init_stop", chance=0.5)
+    for _ in range(draw.choice([1, 1, 1, 2])):
+        yield from event("run_start")
+        clock += draw.choice([0, 0, 700])
+    unit = draw.choice(["epoch_num", "epoch_num", "samples_count", "step_num"])
+    size = {"epoch_num": draw.choice([1, 1, 4, 6_400, 30_000]), "samples_count": 4_096,
+            "step_num": 100}[unit]  # fmt: skip
+    first = draw.choice([0, 1, 1, -1])
+    key = draw.choice(["eval_accuracy"] * 5 + ["eval_error"])
+    for place in range(first, first + draw.randrange(0, 6)):
+        told = {unit: size * place}
+        yield from event("block_start", chance=0.5, **told)
+        clock += draw.choice([1_000, 61_500, 0])
+        yield from event("train_loss", 3.5 - place, 0.3, lr=0.5, **told)
+        yield from event("tracked_stats", {"throughput": 9.5, "step": 3}, 0.3, **told)
+        yield from event("train_epoch", f"{place}, but only 3 steps", 0.2)
+        yield from event(draw.choice(["block_stop", "epoch_stop"]), chance=0.8, **told)
+        clock += draw.choice([0, 3])
+        yield from event("eval_start", chance=0.6, **told)
+        clock += draw.choice([10, 2_000])
+        for again in range(draw.choice([1, 1, 1, 2, 3])):
+            yield from scored(draw, event, key, benchmark, told)
+            clock += draw.choice([0, 5, 1_100]) if again else 0
+    yield from event("eval_result", 0.5, 0.8 * (benchmark == "minigo"), timestamp=2_500)
+    yield from event("train_samples", 30_000, 0.3)
+    clock += draw.choice([0, 5, 100_000, -100_000])
+    end = draw.choice(ENDS)
+    for _ in range(draw.choice([0, 1, 1, 1, 1, 2])):
+        yield from event("run_stop", *draw.choice([(None,), ({"success": end},), (end,)]),
+                         status=draw.choice([None, end]))  # fmt: skip
+
+
+def scored(
+    draw: random.Random,
+    event: Callable[..., Iterator[Event]],
+    key: str,
+    benchmark: str,
+    told: dict[str, Any],
+) -> Iterator[Event]:
+    metrics = METRICS[benchmark]
+    values = [draw.choice([0.1, 0.4, 0.72, 0.76, 24.0, 76.0]) for _ in metrics]
+    form = draw.randrange(12)
+    if form == 0:
+        named = {metric or "accuracy": v for metric, v in zip(metrics, values, strict=True)}
+        yield from event(key, named, **told)
+    elif form == 1:
+        yield from event(key, [*values, 0.5][: draw.randrange(4)], **told)
+    elif form == 2:
+        yield from event(key, {"accuracy": str(values[0]), "epoch": 3}, **told)
+    else:
+        for metric, value in zip(metrics, values, strict=True):
+            yield from event(key, value, metric=metric, **told)
+
+
+# -------------------------------------------------------------------------------------- the formats
+
+
+def payload(draw: random.Random, value: Any) -> str:
+    """Give a value as JSON, in Python's notation, without quotes, torn, or with a rest behind."""
+    text = json.dumps(value)
+    form = draw.randrange(24)
+    if form == 0:
+        return repr(value)
+    if form == 1:
+        return text.replace('"', "")
+    if form == 2:
+        return text[: draw.randrange(len(text) + 1)]
+    return text + " and more" if form == 3 else text
+
+
+def end(draw: random.Random) -> str:
+    return draw.choice(["\n"] * 20 + ["\r\n", "", "\nepoch 3: 40%|###   |\r", "\n:::ML\n"])
+
+
+def mllog(draw: random.Random, events: list[Event]) -> str:
+    text = ""
+    for time, key, value, about in events:
+        official = {"namespace": "", "time_ms": time, "event_type": "POINT_IN_TIME", "key": key}
+        if draw.random() < 0.05:
+            official = {"key": key, "time_s": odd(draw, 1_600_000_100.5, 0.5)}
+        told = official | {"value": value, "metadata": odd(draw, about, 0.02)}
+        text += f":::MLLOG {payload(draw, told)}{end(draw)}"
+    return text
+
+
+def mll(draw: random.Random, events: list[Event]) -> str:
+    text = ""
+    for time, key, value, about in events:
+        body = payload(draw, {"value": value, "metadata": about})
+        text += f":::MLL {stamp(time)} {key}: {body}{end(draw)}"
+    return text
+
+
+def v05(draw: random.Random, events: list[Event], benchmark: str) -> str:
+    text = ""
+    for time, key, value, about in events:
+        told: Any = value
+        if key == "eval_accuracy" and draw.random() < 0.8:
+            told = {"epoch": about.get("epoch_num", 3), "value": value}
+        elif key == "run_stop" and draw.random() < 0.8:
+            told = {"success": draw.choice([True, False, "x"])}
+        elif key == "eval_start":
+            told = about.get("epoch_num")
+        body = "" if told is None else f": {payload(draw, told)}"
+        text += f":::MLPv0.5.0 {benchmark} {stamp(time)} (a.py:7) {key}{body}{end(draw)}"
+    return text
+
+
+def stamp(time: Any) -> str:
+    return f"{time / 1e3:.3f}" if type(time) in {int, float} and abs(time) < 1e20 else "1.2.3"
+
+
+SYSTEMS = (
+    b'{"number_of_nodes": "2", "accelerators_per_node": 8, "system_name": "x", "divison": "open"}',
+    b'{"number_of_nodes": 2, "accelerator_model_name": "A100", "framework": "n/a",}',
+    b'{"nodes": [{"num_nodes": 4, "num_accelerators": "8", "accelerator": "V100"}]}',
+    b'{"nodes": [], "hardware": "TPU", "framework": " tf ", "division": "closed"}',
+    b'nodes: {"value": 3}\nentry: {"value": "{\'nodes\': \\"{\'num_nodes\': 2, '
+    b'\'num_accelerators\': 4}\\", \'division\': \'open\'}"}\n',
+    b"[1", b"", b"\xff\xfe",
+)  # fmt: skip
+
+
+def round_of(draw: random.Random) -> Made:
+    """Give a log in one of the formats, where a round has it or elsewhere."""
+    benchmark = draw.choice(list(METRICS))
+    events = list(story(draw, benchmark))
+    while draw.random() < 0.2 and events:
+        events.insert(draw.randrange(len(events)), draw.choice(events))
+    version = draw.choice(["v0.5", "v0.6", "v0.7", "v4.0", "v5.0", "hpc"])
+    text = {"v0.5": lambda: v05(draw, events, benchmark), "v0.6": lambda: mll(draw, events)}.get(
+        version, lambda: mllog(draw, events)
+    )()
+    top = draw.choice([version, version, version, "v0.6", "x"])
+    top = "/r/hpc_results_v1.0" if version == "hpc" else f"/r/training_results_{top}"
+    folder = f"{top}/Lab/results/sys8/{draw.choice([benchmark, benchmark, 'bert', 'x'])}"
+    beside = {
+        f"{top}/Lab/systems/sys8.json": draw.choice(SYSTEMS),
+        f"{top}/Lab/results/sys8/entry.json": draw.choice(SYSTEMS),
+        f"{folder}/scaling.json": draw.choice([b'{"scaling_factor": 1.04}', b"{", b"[]"]),
+        f"{folder}/power/result_0/node_0.txt": watts(draw),
+        f"{folder}/power/result_0/sw_1.txt": watts(draw),
+        f"{folder}/power/result_0/notes.txt": b"none",
+    }  # fmt: skip
+    kept = {name: data for name, data in beside.items() if draw.random() < 0.6}
+    return text.encode(), f"{folder}/result_0.txt", kept
+
+
+def watts(draw: random.Random) -> bytes:
+    """Give the log of a meter, which may begin late, end early, or tell a constant alone."""
+    first = draw.choice([-5_000, 0, 0, 4_000, 300_000])
+    times = [EPOCH_0 + first + 15_000 * n for n in range(draw.choice([0, 1, 9, 30]))]
+    draw.shuffle(times)
+    told = [("power_reading", time, odd(draw, draw.choice([100.0, 250.5]), 0.01)) for time in times]
+    told += [("conversion_eff", EPOCH_0, draw.choice([None, 1.1, 0.9]))] * draw.randrange(3)
+    if draw.random() < 0.2:
+        told += [("interconnect_power_est", EPOCH_0, one) for one in draw.sample([50.0, 80.0], 2)]
+    lines = [json.dumps({"key": key, "time_ms": time, "value": value}) for key, time, value in told]
+    return "".join(f":::MLLOG {line}\n" for line in lines).encode()
+
+
+def recorded(draw: random.Random) -> Made:
+    """Give a log of somebody's own run, which tells clocks and any metrics."""
+    events = [Event(EPOCH_0, "recorder", odd(draw, "ttastats", 0.1), {})]
+    for event in story(draw, draw.choice(["own", "own", "resnet"])):
+        about = dict(event.about)
+        if event.key == "eval_accuracy":
+            about |= {"cpu_seconds": odd(draw, 3.5, 0.1), "training_seconds": 2.0}
+            about["samples_count"] = odd(draw, 128, 0.3)
+        elif event.key == "run_stop":
+            about["reason"] = draw.choice([None, "epochs", "seconds", "SIGTERM", "ValueError", ""])
+        elif event.key == "eval_target":
+            about["metric"] = draw.choice([None, "acc"])
+            about["higher_is_better"] = odd(draw, value=True, chance=0.3)
+        events.append(event._replace(about=about))
+    return mllog(draw, events).encode(), "/own/digits/run_1.log", {}
+
+
+def dawnbench(draw: random.Random) -> Made:
+    """Give a table with its description, or a description alone."""
+    described = json.dumps({
+        "author": odd(draw, " Ann "), "hardware": odd(draw, "8 x V100"), "framework": "torch",
+        "costPerHour": odd(draw, 24.48), "timestamp": draw.choice(["2018-4-20", "2018-13-1", 5]),
+        "version": "v1", **draw.choice([{}, {"latency": 3}]),
+        **draw.choice([{}, {}, {"ttastats": {"target": odd(draw, 0.9), "benchmark": "digits",
+                                             "entry": "sgd", "settings": {"seed": odd(draw, 3)}}}]),
+    })  # fmt: skip
+    described = payload(draw, json.loads(described))
+    folder = draw.choice(["/d/ImageNet/train", "/d/CIFAR10/train", "/d/x", "/d/squad/inference"])
+    if draw.random() < 0.2:
+        return described.encode(), f"{folder}/entry.json", {}
+    header = ["epoch", "hours", *draw.choice([["top1Accuracy", "top5Accuracy"], ["f1Score"],
+                                              ["top1Accuracy"]])]  # fmt: skip
+    draw.shuffle(header)
+    first, pace = draw.choice([0, 0, 1]), draw.choice([0.0, 0.01, 0.5])
+    rows = ["\t".join(header)]
+    for epoch in range(first, first + draw.randrange(6)):
+        told: dict[str, Any] = {"epoch": epoch, "hours": pace + 0.5 * (epoch - first)}
+        cells = [str(odd(draw, told.get(name, 10.0 * epoch + 40), 0.03)) for name in header]
+        rows.append("\t".join(cells[: draw.choice([1, *[len(cells)] * 20])]))
+        rows += [""] * draw.choice([0, 0, 0, 1])
+    beside = {f"{folder}/entry.json": described.encode()} if draw.random() < 0.8 else {}
+    return draw.choice(["\n", "\r\n"]).join(rows).encode(), f"{folder}/entry.tsv", beside
+
+
+MAKERS = ((round_of, 150), (recorded, 40), (dawnbench, 50))
+
+
+@pytest.mark.parametrize(("make", "number"), MAKERS, ids=lambda one: getattr(one, "__name__", ""))
+def test_random_rounds_are_read_as_accepted(
+    make: Callable[[random.Random], Made], number: int
+) -> None:
+    text = "".join(lines_of(make, number))
+    assert matches_accepted(ACCEPTED / f"{make.__name__}.txt", text)

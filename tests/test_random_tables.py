@@ -1,0 +1,230 @@
+"""Tables and lines of own logs, random in content, kind and description, are read as was accepted.
+
+Cells may be missing, no numbers, or of rows that go back, repeat the header or are of another
+width; the block says anything that it can about them, also what does not fit.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+
+from tests.conftest import matches_accepted
+from tests.test_random_logs import ACCEPTED, told
+from ttastats.dialect import Metrics, log_from_bytes
+from ttastats.ingestion import registry
+from ttastats.own_logs import config
+
+Row = dict[str, Any]
+#: The bytes, and what a block says of them.
+Made = tuple[bytes, dict[str, Any]]
+
+BAD: tuple[Any, ...] = (None, "", "-", "nan", "inf", "words", "12 %", True, 1e30, " 7 ")
+METRICS: tuple[Any, ...] = (
+    "acc", "acc >= 0.5", "acc >= 50 %", "acc >= 40", ["acc >= 0.5", "loss <= 1"], "loss higher",
+    {"a": "acc >= 0.5", "b": "loss"}, "nothing", ["nothing", "acc"], "odd",
+)  # fmt: skip
+CLOCKS = (
+    "seconds s", "ms ms", "ms min", "stamp %Y-%m-%d %H:%M:%S.%f", "stamp %H:%M:%S", "", "none s",
+    "unix unix", "ms ms per step", "seconds s per none", "stamp %d %z", "time %H:%M:%S.%f x",
+    "stamp %b",
+)  # fmt: skip
+COLUMNS = frozenset(
+    {
+        "name", "seed", "lr", "step", "epoch", "n", "seconds", "ms", "unix", "stamp", "time", "acc",
+        "loss", "odd", "state",
+    }
+)  # fmt: skip
+NOWHERE = {"none", "nothing"}
+
+
+def said(draw: random.Random, columns: Collection[str]) -> dict[str, Any]:
+    """Give what a block says: any of its keys, few at once, of columns that mostly are there."""
+    every: dict[str, tuple[Any, ...]] = {
+        "metric": METRICS, "seconds": CLOCKS,
+        "step": ("step", "step + 1", "sum n", ["none", "step"], ""),
+        "epoch": ("epoch + 1", "none", ["none", ""]), "samples": ("sum n", "n"),
+        "run": ("name", ["name", "seed"], "none"), "new_run": ("row", "step back", "time back"),
+        "resume": ("step back", "time back"), "new_epoch": ("step back",), "clock": ("train",),
+        "carry": (True,), "failed": ("state = crashed, x", "none = x"), "seed": ("seed", 4),
+        "entry": ("{name}-{lr}", "name"), "benchmark": ("a", "name"), "edition": ("x",),
+    }  # fmt: skip
+    likely = {"metric": 0.7, "seconds": 0.6, "step": 0.4, "run": 0.3, "new_run": 0.3, "resume": 0.2}
+    lacking = (COLUMNS | NOWHERE) - set(columns)
+    chosen = {}
+    for name, values in every.items():
+        fitting = [one for one in values
+                   if draw.random() < 0.04 or not words(one) & lacking]  # fmt: skip
+        if fitting and draw.random() < likely.get(name, 0.12):
+            chosen[name] = draw.choice(fitting)
+    if "resume" in chosen or "new_epoch" in chosen:
+        chosen.pop("new_run", None)
+    return chosen
+
+
+def words(value: Any) -> set[str]:
+    return set(re.findall(r"\w+", json.dumps(value)))
+
+
+def rows_of(draw: random.Random) -> list[Row]:
+    """Give the rows of some runs, one behind the other, whose steps may go back."""
+    rows = []
+    for number in range(draw.choice([1, 1, 2, 3])):
+        name, step, clock, scale = draw.choice("abx"), 0, 0.0, draw.choice([1, 1, 1, 100])
+        for place in range(draw.randrange(1, 7)):
+            step = max(0, step + draw.choice([10] * 25 + [-15, 0]))
+            clock += draw.choice([12.5] * 25 + [-30.0, 0.0])
+            minute = int(clock) // 60 % 60
+            row = {
+                "name": name, "seed": number, "lr": 0.1, "step": step, "epoch": place // 2,
+                "n": 128, "seconds": clock, "ms": 1000 * clock, "unix": 1.7e9 + clock,
+                "stamp": f"2024-01-0{1 + number} 23:{minute:02}:{clock % 60:05.2f}",
+                "time": f"{(23 + place) % 24}:00:{clock % 60:05.2f} x",
+                "acc": round(scale * (0.3 + 0.1 * place), 3), "loss": round(2 - 0.2 * place, 3),
+                "odd": place, "state": draw.choice(["ok", "ok", "crashed"]),
+            }  # fmt: skip
+            rows.append({name: draw.choice(BAD) if draw.random() < 0.02 else one
+                         for name, one in row.items() if draw.random() < 0.97})  # fmt: skip
+    left_out = draw.sample(["name", "seed", "lr", "step", "epoch", "seconds", "ms", "unix", "loss",
+                            "stamp", "time", "n", "state", "odd"], draw.randrange(8))  # fmt: skip
+    return [{name: one for name, one in row.items() if name not in left_out} for row in rows]
+
+
+def delimited(draw: random.Random) -> Made:
+    rows = rows_of(draw)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    renamed = {name: draw.choice([name] * 60 + ["acc", "", '"a b"']) for name in names}
+    mark = draw.choice(",\t;|,,")
+    lines = ["# a comment", ""][: draw.choice([0, 0, 0, 1, 2])]
+    lines.append(mark.join(renamed[name] for name in names))
+    for row in rows:
+        cells = ["" if row.get(name) is None else str(row[name]) for name in names]
+        lines.append(mark.join(cells) + mark * (draw.random() < 0.02))
+        while draw.random() < 0.04:
+            lines.append(draw.choice([lines[-1] + mark + "5", "", lines[0], mark.join(cells[1:]),
+                                      '"' + mark.join(cells), f'"a\nb"{mark}{mark.join(cells[1:])}',
+                                      "1", mark * 3]))  # fmt: skip
+    text = draw.choice(["\n", "\n", "\r\n"]).join(lines) + draw.choice(["", "\n"])
+    return text.encode(), said(draw, names)
+
+
+def nested(draw: random.Random) -> Made:
+    """Give JSON: a value in each line, a list of objects, or columns, perhaps inside an object."""
+    rows = rows_of(draw)
+    for row in rows:
+        if draw.random() < 0.2:
+            row |= {"eval": {"acc": 0.3, "deep": {"er": 1}}, "list": [1, 2]}
+    form = draw.randrange(7)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in names}
+    if form < 3:
+        lines = [json.dumps(row) for row in rows]
+        broken = ["{", "[]", "", "7", "{1}", "x", "}", "]"]
+        lines += draw.sample(broken, draw.choice([0, 0, 0, 2, 8]))
+        text = "\n".join(lines)
+    elif form == 3:
+        text = json.dumps(rows, indent=draw.choice([None, 1]))
+    elif form == 4:
+        text = json.dumps({"about": "x", "few": [{"acc": 1}], "history": rows, "numbers": [1]})
+    elif form == 5:
+        text = json.dumps(columns)
+    else:
+        indexed = {name: dict(enumerate(cells)) for name, cells in columns.items()}
+        text = json.dumps({"acc": {"values": indexed.pop("acc", {})}, **indexed, "title": "x"})
+    return text.encode()[: -1 if draw.random() < 0.05 else None], said(draw, names)
+
+
+def parquet(draw: random.Random) -> Made:
+    buffer = io.BytesIO()
+    rows = [{name: None if isinstance(one, bool) else one for name, one in row.items()}
+            for row in rows_of(draw)]  # fmt: skip
+    pl.DataFrame(rows, strict=False, infer_schema_length=None).write_parquet(buffer)
+    return buffer.getvalue(), said(draw, {name for row in rows for name in row})
+
+
+def panel(draw: random.Random) -> Made:
+    """Give a column for each run, as a panel of Weights & Biases is exported."""
+    axis = draw.choice(["Step", "epoch", "trainer/global_step", "Relative Time (Process)"])
+    runs = ["a - b", "c"][: draw.randrange(1, 3)]
+    metrics = ["acc", "eval/loss"][: draw.randrange(1, 3)]
+    names = [axis, *(f"{run} - {metric}" for run in runs for metric in metrics)]
+    names += [f"{name}{limit}" for name in names[1:] for limit in ("__MIN", "__MAX")]
+    shift = draw.choice([0, 0, 0.1])
+    rows = [
+        [str(10 * n)]
+        + [
+            "" if draw.random() < 0.2 else f"{0.1 * n + shift * name.endswith('X'):g}"
+            for name in names[1:]
+        ]
+        for n in range(1, 5)
+    ]
+    if draw.random() < 0.2:
+        names[-1] = "other"
+    about = {"metric": draw.choice(["acc", "acc >= 0.3", "c - acc"])} if draw.random() < 0.7 else {}
+    return "\n".join(",".join(cells) for cells in [names, *rows]).encode(), about
+
+
+PATTERNS = (
+    r"step[ =](?P<step>\d+)", r"acc[ =](?P<acc>\S+)", r"loss (?P<loss>[\d.]+)",
+    r"^\[(?P<stamp>[^\]]+)\]", r"run (?P<name>\w+)", r"(?P<seconds>[\d.]+) s\b",
+)  # fmt: skip
+
+
+def lines(draw: random.Random) -> Made:
+    """Give a log whose lines tell one thing or several, in colours, or of ranks."""
+    text = ["preamble acc 0.01"] if draw.random() < 0.3 else []
+    before = None
+    for row in rows_of(draw):
+        if row.get("name") != before:
+            before = row.get("name")
+            text.append(f"=== run {before}")
+        parts = [f"step {row.get('step', 0)}", f"acc {row.get('acc', 'none')}"]
+        parts += [f"loss {row['loss']}"] if "loss" in row else []
+        parts += [f"{row['seconds']} s"] if "seconds" in row else []
+        start = draw.choice(["", "", "[rank0]: ", "[1,0]<stdout>:", "\x1b[32m"])
+        start += f"[{row['stamp']}] " if "stamp" in row else ""
+        joined = draw.choice([" ", " ", " ", f"\n{start}", "\r"])
+        text.append(start + joined.join(parts))
+    patterns = draw.sample(PATTERNS, draw.choice([1, 3, 4, 5, 6, 6]))
+    about = said(draw, {name for one in patterns for name in re.findall(r"<(\w+)>", one)})
+    about["line"] = patterns
+    if draw.random() < 0.3:
+        about["new_run"] = "^=== run"
+        about.pop("resume", None)
+        about.pop("new_epoch", None)
+    about.pop("failed", None)
+    return draw.choice(["\n", "\r\n"]).join(text).encode(), about
+
+
+def read(made: Made, seed: int) -> Iterator[str]:
+    data, about = made
+    own = config.described(about, lambda key: key, "/logs")
+    if seed % 5 == 0:
+        own = msgspec.structs.replace(own, preset="p", recognised=True, refined_by=("step",))
+    metrics: Metrics = "evaluations" if seed % 3 else "all"
+    log = log_from_bytes(data, "/logs/a.log", block=own, metrics=metrics)
+    for item in registry.named(own.dialect).parse(log):
+        yield told(item)
+
+
+MAKERS = ((delimited, 100), (nested, 60), (parquet, 10), (panel, 16), (lines, 80))
+
+
+@pytest.mark.parametrize(("make", "number"), MAKERS, ids=lambda one: getattr(one, "__name__", ""))
+def test_random_tables_are_read_as_accepted(
+    make: Callable[[random.Random], Made], number: int
+) -> None:
+    text = [
+        f"{seed} {line}\n"
+        for seed in range(number)
+        for line in read(make(random.Random(f"{make.__name__} {seed}")), seed)
+    ]
+    assert matches_accepted(ACCEPTED / f"{make.__name__}.txt", "".join(text))
