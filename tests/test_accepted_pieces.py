@@ -1,0 +1,278 @@
+"""What the small readers make of single values, lines and bytes, as it was accepted.
+
+Logs show them in passing; here stand the values at the borders: the largest, the empty, the torn.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests import made_stores as stores
+from tests.conftest import ROOT, matches_accepted
+from ttastats import target
+from ttastats.errors import TtastatsError
+from ttastats_parsers import (
+    leveldb_log,
+    mlflow_places,
+    mlperf_power,
+    own_cells,
+    payloads,
+    plain_yaml,
+    protobuf,
+    settings,
+    tfrecords,
+)
+from ttastats_parsers.own_choice import UnfitError
+
+ACCEPTED = ROOT / "tests" / "reference" / "pieces"
+Pieces = Iterator[tuple[Any, Any]]
+
+
+def of(call: Callable[..., Any], *arguments: Any) -> tuple[Any, Any]:
+    """Give what a call gives, or the kind of its error and, where the words are ours, these."""
+    about = [getattr(call, "__name__", "?"), *map(shortened, arguments)]
+    try:
+        return about, shortened(call(*arguments))
+    except (ValueError, TtastatsError, UnfitError, OverflowError) as error:
+        ours = not isinstance(error, json.JSONDecodeError | UnicodeError)
+        return about, f"{type(error).__name__}: {error if ours else ''}"
+
+
+def shortened(value: Any) -> Any:
+    if isinstance(value, bytes | str) and len(value) > 200:
+        return f"{value[:20]!r} of {len(value)}"
+    return repr(value) if isinstance(value, bytes | float) else value
+
+
+TEXTS = (
+    "{}", "[1, 2", "{'a': None, 'b': True}", '{"a": null, \'b\': [false]}', "{a: 1, b: [x, true]}",
+    '{"a": 1} and more', "0x1f", "0.37_14", '"0.37_14"', "", " ", "nan", "{'a': nan}", "{'a'",
+    "{value: true, metadata: {lineno: 0, file: manual/x.py}}", "1e999", "(1, 2)", "b'x'", "a.b",
+    "{1: 2}", "{'a': {1, 2}}", '{"a": "\tb"}', "{" * 20, "[" * 5000, "x" * 20_000,
+    "'" + "x" * 16_383, "'" + "x" * 16_382 + "'", "'" + "x" * 16_383 + "'", "[1, null, -Infinity]",
+)  # fmt: skip
+VALUES: tuple[Any, ...] = (
+    None, True, 0, -1, 8, 8.0, 8.5, "8", " 8 ", "-8", "--8", "8.0", "[8]", "(8.5)", "1_0", "x", "",
+    2**63, 2**63 - 1, -(2**63), -(2**63) - 1, 2.0**63, 2**64, str(2**63), str(2**63 - 1), "9" * 50,
+    "-" + "9" * 18, 2**53 + 1, str(2**53 + 1), 10**400, float("inf"), float("nan"), "inf", "1e400",
+    [1], {"a": 1}, "\ud800", "é", [float("nan")], {1: 2}, {"a": {1}}, b"x", "x" * 300, object,
+)  # fmt: skip
+
+
+def of_payloads() -> Pieces:
+    for text in TEXTS:
+        yield of(payloads.decode, text.encode("utf-8", "surrogatepass"))
+    yield of(payloads.decode, b'{"a": 1}' + b" " * payloads.LONGEST + b"x")
+    yield of(payloads.decode, b"\xff\xfe")
+    for value in VALUES:
+        for call in (payloads.as_float, payloads.as_int, payloads.storable, payloads.shown,
+                     payloads.as_mapping):  # fmt: skip
+            yield of(call, value)
+    for stamp in (b"1.5", b"1.5.2", b"", b"9" * 400):
+        yield of(payloads.seconds_of, stamp)
+
+
+def of_settings() -> Pieces:
+    deep: dict[str, Any] = {"x": 1}
+    for _ in range(10):
+        deep = {"d": deep}
+    for one in ({}, {"lr": 0.1, "seed": 3}, {"b": None, "a": {"c": 1, "run_dir": "x"}},
+                {"x" * n: n for n in range(30, 60)}, {"a": "b" * 118}, {"a": "b" * 119}, deep,
+                {"random_seed": "7", "train.seed": 8}, {"SEED": "x", "train.seed": 8.0},
+                {"rank": 1, "ranking": 2, "date-of": 3, "myseed": 4}):  # fmt: skip
+        yield of(settings.entry_of, one)
+        yield of(settings.seed_of, one)
+        yield of(settings.flat, one)
+
+
+YAML = r"""
+--- # a comment
+a: 1
+"b c": two words # behind
+'d''e': 'it''s'
+f: 'torn
+g: "a\tb"
+h: "torn
+i: [1, 2]
+j: {x
+k: -1.5e3
+l: +.5
+m: 12345678901234567890123
+n: ~
+o: null
+p: true
+q: false
+r:
+  s: 1
+  t:
+    u: 2
+  v: 3
+w:
+- 1
+- x: 1
+  y: 2
+-
+  z: 3
+- - 4
+  - 5
+- text
+A: |
+  first line
+  second: line
+B: >-
+  folded
+C:
+D: - no list
+E:
+    text of
+    several lines
+F: rest
+  goes on here
+-x: dash
+G: a:b
+H: http://x
+I: ""
+J: ''
+"""
+SHORT = ("", "a", "- 1\n- 2", "a:\n b: 1\nc: 2", "a: |\nb: 1", "a:\n- 1\nb: 2",
+         "- a: 1\n  b: 2\n- c",
+         "a:\n  - b:\n      - c: 1\n    d: 2", "a:\n\tb: 1", "-", "- ", "a: - b\n c: 1", ": 1",
+         "a: 1\na: 2", "a:\n  b\n  c", "a: 'x' # y", "a: #b", "a: b#c", "{a: 1}", "a: 1.", "a: .",
+         "a: 1e5", "a: 0x1f", "x\ny: 1", "a:\n      b: 1\n   c: 2\n d: 3")  # fmt: skip
+
+
+def of_yaml() -> Pieces:
+    yield of(plain_yaml.mapping, YAML.encode())
+    for text in SHORT:
+        yield of(plain_yaml.mapping, text.encode())
+    for depth in (49, 50, 51, 52):
+        deep = "\n".join(f"{' ' * n}k:" for n in range(depth)) + f"\n{' ' * depth}z: 1"
+        yield of(plain_yaml.mapping, deep.encode())
+    draw = random.Random("yaml")
+    lines = YAML.split("\n")
+    for _ in range(30):
+        kept = [" " * draw.choice([0, 0, 0, 1, 2]) + line for line in lines if draw.random() < 0.3]
+        yield of(plain_yaml.mapping, "\n".join(kept).encode())
+
+
+def fields(message: bytes) -> list[Any]:
+    """Give the fields up to the first that cannot be read, and why."""
+    found: list[Any] = []
+    try:
+        for number, value in protobuf.fields(message):
+            found.append([number, shortened(value)])
+    except ValueError as error:
+        found.append(str(error))
+    return found
+
+
+def of_bytes() -> Pieces:
+    draw = random.Random("bytes")
+    for _ in range(150):
+        yield of(
+            fields,
+            bytes(draw.choices(b"\x08\x09\x0d\x12\x13\x01\x02\x80\xff", k=draw.randrange(14))),
+        )
+    for size in (8, 9, 10, 11):
+        yield of(protobuf.varint, b"\xff" * size + b"\x01", 0)
+    for value in (0, 2**63 - 1, 2**63, 2**64 - 1, 2**70, b"x"):
+        yield of(protobuf.signed, value)
+    for value in (b"abcd", b"abcdefgh", b"abc", 5):
+        for call in (protobuf.single, protobuf.double, protobuf.text):
+            yield of(call, value)
+        for size in (None, 4):
+            yield of(protobuf.block, value, size)
+
+
+def of_records() -> Pieces:
+    whole = b"".join(stores.tfrecord(b"x" * size) for size in (0, 1, 30, 300, 7))
+    for place in (0, 5, 8, 12, 16, 20, 40, 62, 80, 130, 300, len(whole) - 5):
+        for data in (whole[:place], whole[:place] + b"?" + whole[place + 1 :]):
+            torn = tfrecords.records_of(data)
+            yield ("tfrecords", place, len(data)), [[len(one) for one in torn.data], *torn[1:]]
+    store = stores.wandb_store([b"a" * size for size in (3, 32_730, 5, 32_760, 70_000, 1, 40)])
+    for place in (
+        7,
+        10,
+        14,
+        17,
+        20,
+        32_760,
+        32_764,
+        32_770,
+        65_530,
+        65_540,
+        100_000,
+        len(store) - 3,
+    ):
+        for data in (store[:place], store[:place] + b"?" + store[place + 1 :],
+                     store[:place] + bytes(9) + store[place + 9 :]):  # fmt: skip
+            read = leveldb_log.records_of(data, 7)
+            yield ("leveldb", place, len(data)), [[len(one) for one in read.data], *read[1:]]
+
+
+TARGETS = ("0.75", "75%", "75 %", "map=0.2", "val/loss@1<=0.9", '"validation loss"<=0.9',
+           "acc>=90%", "acc>0.5", "acc", "", "=0.5", "acc = 0.5", "a b>=1", "acc>=x", "1e3", "-1",
+           '""=1')  # fmt: skip
+PLACES = ("/m/1/{}/metrics/a", "/m/{}/params/x/y", "/m/x/tags/y", "/m/{}/tags", "/{}/tags/y",
+          "/a/b", "/m/{}0/metrics/a", "/metrics/a", "/m/metrics/{}/metrics/a")  # fmt: skip
+
+
+def of_words() -> Pieces:
+    for text in TARGETS:
+        found = of(target.parse, text)
+        yield found[0], str(found[1])
+    for text in PLACES:
+        yield of(lambda path: str(mlflow_places.run_folder(path)), text.format("0123abcd" * 4))
+    watts = ([], [(0, 1)], [(0, 100), (10, 200)], [(10, 200), (0, 100), (5, 50)], [(2, 9), (9, 9)],
+             [(0, 1), (1, 1), (1, 3), (10, 3)], [(1, 5), (10, 5)])  # fmt: skip
+    for readings in watts:
+        for start, stop in pairwise((0, 1, 5, 10, 12)):
+            yield of(mlperf_power.integral, readings, start, stop)
+        yield of(mlperf_power.integral, readings, 0, 10)
+
+
+CELLS = (
+    "a,b\n1,2", "a,b\n" + '"' + "x" * 200_000 + '",1', "# x\n\na;b\n1;2\n", "1,2\n3,4", "", "\n\n",
+    'a,b\n"1\n2",3\n4,5', 'a,b\n"1,2\n3,4\n5,6', 'a,b\n"' + "1\n" * 98 + '",3', "a\n1,\n2,3",
+    'a,b\n"' + "1\n" * 99 + '",3', 'a,b\n"' + "1\n" * 100 + '",3', "a,a,a,\n1,2,3,4\na,a,a,\n",
+    "a b\n" + "1 2\n" * 7, "a|b,c\n1|2,3", '{"a": 1}', '{"a": [1, 2]}', '[{"a": 1}, 5]', "[1]", "{",
+    '{"a": 1}\n{', '{"a": {"0": 1, "1": 2}, "b": {"1": 3}}', '{"a": {"values": [1]}, "b": "x"}',
+    '{"a": [{"x": 1}], "b": [{"y": 1}, {"y": 2}]}', '{"a": {}}', '{"a": []}',
+    '{"a": NaN}\n{"a": 1}',
+    '{"a": 1' + "0" * 400 + '}\n{"a": true}', '{"a": "\\ud800"}\n{}', '[\n{"a": 1}\n]', "PAR1",
+    '["a"]',
+    '{\n"a": [1, 2]\n}', '{\n"a": 1\n}\n', "7", '"x"', '{"a": {"b": {"c": 1}}}\n{"a": {"b": 2}}',
+)  # fmt: skip
+
+
+def of_cells() -> Pieces:
+    def read(text: str) -> Any:
+        rows = own_cells.rows_of(text.encode())
+        problems = [(one.code, one.message, one.line) for one in rows.problems]
+        cells = [[shortened(cell) for cell in row] for row in rows.frame.head(9).rows()]
+        return [rows.frame.columns, cells, rows.lines.head(9).to_list(), problems]
+
+    for text in CELLS:
+        about, found = of(read, text)
+        yield about, re.sub("no Parquet file.*", "", found) if isinstance(found, str) else found
+
+
+PIECES = (of_payloads, of_settings, of_yaml, of_bytes, of_records, of_words, of_cells)
+
+
+@pytest.mark.parametrize("pieces", PIECES, ids=lambda function: function.__name__)
+def test_pieces_are_read_as_accepted(pieces: Callable[[], Pieces]) -> None:
+    lines = []
+    for about, found in pieces():
+        with suppress(RecursionError):
+            lines.append(f"{json.dumps([about, found], default=str)}\n")
+    assert matches_accepted(ACCEPTED / f"{pieces.__name__}.txt", "".join(lines))
