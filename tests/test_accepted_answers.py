@@ -271,9 +271,64 @@ def scales() -> pl.DataFrame:
     )  # fmt: skip
 
 
+MORE = tuple(range(3, 14))
+
+
+def claimed(side: int, **more: Any) -> pl.DataFrame:
+    """Give one side of pairs of groups of which each kind of claim can be made.
+
+    On the other side, runs are as fast, a little slower, much faster, fail more often, or never
+    reach, on either side; some are of one run, and some of one number of epochs.
+    """
+
+    def group(name: str, factor: float, epochs: Sequence[int], **kind: Any) -> list[Run]:
+        pace = 10.0 * (factor if side else 1.0)
+        return several(hash_of(name) + side, pace, epochs, benchmark=name, **(kind | more))
+
+    return table(
+        group("alike", 1.0, MANY, noise=0.002),
+        group("wide", 0.9, MORE),
+        group("slower", 1.1, MANY, noise=0.01),
+        group("faster", 0.2, MANY),
+        group("steady", 0.5, STEADY * 3, noise=0.01),
+        group("steady alike", 1.001, STEADY * 3, noise=0.001),
+        group("failing", 0.9, MANY, failed=11 if side else 1),
+        group("failing a little", 0.7, MANY, failed=3 if side else 1),
+        group("never", 1.0, STEADY, failed=4),
+        group("one", 0.5, (5,)),
+        group("two", 0.5, (5, 6)),
+        group("few", 0.9, (5, 6, 5) if side else MANY),
+        group("silent", 0.8, MANY, told=None),
+        group(f"only {side}", 1.0, STEADY),
+    )
+
+
+def hash_of(name: str) -> int:
+    return 1000 + 2 * sum(name.encode())
+
+
+@cache
+def claims() -> tuple[pl.DataFrame, pl.DataFrame]:
+    return claimed(0), claimed(1, **OTHER)
+
+
+@cache
+def alike_claims() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give the pairs of which all have a speedup, so that there is a mean of them."""
+    names = ("alike", "slower", "faster", "steady", "steady alike", "few")
+    timed = pl.col("benchmark").is_in(names)
+    a, b = claims()
+    return a.filter(timed), b.filter(timed)
+
+
 EPOCHS = {"unit": "epochs"}
+CLOSE = Options(margin=0.2)
+VERY_CLOSE = Options(margin=0.5, fdr=True)
+CLOSE_GEOMEAN = Options(margin=0.2, estimand="geomean", confidence=0.9)
 MARGIN = Options(margin=0.05, fdr=True, confidence=0.9)
 GEOMEAN = Options(estimand="geomean", same_convergence=True, epochs_fixed=True, ddof=0)
+NCF = {"benchmark": "ncf", "edition": "v0.5"}
+VIEW = View(margin_claims=True)
 WIDE = View(wide=True, strips=True, margin_claims=True, named=True)
 RESNET = "benchmark=resnet"
 GATE = {"fail_on": "slower:2%", "require": "not-slower:5%"}
@@ -321,6 +376,32 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         before(), after(), odd(), labels=("old", "new", "odd"), view=WIDE, **GATE
     ),
     "compare_pooled": lambda: api.compare(before(), after(), pool=True, by=["benchmark"]),
+    "compare_claims": lambda: api.compare(*claims(), view=WIDE, options=CLOSE, **GATE),
+    "compare_claims_of_all": lambda: api.compare(*alike_claims(), view=VIEW, options=VERY_CLOSE),
+    "compare_claims_geomean": lambda: api.compare(
+        *reversed(alike_claims()), view=WIDE, options=CLOSE_GEOMEAN, require="not-slower:30%"
+    ),
+    "compare_claims_in_dollars": lambda: api.compare(
+        *alike_claims(), unit="cost", fail_on="slower:1%", options=CLOSE
+    ),
+    "compare_several_means": lambda: api.compare(
+        *(side.filter(pl.col("benchmark").is_in(["slower", "few"])) for side in claims()),
+        claims()[1].filter(benchmark="slower"),
+    ),
+    "targets_of_random_sides": lambda: api.targets(
+        *(random_runs().filter(entry=name) for name in ("e0", "e1")), by=["benchmark"], points=4
+    ),
+    "summary_of_claims": lambda: api.summary(claims()[1], by=["benchmark", "system"]),
+    "summary_of_successes": lambda: api.summary(alike_claims()[0], dots=True),
+    "power_of_claims": lambda: api.power(claims()[1], n=3),
+    "score_of_random": lambda: api.score(random_runs()),
+    "score_of_ncf": lambda: api.score(
+        table(
+            several(71, 9.0, (4, 5) * 50, failed=3, **NCF),
+            several(72, 9.0, (4, 5) * 25, **NCF, system="two"),
+            several(73, 9.0, (4, 5) * 24, **NCF, system="three"),
+        )
+    ),
     "compare_some": lambda: api.compare(before(), after(), where=["speedup>1.2"]),
     "compare_most": lambda: api.compare(before(), after(), where=["benchmark!=rgat"]),
 }

@@ -53,7 +53,7 @@ def epochs(n: int, draw: int = 0) -> np.ndarray:
 
 
 SIZES = (1, 2, 3, 5, 12)
-SAMPLES = {f"{n}": times(n) for n in SIZES} | {"same": np.full(4, 7.5), "mixed": times(60, 1)}
+SAMPLES = {f"{n}": times(n) for n in (0, *SIZES)} | {"same": np.full(4, 7.5), "mixed": times(60, 1)}
 CONFIDENCE = (0.9, 0.95)
 Numbers = Iterator[tuple[Any, Any]]
 
@@ -75,7 +75,8 @@ def of_one_sample() -> Numbers:
         for failed, drop in product((0, 1, 2), (1, 2)):
             found = sample.olympic_mean(values, n_failed=failed, drop=drop)
             yield ("olympic", name, failed, drop), found
-        yield ("moments", name), (moments.mean(values), moments.geometric_mean(values))
+        if values.size:
+            yield ("moments", name), (moments.mean(values), moments.geometric_mean(values))
         yield ("constant", name), moments.is_constant(values)
         yield ("outliers", name), outliers.outliers(values).tolist()
         yield ("z", name), outliers.modified_z(values).tolist()
@@ -144,6 +145,7 @@ def of_two_sides() -> Numbers:
     for margin in (0.01, 0.2, 0.5):
         many = [None] + [speedup.speedup(made["5"], b) for b in made.values()]
         yield ("bounds", margin), verdict.margin_bounds(many, margin)
+    yield "expected of none", failures.expected_time([], [])
     for name, side in made.items():
         yield ("shift", name), unseen.epoch_shift(side)
         yield ("expected", name), failures.expected_time(side.times, side.reached)
@@ -223,6 +225,9 @@ def of_parts() -> Numbers:
                     times(n, 8), epochs(n, 8), times(m, 9), epochs(m, 9), confidence=c
                 ),
             )
+    for n in (1, 2, 3):
+        constant = (times(n, 8), np.full(n, 4.0))
+        yield ("speedup of constant", n), decompose.decompose_speedup(*constant, *constant)
     for scale, n in product((2, 8, 24), (1, 5)):
         base = scaling.ScalePoint(8, times(5, 8), epochs(5, 8))
         point = scaling.ScalePoint(scale, times(n, 9) / 2, epochs(n, 9))
