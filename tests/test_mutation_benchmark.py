@@ -21,7 +21,7 @@ def limit(n: Literal[5]) -> int:
     """Give it."""
     if n < 2 and n:
         return n + 1
-    return min(zip(n, strict=True))
+    return min(zip(n, 1e300, strict=True))
 '''
 
 
@@ -35,7 +35,7 @@ def test_each_change_is_one_of_what_the_code_does() -> None:
         (11, "return n + 1 -> None"),
         (11, "n + 1 -> Sub"),
         (11, "1 -> 2"),
-        (12, "return min(zip(n, strict=True)) -> None"),
+        (12, "return min(zip(n, 1e+300, strict=True)) -> None"),
         (12, "min -> max"),
     ]
 

@@ -126,7 +126,7 @@ def _of_operation(node: ast.AST) -> Iterator[tuple[str, Change]]:
             yield "dropped", lambda: setattr(node, "op", ast.UAdd())
         case ast.Constant(value=bool(value)):
             yield str(not value), lambda: setattr(node, "value", not value)
-        case ast.Constant(value=int() | float() as number):
+        case ast.Constant(value=int() | float() as number) if number + 1 != number:
             yield str(number + 1), lambda: setattr(node, "value", number + 1)
 
 
