@@ -102,6 +102,20 @@ def test_the_guide_shows_what_its_commands_print(
     assert matches_accepted(page, renewed)
 
 
+@pytest.mark.real
+def test_the_page_of_reference_convergence_shows_what_its_command_prints(
+    ingested_round: Callable[[str], Account], tmp_path: Path
+) -> None:
+    pytest.importorskip("mlperf_logging", reason="the records of mlperf-logging are not installed")
+    page = ROOT / "docs" / "rcp.md"
+    (tmp_path / "v5.0.parquet").symlink_to(ingested_round("v5.0").output)
+    renewed, count = _SHOWN.subn(
+        lambda found: _with_output(found, tmp_path), page.read_text("utf-8")
+    )
+    assert count == 1
+    assert matches_accepted(page, renewed)
+
+
 #: Commands, and what the last of them prints.
 _SHOWN = re.compile(r"((?:^    [^\n]*\n)+)\n```text\n(.*?)```", re.MULTILINE | re.DOTALL)
 

@@ -32,6 +32,7 @@ COMMANDS = (
     "power F --runs 5 --detect 5%",
     "scaling F",
     "score F",
+    "rcp F",
     "problems F",
     "report F -o O.html",
     "report F F -o O.html",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         power,
         problems,
         profile,
+        rcp,
         read,
         runs,
         scaling,
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
     "export", "filter", "from_frame", "guess", "html_report", "ingest", "plot", "power",
-    "problems", "profile", "read", "record", "runs", "scaling", "score", "summary", "targets",
-    "variance",
+    "problems", "profile", "rcp", "read", "record", "runs", "scaling", "score", "summary",
+    "targets", "variance",
 ]  # fmt: skip
 
 

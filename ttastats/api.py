@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare", "export", "filter",
     "from_frame", "guess", "html_report", "ingest", "pictures", "plot", "power", "problems",
-    "profile",
-    "read", "runs", "scaling", "score", "summary", "targets", "variance",
+    "profile", "rcp", "read", "runs", "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 
@@ -324,6 +323,57 @@ def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) 
     found = chosen(source, where, of_answer=True)
     keys = question.keys(by, RESULT, found)
     return _answered(score_report.report(found.runs, keys), found)
+
+
+def rcp(
+    source: Source,
+    *,
+    records: str | Path | None = None,
+    ruleset: str = "",
+    bypass: bool = False,
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    confidence: float = 0.95,
+    draws: int = 10_000,
+    seed: int = 1,
+    verbose: bool = False,
+) -> Report:
+    """Report how each result converges, held against the reference records of its round.
+
+    Parameters
+    ----------
+    records
+        Where records lie other than those of the installed package `mlperf_logging`.
+    ruleset
+        Such as `5.0.0`, in the place of that of each entry's edition.
+    bypass
+        Let pass officially what `--rcp_bypass` of the official checker lets pass.
+    draws, seed
+        Of whole submissions, for the error rates of the official check.
+    verbose
+        Show below each entry what is behind its verdict, however many there are.
+
+    Raises
+    ------
+    TtastatsError
+        As `read`; or there are no records, or none for any entry.
+    """
+    from ttastats import convergence_records
+    from ttastats.counted import RESULT
+    from ttastats.report import rcp as rcp_report  # scipy costs start-up time
+
+    options = rcp_report.Options(
+        ruleset=convergence_records.ruleset(ruleset) if ruleset else "",
+        confidence=confidence,
+        bypass=bypass,
+        draws=draws,
+        seed=seed,
+        verbose=verbose,
+    )
+    found = chosen(source, where, of_answer=True)
+    keys = question.keys(by, RESULT, found)
+    library = convergence_records.library(None if records is None else Path(records))
+    return _answered(rcp_report.report(found.runs, library, options, keys), found)
 
 
 def profile(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Report:

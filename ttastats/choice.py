@@ -147,7 +147,7 @@ def _refuse(conditions: Sequence[Condition], also: Sequence[str]) -> None:
             raise error
         hint = (
             "Numbers of an answer, such as cv or verdict, choose its rows with --where in summary, "
-            "variance, power, scaling, score and compare."
+            "variance, power, scaling, score, rcp and compare."
         )
         raise TtastatsError(error.what, where=error.where, remedy=f"{hint}\n  {error.remedy}")
 

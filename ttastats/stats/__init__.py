@@ -10,6 +10,7 @@ Nothing here reads files, prints, or keeps state; randomness comes in as a
 ``decompose``    why is B faster, and why do runs vary?
 ``permutation``  could the difference be an accident of labelling?
 ``ranks``        which side wins a pair of runs?
+``convergence``  does a setup converge as a reference does?
 ``failures``     what do failed runs cost?
 ``unseen``       what could epochs and stragglers not yet seen change?
 ``verdict``      what may be said in one word?

@@ -1,0 +1,665 @@
+"""Reference convergence: the official rules, the records they rest on, and what is answered."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.conftest import ROOT, matches_accepted
+from ttastats import api, convergence_records, convergence_rules, tables
+from ttastats import store as stored
+from ttastats.cli import app
+from ttastats.convergence_records import Record
+from ttastats.convergence_rules import Reason, Rules, Verdict
+from ttastats.errors import TtastatsError
+from ttastats.ingestion.ingest import Account
+from ttastats.records import Evaluation, Run
+from ttastats.report.answer import Report
+
+TEN = Rules(runs=10)
+
+#: How many records the official pruning leaves of each ruleset.
+RULESETS = {
+    "1.0.0": 18, "2.1.0": 24, "3.0.0": 32, "4.0.0": 36, "4.1.0": 29, "5.0.0": 26, "5.1.0": 33,
+    "6.0.0": 22, "6.1.0": 21,
+}  # fmt: skip
+
+
+def record(batch_size: int, *values: float) -> Record:
+    return Record(f"bert_{batch_size}", "bert", batch_size, tuple(sorted(values)), "epochs")
+
+
+def flat(batch_size: int, value: float) -> Record:
+    """Give a record whose runs all need the same."""
+    return record(batch_size, *[value] * 20)
+
+
+def checked(
+    records: Sequence[Record],
+    values: Sequence[float],
+    batch_size: int | None,
+    *,
+    failed: int = 0,
+    rules: Rules = TEN,
+    bypass: bool = False,
+) -> Verdict:
+    found = convergence_rules.points(records, rules)
+    return convergence_rules.check(values, failed, batch_size, found, rules, bypass=bypass)
+
+
+class TestOfficialRules:
+    #: llama2_70b_lora at batch size 8 in v5.0: published values and the official limit.
+    LORA = record(8, *[2688.0] * 3, *[3072.0] * 9, *[3456.0] * 7, 3840.0)
+
+    def test_a_published_entry_passes_and_is_scaled_as_published(self) -> None:
+        found = checked([self.LORA], [2688.0] * 2 + [3072.0] * 8, 8)
+        assert (found.passed, found.reason) == (True, "RCP found")
+        assert found.factor == pytest.approx(1.0511, abs=5e-5)
+        assert found.limit == pytest.approx(2961, abs=0.5)
+
+    def test_below_the_limit_it_fails(self) -> None:
+        found = checked([self.LORA], [2688.0] * 6 + [3072.0] * 4, 8)
+        assert (found.passed, found.reason) == (False, "RCP found")
+
+    def test_a_slower_entry_passes_and_is_not_scaled(self) -> None:
+        found = checked([self.LORA], [9999.0] * 10, 8)
+        assert (found.passed, found.factor) == (True, 1.0)
+
+    def test_without_variance_anything_below_the_mean_fails(self) -> None:
+        assert checked([flat(8, 100)], [100.0] * 10, 8).passed
+        assert not checked([flat(8, 100)], [99.99] * 10, 8).passed
+
+    def test_between_two_records_the_reference_is_interpolated(self) -> None:
+        found = checked([flat(8, 100), flat(16, 140)], [120.0] * 10, 12)
+        assert (found.passed, found.reason) == (True, "RCP Interpolation")
+        assert found.point is not None
+        assert found.point.mean == pytest.approx(120)
+        assert not checked([flat(8, 100), flat(16, 140)], [119.0] * 10, 12).passed
+
+    def test_a_record_above_the_line_between_its_neighbours_is_left_out(self) -> None:
+        bent = [flat(8, 100), flat(16, 150), flat(24, 160)]
+        found = checked(bent, [130.0] * 10, 16)
+        assert (found.passed, found.reason) == (True, "RCP Interpolation")
+
+    def test_records_of_smaller_batches_than_the_fastest_are_left_out(self) -> None:
+        found = checked([flat(8, 100), flat(16, 90), flat(24, 120)], [90.0] * 10, 8)
+        assert found.passed
+        assert found.reason == "RCP not found but slower convergence on smaller batch size"
+
+    def test_what_is_faster_on_a_batch_below_the_smallest_lacks_a_record(self) -> None:
+        found = checked([flat(16, 90)], [80.0] * 10, 8)
+        assert (found.passed, found.reason) == (False, "Missing RCP")
+
+    def test_above_the_largest_record_nothing_passes(self) -> None:
+        found = checked([flat(8, 100)], [900.0] * 10, 9)
+        assert (found.passed, found.reason, found.factor) == (False, "Missing RCP", 1.0)
+
+    def test_one_failed_run_is_a_slowest_and_two_are_too_many(self) -> None:
+        nine = [100.0] * 9
+        assert checked([flat(8, 100)], nine, 8, failed=1).mean == 100
+        found = checked([flat(8, 100)], nine[1:], 8, failed=2)
+        assert (found.passed, found.reason) == (False, "Insufficient convergence")
+        unet = convergence_rules.rules("unet3d", "3.0.0", 40)
+        assert checked([flat(8, 100)], [100.0] * 36, 8, failed=4, rules=unet).passed
+
+    @pytest.mark.parametrize(
+        ("records", "batch_size", "failed", "reason"),
+        [
+            ([flat(8, 100)], 8, 0, "RCP found"),
+            ([flat(8, 100), flat(16, 100)], 12, 0, "RCP Interpolation"),
+            ([flat(8, 100)], 9, 0, "Missing RCP"),
+        ],
+    )
+    def test_the_bypass_lets_failures_pass_with_a_mark(
+        self, records: list[Record], batch_size: int, failed: int, reason: Reason
+    ) -> None:
+        found = checked(records, [50.0] * 10, batch_size, failed=failed, bypass=True)
+        assert (found.passed, found.bypassed, found.reason) == (True, True, reason)
+
+    @pytest.mark.parametrize(("batch_size", "failed"), [(None, 0), (8, 2)])
+    def test_the_bypass_is_not_for_runs_that_cannot_be_checked(
+        self, batch_size: int | None, failed: int
+    ) -> None:
+        assert not checked([flat(8, 1)], [1.0] * 8, batch_size, failed=failed, bypass=True).passed
+
+    def test_the_bypass_marks_nothing_that_passed(self) -> None:
+        assert not checked([flat(8, 100)], [100.0] * 10, 8, bypass=True).bypassed
+
+    def test_two_runs_leave_no_olympic_mean(self) -> None:
+        assert checked([flat(8, 100)], [100.0] * 2, 8).reason == "too few runs"
+
+    @pytest.mark.parametrize(
+        ("ruleset", "slack"), [("4.1.0", 0), ("5.0.0", 46_080), ("6.0.0", 46_080)]
+    )
+    def test_llama31_405b_may_be_one_evaluation_early_as_the_code_has_it(
+        self, ruleset: str, slack: float
+    ) -> None:
+        found = convergence_rules.rules("llama31_405b", ruleset, 3)
+        assert found.slack == slack
+        assert convergence_rules.rules("bert", ruleset, 3).slack == 0
+        written = convergence_rules.as_written(found, ruleset)
+        assert written.slack == (slack if ruleset == "5.0.0" else 0)
+
+
+class TestAgainstTheOfficialChecker:
+    """The official package decides, where it is installed."""
+
+    @pytest.fixture
+    def official(self) -> Any:
+        return pytest.importorskip(
+            "mlperf_logging.rcp_checker.rcp_checker", reason="mlperf-logging is not installed"
+        )
+
+    @pytest.mark.parametrize("ruleset", RULESETS)
+    def test_every_point_is_the_same(self, official: Any, ruleset: str) -> None:
+        number = 0
+        for benchmark, records in convergence_records.library()("mlperf", ruleset).items():
+            runs = official.submission_runs["training"].get(benchmark)
+            if runs is None:
+                continue  # dlrm until 2.1.0: the official checker fails on it
+            rules = convergence_rules.rules(benchmark, ruleset, runs)
+            theirs = official.RCP_Checker("training", ruleset, benchmark, False).pruned_rcp_data
+            names = ("BS", "RCP Mean", "RCP Stdev", "Min Epochs")
+            ours = [
+                (point.batch_size, point.mean, point.std, point.limit)
+                for point in convergence_rules.points(records, rules)
+            ]
+            assert ours == [tuple(one[name] for name in names) for one in theirs.values()]
+            number += len(ours)
+        assert number == RULESETS[ruleset]
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_made_up_entries_and_records_end_alike(
+        self, official: Any, seed: int, tmp_path: Path
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        records = made_records(rng)
+        (tmp_path / "rcps_bert.json").write_text(json.dumps(records))
+        values = (rng.integers(90, 140, 10) * float(rng.choice([0.8, 1.0, 1.2]))).tolist()
+        failed, size = int(rng.choice([0, 0, 0, 1, 2])), int(rng.integers(1, 70))
+        for number, value in enumerate(values):
+            ends = "aborted" if number < failed else "success"
+            write_log(tmp_path / f"result_{number}.txt", value, size, ends)
+        bypass = bool(rng.random() < 0.3)
+        theirs = official.check_directory(
+            str(tmp_path), "training", "5.0.0", False, False,
+            rcp_file=io.StringIO(json.dumps(records)), rcp_pass="pruned_rcps", rcp_bypass=bypass,
+        )  # fmt: skip
+        library = convergence_records.library(tmp_path)
+        own = convergence_rules.rules("bert", "5.0.0", 10)
+        ours = convergence_rules.check(
+            [round(value, 3) for value in values[failed:]],
+            failed,
+            size,
+            convergence_rules.points(library("mlperf", "5.0.0")["bert"], own),
+            own,
+            bypass=bypass,
+        )
+        assert (ours.passed, pytest.approx(ours.factor)) == (theirs[0], theirs[2])
+        assert theirs[1].startswith(ours.reason)
+        assert ours.bypassed == theirs[1].endswith("rcp_bypass")
+
+    @pytest.mark.real
+    def test_every_entry_of_v5_has_the_official_verdict_and_factor(
+        self,
+        official: Any,
+        real_logs: Path,
+        ingested_round: Callable[[str], Account],
+        tmp_path: Path,
+    ) -> None:
+        found = api.rcp(ingested_round("v5.0").output, draws=100)
+        rows = {f"{row['submitter']}/{row['system']}/{row['benchmark']}": row for row in found.rows}
+        folders = sorted((real_logs / "v5.0").glob("*/results/*/*/"))
+        assert len(folders) == len(rows) == 201
+        for folder in folders:
+            row = rows[f"{folder.parts[-4]}/{folder.parts[-2]}/{folder.name}"]
+            copy = tmp_path / f"{folder.parts[-4]}_{folder.parts[-2]}_{folder.name}"
+            needed_lines(folder, copy)
+            passed, message, factor = official.check_directory(
+                str(copy), "training", "5.0.0", False, False, rcp_pass="pruned_rcps"
+            )
+            assert (row["official_verdict"] == "passed") == passed, folder
+            assert message.startswith(row["official_reason"]), folder
+            assert row["official_factor"] == pytest.approx(factor, rel=1e-12), folder
+            published = folder / "scaling.json"
+            scaled = (
+                json.loads(published.read_text())["scaling_factor"] if published.exists() else 1
+            )
+            assert row["official_factor"] == pytest.approx(scaled, rel=1e-9), folder
+
+
+def made_records(rng: np.random.Generator) -> dict[str, Any]:
+    """Give records at a few batch sizes, some of them bent, some without variance."""
+    sizes = sorted(rng.choice(range(4, 65), int(rng.integers(1, 7)), replace=False).tolist())
+    return {
+        f"bert_{size}": {
+            "Benchmark": "bert",
+            "BS": size,
+            "Hyperparams": {},
+            "Epochs to converge": [
+                float(100 + size / 4 + value)
+                for value in rng.integers(-6, 7, 20) * int(rng.integers(0, 2))
+                + int(rng.integers(-9, 10))
+            ],
+        }
+        for size in sizes
+    }
+
+
+def write_log(path: Path, epochs: float, batch_size: int, status: str) -> None:
+    events = [
+        ("submission_benchmark", "bert", {}),
+        ("global_batch_size", batch_size, {}),
+        ("eval_accuracy", 0.73, {"epoch_num": epochs}),
+        ("run_stop", None, {"status": status}),
+    ]
+    lines = (json.dumps({"key": k, "value": v, "metadata": m}) for k, v, m in events)
+    path.write_text("".join(f":::MLLOG {line}\n" for line in lines))
+
+
+#: What the official checker looks at; the other lines of a log cost it minutes.
+_LOOKED_AT = (
+    b"global_batch_size", b"submission_benchmark", b"eval_accuracy", b"eval_error", b"run_stop",
+)  # fmt: skip
+
+
+def needed_lines(folder: Path, copy: Path) -> None:
+    copy.mkdir()
+    for log in folder.glob("result_*.txt"):
+        lines = log.read_bytes().split(b"\n")
+        kept = [
+            line[line.index(b":::MLLOG ") :]
+            for line in lines
+            if b":::MLLOG " in line and any(word in line for word in _LOOKED_AT)
+        ]
+        (copy / log.name).write_bytes(b"\n".join(kept) + b"\n")
+
+
+# ------------------------------------------------------------------------------------------ records
+
+
+class TestRecords:
+    def written(
+        self, folder: Path, text: str | Mapping[str, Any], name: str = "rcps_x.json"
+    ) -> Path:
+        content = text if isinstance(text, str) else json.dumps(text)
+        (folder / name).write_text(content)
+        return folder
+
+    def read(self, folder: Path) -> Mapping[str, tuple[Record, ...]]:
+        return convergence_records.library(folder)("mlperf", "5.0.0")
+
+    def test_samples_and_epochs_are_read_by_batch_size(self, tmp_path: Path) -> None:
+        one = {"Benchmark": "x", "BS": 16, "samples to converge": [30, 20], "Creator": "n"}
+        other = {"Benchmark": "x", "BS": 8, "Epochs to converge": [2.5]}
+        found = self.read(self.written(tmp_path, {"b": one, "a": other}))
+        assert [(r.name, r.batch_size, r.values, r.unit) for r in found["x"]] == [
+            ("a", 8, (2.5,), "epochs"),
+            ("b", 16, (20.0, 30.0), "samples"),
+        ]
+
+    def test_the_files_name_tells_the_benchmark(self, tmp_path: Path) -> None:
+        one = {"Benchmark": "sd", "BS": 16, "Epochs to converge": [2]}
+        self.written(tmp_path, {"a": one}, "rcps_stable_diffusion.json")
+        assert set(self.read(tmp_path)) == {"stable_diffusion"}
+        assert set(self.read(tmp_path / "rcps_stable_diffusion.json")) == {"stable_diffusion"}
+
+    def test_a_folder_of_rulesets_gives_the_one_that_is_asked(self, tmp_path: Path) -> None:
+        one = {"a": {"Benchmark": "x", "BS": 16, "Epochs to converge": [2]}}
+        (tmp_path / "training_5.0.0").mkdir()
+        self.written(tmp_path / "training_5.0.0", one)
+        assert set(self.read(tmp_path)) == {"x"}
+        assert convergence_records.library(tmp_path)("mlperf", "5.1.0") == {}
+
+    @pytest.mark.parametrize(
+        ("text", "why"),
+        [
+            ("{", "not a file of reference convergence records"),
+            ("[]", "not a file of reference convergence records"),
+            ('{"a": {"Benchmark": "x"}}', "BS"),
+            ('{"a": {"Benchmark": "x", "BS": 8}}', "a holds no run"),
+            ('{"a": {"Benchmark": "x", "BS": 8, "Epochs to converge": [0]}}', "not above zero"),
+            ('{"a": {"Benchmark": "x", "BS": 0, "Epochs to converge": [1]}}', "not above zero"),
+            ("{}", "no reference convergence records"),
+        ],
+    )
+    def test_a_file_that_cannot_be_used_is_named(self, text: str, why: str, tmp_path: Path) -> None:
+        with pytest.raises(TtastatsError, match=why) as caught:
+            self.read(self.written(tmp_path, text))
+        assert str(tmp_path) in str(caught.value)
+
+    def test_a_folder_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(TtastatsError, match="no such folder"):
+            self.read(tmp_path / "nowhere")
+
+    def test_without_the_package_it_is_said_what_to_install(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(convergence_records.importlib.util, "find_spec", lambda _: None)
+        with pytest.raises(TtastatsError, match="pip install 'mlperf-logging") as caught:
+            convergence_records.library()("mlperf", "5.0.0")
+        assert "--records FOLDER" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("edition", "ruleset"),
+        [
+            ("v5.0", "5.0.0"),
+            ("v10.1", "10.1.0"),
+            ("5.0.1", "5.0.1"),
+            ("v5", None),
+            (None, None),
+            ("mine", None),
+        ],
+    )
+    def test_an_edition_has_a_ruleset(self, edition: str | None, ruleset: str | None) -> None:
+        assert convergence_records.ruleset_of(edition) == ruleset
+
+
+# ------------------------------------------------------------------------------------------ answers
+
+#: Records of llama2_70b_lora: at 8 as published for v5.0, at 16 and 64 made up.
+RECORDS = {
+    "lora_8": {
+        "Benchmark": "llama2_70b_lora",
+        "BS": 8,
+        "samples to converge": [2688] * 3 + [3072] * 9 + [3456] * 7 + [3840],
+    },
+    "lora_16": {
+        "Benchmark": "llama2_70b_lora",
+        "BS": 16,
+        "samples to converge": [3840] * 18 + [4224] * 2,
+    },
+    "lora_64": {
+        "Benchmark": "llama2_70b_lora",
+        "BS": 64,
+        "samples to converge": [7680] * 10 + [8064] * 10,
+    },
+}
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    folder = tmp_path / "records"
+    folder.mkdir()
+    (folder / "rcps_llama2_70b_lora.json").write_text(json.dumps(RECORDS))
+    return folder
+
+
+def lora(samples: float, batch_size: int | None = 8, **more: Any) -> Run:
+    """Give a run that reaches its target after so many samples, evaluated every 384."""
+    evaluations = tuple(
+        Evaluation(
+            index=number,
+            metric="eval_loss",
+            value=value,
+            logged_value=value,
+            seconds=at / 10,
+            samples=int(at),
+            higher_is_better=False,
+            target_value=0.925,
+        )
+        for number, (at, value) in enumerate(((samples - 384, 0.93), (samples, 0.92)))
+    )
+    defaults: dict[str, Any] = {
+        "suite": "mlperf",
+        "edition": "v5.0",
+        "benchmark": "llama2_70b_lora",
+        "division": "closed",
+        "submitter": "Example",
+        "system": "box",
+        "entry": "Example/box",
+        "global_batch_size": batch_size,
+        "run_status": "success",
+        "run_seconds": samples / 10,
+        "evaluations": evaluations,
+    }
+    return Run(**(defaults | more))
+
+
+#: An entry of v5.0 (eight MI325X).
+EIGHT = [lora(2688)] * 2 + [lora(3072)] * 8
+
+
+def answered(runs: Sequence[Run], records: Path, **options: Any) -> Report:
+    sourced = [
+        tables.SourcedRun(one, f"logs/{number}.txt", f"{number:032x}", 0, "test")
+        for number, one in enumerate(runs)
+    ]
+    return api.rcp(tables.frame_of(sourced), records=records, **({"draws": 2000} | options))
+
+
+def row(runs: Sequence[Run], records: Path, **options: Any) -> Mapping[str, Any]:
+    (only,) = answered(runs, records, **options).rows
+    return only
+
+
+def notes(found: Report) -> dict[str, str]:
+    return {note.code: note.text for note in found.notes}
+
+
+class TestAnswers:
+    def test_a_real_entry_is_as_worked_out_by_hand(self, records: Path) -> None:
+        found = row(EIGHT, records)
+        assert found["ratio"] == pytest.approx(0.940, abs=5e-4)
+        assert found["low"] == pytest.approx(0.888, abs=5e-4)
+        assert found["high"] == pytest.approx(0.994, abs=5e-4)
+        assert (found["verdict"], found["batch_size"], found["unit"]) == ("earlier", 8, "samples")
+        assert (found["n"], found["reached"], found["reference_n"]) == (10, 10, 20)
+        assert (found["early"], found["reference_early"], found["interval"]) == (2, 3, 384)
+        assert (found["official_verdict"], found["official_reason"]) == ("passed", "RCP found")
+        assert found["official_factor"] == pytest.approx(1.0511, abs=5e-5)
+
+    def test_error_rates_go_both_ways_and_are_those_of_the_seed(self, records: Path) -> None:
+        found = row(EIGHT, records)
+        assert found["reference_fails"] == pytest.approx(0.01, abs=0.01)
+        assert found["faster_5_passes"] > found["faster_10_passes"] > 0.1
+        assert row(EIGHT, records) == found
+        assert row(EIGHT, records, seed=2)["reference_fails"] != found["reference_fails"]
+
+    def test_between_two_records_the_reference_is_interpolated(self, records: Path) -> None:
+        found = row([lora(n, 40) for n in (5292, 5880, 5880, 6468)], records)
+        assert (found["reference"], found["reference_n"]) == ("interpolated", 40)
+        assert found["reference_records"] == ("lora_16", "lora_64")
+        assert found["reference_mean"] == pytest.approx((3878.4 + 7872) / 2)
+
+    def test_a_record_the_official_check_leaves_out_is_still_a_reference(
+        self, records: Path
+    ) -> None:
+        bent = RECORDS | {
+            "lora_32": {"Benchmark": "x", "BS": 32, "samples to converge": [7680] * 20}
+        }
+        (records / "rcps_llama2_70b_lora.json").write_text(json.dumps(bent))
+        found = row([lora(7680, 32)] * 10, records)
+        assert (found["reference"], found["ratio"]) == ("measured", 1.0)
+        assert found["official_reason"] == "RCP Interpolation"
+
+    def test_below_the_smallest_record_it_is_the_smallest(self, records: Path) -> None:
+        found = answered([lora(3072, 4)] * 10, records)
+        assert found.rows[0]["reference"] == "smallest"
+        assert "smallest" in notes(found)
+
+    def test_runs_that_all_stop_alike_keep_an_interval(self, records: Path) -> None:
+        found = row([lora(3072)] * 3, records)
+        assert found["low"] < 0.95 < 0.97 < found["high"]
+
+    def test_a_failed_run_costs_what_it_trained(self, records: Path) -> None:
+        failed = lora(6144, run_status="aborted")
+        found = answered([*EIGHT[:9], failed], records)
+        (one,) = found.rows
+        assert (one["n"], one["reached"]) == (10, 9)
+        assert one["entry_mean"] == pytest.approx((2 * 2688 + 7 * 3072 + 6144) / 9)
+        assert one["official_mean"] == pytest.approx((2688 + 7 * 3072) / 8)
+        assert "1 run did not reach" in notes(found)["failed_runs"]
+
+    def test_too_many_failed_runs_fail_the_official_check(self, records: Path) -> None:
+        found = row([*EIGHT[:8], *[lora(6144, run_status="aborted")] * 2], records)
+        assert (found["official_verdict"], found["official_reason"]) == (
+            "failed",
+            "Insufficient convergence",
+        )
+
+    def test_the_bypass_is_named_in_the_verdict(self, records: Path) -> None:
+        fast = [lora(2304)] * 10
+        assert row(fast, records)["official_verdict"] == "failed"
+        assert row(fast, records, bypass=True)["official_verdict"] == "passed by bypass"
+
+    def test_the_open_division_is_not_checked_officially(self, records: Path) -> None:
+        found = row([lora(3072, division="open")] * 10, records)
+        assert (found["official_verdict"], found["official_factor"]) == (None, None)
+        assert found["ratio"] == pytest.approx(3072 / 3187.2)
+
+    def test_one_run_has_a_ratio_without_an_interval(self, records: Path) -> None:
+        found = answered(EIGHT[:1], records)
+        (one,) = found.rows
+        assert one["ratio"] is not None
+        assert (one["low"], one["verdict"]) == (None, "unavailable")
+        assert "no interval: 2 runs are needed" in str(found)
+
+    def test_between_the_only_two_records_there_is_a_ratio_without_an_interval(
+        self, records: Path
+    ) -> None:
+        two = {name: RECORDS[name] for name in ("lora_16", "lora_64")}
+        (records / "rcps_llama2_70b_lora.json").write_text(json.dumps(two))
+        found = row([lora(5376, 40), lora(5760, 40)], records)
+        assert found["ratio"] == pytest.approx(5568 / 5875.2)
+        assert found["low"] is None
+        assert "the only two records" in found["status"]
+
+    @pytest.mark.parametrize("batch_size", [None, 0, -5])
+    def test_a_batch_size_that_is_none_is_unknown(
+        self, batch_size: int | None, records: Path
+    ) -> None:
+        found = answered([*(lora(3072, batch_size) for _ in range(3)), *OTHER], records)
+        (one,) = (each for each in found.rows if each["entry"] == "Example/box")
+        assert (one["batch_size"], one["ratio"]) == (None, None)
+
+    def test_runs_of_two_batch_sizes_have_none(self, records: Path) -> None:
+        found = answered([*EIGHT, lora(3072, 16, entry="Example/other", system="other")], records)
+        assert found.rows[0]["ratio"] is not None
+        mixed = answered([*EIGHT[:9], lora(3072, 16), *OTHER], records).rows
+        (one,) = (each for each in mixed if each["entry"] == "Example/box")
+        assert one["status"] == "batch size unknown, or runs of several"
+        assert one["official_reason"] == "Could not detect global_batch_size"
+
+    def test_entries_without_a_reference_say_why(self, records: Path) -> None:
+        found = answered([*EIGHT, lora(9984, 128, entry="Example/big", system="big")], records)
+        assert "batch size 128 is above the largest record (64)" in notes(found)["no_reference"]
+        with pytest.raises(TtastatsError, match="above the largest record"):
+            answered([lora(9984, 128)], records)
+
+    def test_a_grid_that_differs_is_said(self, records: Path) -> None:
+        assert "grids_differ" not in notes(answered(EIGHT, records))
+        (records / "rcps_llama2_70b_lora.json").write_text(
+            json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": [3000, 3048, 3096] * 5}})
+        )
+        assert "grids_differ" in notes(answered(EIGHT, records))
+
+    def test_counts_of_another_unit_are_not_compared(self, records: Path) -> None:
+        (records / "rcps_llama2_70b_lora.json").write_text(
+            json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": [3, 4, 5, 6]}})
+        )
+        found = row(EIGHT, records)
+        assert (found["ratio"], found["verdict"]) == (None, "unavailable")
+        assert "same unit" in found["status"]
+
+    def test_a_published_factor_that_differs_is_said(self, records: Path) -> None:
+        def note(factor: float) -> str:
+            runs = [lora(one.evaluations[-1].samples or 0, scaling_factor=factor) for one in EIGHT]
+            return notes(answered(runs, records))["published"]
+
+        right = row(EIGHT, records)["official_factor"]
+        assert "equal to the published" in note(right)
+        assert "differs from the published" in note(1.2)
+
+    @pytest.mark.parametrize(("ruleset", "said"), [("5.0.0", False), ("6.0.0", True)])
+    def test_where_rule_and_code_differ_it_is_said(
+        self, ruleset: str, said: bool, tmp_path: Path
+    ) -> None:
+        values = [322_560] * 6
+        content = {"a": {"Benchmark": "x", "BS": 1152, "Epochs to converge": values}}
+        (tmp_path / "rcps_llama31_405b.json").write_text(json.dumps(content))
+        early = [lora(276_480, 1152, benchmark="llama31_405b") for _ in range(3)]
+        found = answered(early, tmp_path, ruleset=ruleset)
+        assert found.rows[0]["official_verdict"] == "passed"
+        assert ("slack" in notes(found)) == said
+        if said:
+            assert "1 entry would fail" in notes(found)["slack"]
+
+    def test_the_answer_looks_as_accepted(self, records: Path) -> None:
+        other = [lora(n, 40, entry="Example/mid", system="mid") for n in (5376, 5760, 6144)]
+        big = [lora(9984, 128, entry="Example/big", system="big")] * 2
+        failed = lora(6144, 40, entry="Example/mid", system="mid", run_status="aborted")
+        found = answered([*EIGHT, *other, failed, *big], records)
+        assert matches_accepted(ROOT / "tests/reference/answers/rcp.txt", f"{found}\n")
+
+
+#: Another entry, so that one without a reference does not end the answer.
+OTHER = [lora(3072, entry="Example/other", system="other")] * 3
+
+
+class TestCommand:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Callable[[Sequence[Run]], str]:
+        def written(runs: Sequence[Run]) -> str:
+            path = tmp_path / "runs.parquet"
+            sourced = [
+                tables.SourcedRun(one, f"logs/{number}.txt", f"{number:032x}", 0, "test")
+                for number, one in enumerate(runs)
+            ]
+            stored.write(tables.frame_of(sourced), path)
+            return str(path)
+
+        return written
+
+    def run(self, *words: str) -> Any:
+        return CliRunner().invoke(app, ["rcp", *words])
+
+    def test_the_keys_of_json_are_there(self, file: Any, records: Path) -> None:
+        done = self.run(file(EIGHT), "--records", str(records), "-f", "json", "--draws", "100")
+        assert done.exit_code == 0
+        (one,) = json.loads(done.stdout)["rows"]
+        for name in (
+            *("benchmark", "entry", "batch_size", "ratio", "low", "high", "official_verdict"),
+            *("official_factor", "n", "reference_n"),
+        ):
+            assert one[name] is not None
+
+    def test_an_entry_without_a_reference_makes_exit_code_1(self, file: Any, records: Path) -> None:
+        big = lora(9984, 128, entry="Example/big", system="big")
+        done = self.run(file([*EIGHT, big]), "--records", str(records))
+        assert done.exit_code == 1
+        assert "no reference" in done.stdout
+
+    def test_verbose_shows_what_is_behind_each_verdict(self, file: Any, records: Path) -> None:
+        many = [
+            lora(one.evaluations[-1].samples or 0, entry=f"Example/{n}", system=str(n))
+            for n in range(13)
+            for one in EIGHT[:3]
+        ]
+        path = file(many)
+        short = self.run(path, "--records", str(records), "--draws", "100")
+        long = self.run(path, "--records", str(records), "--draws", "100", "-v")
+        assert "this check" not in short.stdout
+        assert long.stdout.count("this check") == 13
+        assert short.stdout.count("verdict") >= 13
+
+    @pytest.mark.parametrize("written", ["5", "new", "5.0.0.0"])
+    def test_a_ruleset_that_is_none_is_refused(self, written: str, file: Any) -> None:
+        done = self.run(file(EIGHT), "--ruleset", written)
+        assert isinstance(done.exception, TtastatsError)
+        assert "is not a ruleset" in str(done.exception)
+
+    @pytest.mark.parametrize("written", ["5.0", "v5.0", "5.0.0"])
+    def test_a_ruleset_may_be_written_as_an_edition(
+        self, written: str, file: Any, records: Path
+    ) -> None:
+        words = (file(EIGHT), "--records", str(records), "--ruleset", written, "-f", "json")
+        (one,) = json.loads(self.run(*words).stdout)["rows"]
+        assert one["ruleset"] == "5.0.0"

@@ -1,0 +1,81 @@
+"""The command that holds entries against the official records of reference convergence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ttastats.cli.options import (
+    By,
+    Confidence,
+    Files,
+    Output,
+    Top,
+    Where,
+    columns,
+    confidence_level,
+    sort_by,
+)
+from ttastats.cli.output import show
+
+
+def rcp(
+    files: Files,
+    *,
+    records: Annotated[
+        Path | None,
+        typer.Option(
+            "--records",
+            metavar="FOLDER",
+            help="Where rcps_*.json lie.",
+            show_default="the installed package mlperf_logging",
+        ),
+    ] = None,
+    ruleset: Annotated[
+        str,
+        typer.Option(
+            "--ruleset",
+            metavar="X.Y.Z",
+            help="The records and rules of this round.",
+            show_default="that of each entry's edition",
+        ),
+    ] = "",
+    bypass: Annotated[
+        bool, typer.Option("--bypass", help="Let pass what the official --rcp_bypass lets pass.")
+    ] = False,
+    by: By = "",
+    where: Where = None,
+    confidence: Confidence = "",
+    draws: Annotated[
+        int, typer.Option("--draws", min=100, help="Draws behind each error rate of the check.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the draws.")] = 1,
+    sort: Annotated[str, sort_by("ratio, official_factor or n")] = "",
+    top: Top = 0,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show what is behind each verdict.")
+    ] = False,
+    output: Output,
+) -> None:
+    """Does each entry converge as the reference does (RCP)? With the official verdict."""
+    from ttastats import api
+    from ttastats.report.ordering import arranged
+    from ttastats.report.rcp import unanswered
+
+    found = api.rcp(
+        files,
+        records=records,
+        ruleset=ruleset,
+        bypass=bypass,
+        by=columns(by),
+        where=where or (),
+        confidence=confidence_level(confidence),
+        draws=draws,
+        seed=seed,
+        verbose=verbose,
+    )
+    show(arranged(found, sort=sort, top=top), output)
+    if unanswered(found):
+        raise typer.Exit(1)

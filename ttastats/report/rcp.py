@@ -1,0 +1,489 @@
+"""Does each entry converge as the reference does, and what does the official check make of it?
+
+Two answers stand side by side and apart: a ratio with an interval, from the scatter of both sides,
+and the verdict and factor of the official rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from ttastats import benchmarks, convergence_rules, units
+from ttastats.convergence_records import Library, Record, ruleset_of
+from ttastats.convergence_rules import Point, Rules
+from ttastats.counted import RESULT
+from ttastats.crossing import evaluation_interval
+from ttastats.errors import TtastatsError
+from ttastats.report import fields, rcp_words
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Quantity, Text
+from ttastats.report.fields import Field
+from ttastats.report.grouping import (
+    ENTRY,
+    common_title,
+    group_notes,
+    groups,
+    key_row,
+    row_keys,
+    shown_keys,
+)
+from ttastats.stats.convergence import (
+    Part,
+    Reference,
+    between,
+    convergence,
+    misfits,
+    passes,
+    smallest_step,
+    stopped_early,
+)
+from ttastats.stats.moments import coefficient_of_variation, mean
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.results import Floats
+
+Unit = Literal["epochs", "samples"]
+
+#: Truly faster setups whose chance to pass is told.
+_FASTER = (0.05, 0.1)
+#: Sides that differ by more than this factor are counted in different units.
+_FAR = 20.0
+#: Answers of more entries show the numbers behind each verdict only if asked.
+FEW = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How entries are held against the reference.
+
+    `ruleset` replaces that of each entry's edition. `bypass` is the official `--rcp_bypass`.
+    `draws` of a whole submission tell the error rates of the check; `seed` is theirs.
+    """
+
+    ruleset: str = ""
+    confidence: float = 0.95
+    bypass: bool = False
+    draws: int = 10_000
+    seed: int = 1
+    verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entry:
+    """Runs of an entry, counted as the reference is; `n` of them, of one batch size or unknown.
+
+    `converged` are those that say so themselves, None if one does not tell how far it trained.
+    """
+
+    outcomes: Outcomes | None
+    converged: tuple[float, ...] | None
+    n: int
+    batch_size: int | None
+    interval: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Benchmark:
+    """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
+
+    name: str
+    ruleset: str | None
+    records: tuple[Record, ...]
+    unit: Unit
+    per_unit: int
+    rules: Rules
+    points: tuple[Point, ...]
+
+
+def report(
+    runs: pl.DataFrame,
+    library: Library,
+    options: Options,
+    by: Sequence[str] = RESULT,
+) -> Report:
+    """Give the report of a table of runs, judged by the official targets.
+
+    Raises
+    ------
+    TtastatsError
+        No entry has a reference.
+    """
+    known = cache(lambda *kind: _benchmark(library, *kind))
+    rates = cache(lambda *point: _rates(options, *point))
+    rows = []
+    for keys, group in groups(runs, by):
+        rows.append(key_row(keys) | _numbers(group, known, rates, options))
+    _expect_any(rows)
+    rows.sort(key=_place)
+    every = options.verbose or len(rows) <= FEW
+    details = [rcp_words.details(row, every=every) for row in rows]
+    table = fields.table(rows, _fields(rows, by, options), common_title(rows, by), details)
+    notes = (*group_notes(runs, by), *rcp_words.notes(rows, options.confidence, every=every))
+    return Report("rcp", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
+
+
+def unanswered(found: Report) -> int:
+    """Count the entries that have no reference to be held against."""
+    return sum(row["reference_n"] is None for row in found.rows)
+
+
+def _expect_any(rows: Sequence[Mapping[str, Any]]) -> None:
+    if any(row["reference_n"] is not None for row in rows):
+        return
+    reasons = sorted({str(row["status"]) for row in rows})
+    raise TtastatsError(
+        f"no entry has a reference to be held against: {units.listed(reasons, between='; ')}",
+        where="rcp",
+        remedy="--ruleset 5.0.0 takes the records of a round, --records FOLDER others.",
+    )
+
+
+# ------------------------------------------------------------------------------ numbers of an entry
+
+
+def _numbers(
+    group: pl.DataFrame,
+    known: Callable[..., _Benchmark | str],
+    rates: Callable[..., dict[str, float | None]],
+    options: Options,
+) -> dict[str, Any]:
+    """Give the numbers of one entry; `status` says why some are unknown."""
+    empty = dict.fromkeys(_NAMES) | {
+        "confidence": options.confidence,
+        "draws": options.draws,
+        "seed": options.seed,
+        "n": group.height,
+        "reached": int(group.get_column("reached").sum()),
+        "batch_size": _batch_size(group),
+        "published_factor": _published(group),
+        "verdict": "no reference",
+    }
+    kinds = group.select("suite", "edition", "benchmark").unique()
+    if kinds.height > 1:
+        return empty | {"status": "several benchmarks or editions in one group"}
+    suite, edition, benchmark = kinds.row(0)
+    ruleset = options.ruleset or ruleset_of(edition)
+    held = known(suite, ruleset, benchmark)
+    if isinstance(held, str):
+        return empty | {"ruleset": ruleset, "status": held}
+    entry = _entry(group, held)
+    found = empty | {
+        "ruleset": ruleset,
+        "unit": held.unit,
+        **_official(group, entry, held, options),
+    }
+    found |= _compared(entry, held, options)
+    if entry.batch_size is None:
+        return found
+    return found | rates(held, entry.batch_size, entry.interval)
+
+
+_NAMES = (
+    *("ruleset", "batch_size", "unit", "n", "reached", "entry_mean", "entry_cv"),
+    *("reference", "reference_n", "reference_mean", "reference_cv", "reference_records"),
+    *("ratio", "low", "high", "confidence", "verdict", "status"),
+    *("interval", "reference_interval", "early", "reference_early"),
+    *("submission_runs", "reference_fails", "faster_5_passes", "faster_10_passes"),
+    *("draws", "seed", "official_verdict", "official_factor", "official_reason", "official_mean"),
+    *("official_limit", "official_reference_mean", "official_as_written", "published_factor"),
+)
+
+
+def _only(group: pl.DataFrame, name: str) -> Any:
+    """Give what all runs have in a column, None if they differ."""
+    found = group.get_column(name).unique().to_list()
+    return found[0] if len(found) == 1 else None
+
+
+def _batch_size(group: pl.DataFrame) -> int | None:
+    """Give the batch size of all runs, None if theirs differ or none is told."""
+    found = _only(group, "global_batch_size")
+    return int(found) if found is not None and found > 0 else None
+
+
+def _published(group: pl.DataFrame) -> float | None:
+    """Give the factor of the entry's own `scaling.json`, 1 if there is none."""
+    factors = group.get_column("scaling_factor").fill_null(1.0).unique().to_list()
+    return float(factors[0]) if len(factors) == 1 else None
+
+
+def _benchmark(
+    library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
+) -> _Benchmark | str:
+    """Give what holds for a benchmark, or why it has no reference."""
+    records = library(suite, ruleset).get(benchmark or "", ())
+    if not records:
+        of = f" under ruleset {ruleset}" if ruleset else ", and its edition is unknown"
+        return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
+    told = benchmarks.of(suite or "").get(benchmark or "")
+    edition = f"v{ruleset.removesuffix('.0')}" if ruleset else None
+    goals = benchmarks.targets(suite or "", benchmark or "", edition)
+    # Where no rule says how many runs a submission makes: the reference makes twice as many.
+    number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
+    found = convergence_rules.rules(benchmark or "", ruleset, number)
+    unit = records[0].unit if told is None or records[0].unit == "samples" else told.progress
+    return _Benchmark(
+        benchmark or "",
+        ruleset,
+        records,
+        unit,
+        (told.tokens_per_sample or 1) if told else 1,
+        found,
+        convergence_rules.points(records, found),
+    )
+
+
+def _entry(group: pl.DataFrame, held: _Benchmark) -> _Entry:
+    """Count the convergence of an entry's runs as the reference's is; epochs in three decimals."""
+    progress = (pl.col(held.unit).cast(pl.Float64) * held.per_unit).round(3)
+    counted = group.with_columns(progress=progress)
+    solved = counted.filter("reached")
+    quantum = {"epochs": "epoch_quantum", "samples": "sample_quantum"}[held.unit]
+    interval = evaluation_interval(solved, quantum) if solved.height else None
+    interval = interval * held.per_unit if interval else None
+    values = solved.get_column("progress")
+    found = None
+    if values.len() and not values.null_count():
+        amounts = counted.get_column("progress").fill_null(0.0).to_numpy()
+        reached = counted.get_column("reached").to_numpy()
+        found = outcomes(amounts, reached, progress=Epochs(values.to_numpy(), interval))
+    by_word = counted.filter(_converged()).get_column("progress")
+    told = None if by_word.null_count() else tuple(by_word.to_list())
+    return _Entry(found, told, group.height, _batch_size(group), interval)
+
+
+def _converged() -> pl.Expr:
+    """Tell whether the official check takes a run for converged: its log's word decides."""
+    status = pl.col("run_status")
+    return (status == "success") | ((status == "unknown") & pl.col("reached"))
+
+
+# -------------------------------------------------------------------------------- the official word
+
+
+def _official(
+    group: pl.DataFrame, entry: _Entry, held: _Benchmark, options: Options
+) -> dict[str, Any]:
+    """Give the official verdict of an entry; none in a division that sets rules of its own."""
+    if (_only(group, "division") or "closed").lower() == "open":
+        return {"official_reason": "open division: not checked"}
+    if (converged := entry.converged) is None:
+        return {"official_reason": f"the runs do not tell their {held.unit}"}
+
+    def check(found: Rules) -> convergence_rules.Verdict:
+        return convergence_rules.check(
+            converged,
+            entry.n - len(converged),
+            entry.batch_size,
+            held.points,
+            found,
+            bypass=options.bypass,
+        )
+
+    said = check(held.rules)
+    word = "passed by bypass" if said.bypassed else "passed" if said.passed else "failed"
+    if said.reason == "too few runs":
+        return {"official_reason": f"too few runs: {held.rules.runs} required"}
+    written = check(convergence_rules.as_written(held.rules, held.ruleset))
+    return {
+        "official_verdict": word,
+        "official_reason": said.reason,
+        "official_factor": said.factor,
+        "official_mean": said.mean,
+        "official_limit": said.limit,
+        "official_reference_mean": said.point.mean if said.point else None,
+        "official_as_written": "passed" if written.passed else "failed",
+    }
+
+
+# ------------------------------------------------------------------------------ ratio with interval
+
+
+def _compared(entry: _Entry, held: _Benchmark, options: Options) -> dict[str, Any]:
+    """Give the ratio of an entry over the reference at its batch size, as far as there is one."""
+    if entry.batch_size is None:
+        return {"status": "batch size unknown, or runs of several"}
+    found = _reference(held, entry.batch_size, entry.interval)
+    if isinstance(found, str):
+        return {"status": found}
+    kind, names, reference = found
+    told = _told(reference) | {
+        "reference": kind,
+        "reference_records": names,
+        "interval": entry.interval,
+        "verdict": "undecided",
+    }
+    if entry.outcomes is None:
+        return told | {
+            "status": f"the runs do not tell their {held.unit}",
+            "verdict": "unavailable",
+        }
+    return told | _ratio(entry.outcomes, reference, options)
+
+
+def _told(reference: Reference) -> dict[str, Any]:
+    values, _ = reference.pool()
+    return {
+        "reference_n": reference.n,
+        "reference_mean": reference.mean,
+        "reference_cv": coefficient_of_variation(values),
+        "reference_interval": reference.interval,
+    }
+
+
+def _ratio(entry: Outcomes, reference: Reference, options: Options) -> dict[str, Any]:
+    found = convergence(entry, reference, confidence=options.confidence)
+    solved = entry.times[entry.reached]
+    numbers = {
+        "entry_mean": found.a.term.estimate if found.a else None,
+        "entry_cv": coefficient_of_variation(solved),
+        "ratio": found.ratio.estimate,
+        "early": stopped_early(solved, reference),
+        "reference_early": stopped_early(reference.pool()[0], reference),
+    }
+    if not 1 / _FAR < (found.ratio.estimate or 0.0) < _FAR:
+        unit = "entry and reference are not counted in the same unit"
+        return numbers | {"ratio": None, "status": unit, "verdict": "unavailable"}
+    limits = found.limits(options.confidence, epochs=True)
+    if limits is None or not math.isfinite(limits[1]):
+        return numbers | {"status": _no_interval(entry, reference), "verdict": "unavailable"}
+    low, high = limits
+    verdict = "earlier" if high < 1 else "later" if low > 1 else "undecided"
+    return numbers | {"low": low, "high": high, "verdict": verdict}
+
+
+def _no_interval(entry: Outcomes, reference: Reference) -> str:
+    if entry.n < 2 or reference.n < 2:
+        return "2 runs are needed on either side"
+    if reference.misfit is not None and reference.misfit[0] is None:
+        return "nobody knows how far off a line between the only two records is"
+    return "all runs stopped at one evaluation, and none tells where others are"
+
+
+def _reference(
+    held: _Benchmark, size: int, interval: float | None
+) -> tuple[str, tuple[str, ...], Reference] | str:
+    """Give the reference at a batch size, or why there is none.
+
+    Measured runs come first, also where the official check leaves their record out; it is
+    interpolated between the records next to it, and below the smallest the smallest one stands.
+    `interval` is the entry's, for a reference that never varied.
+    """
+    same = [record for record in held.records if record.batch_size == size]
+    below = [record for record in held.records if record.batch_size < size]
+    above = [record for record in held.records if record.batch_size > size]
+    if not same and not above:
+        return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
+    if same or not below:
+        record, kind = (same[0], "measured") if same else (above[0], "smallest")
+        found = Reference((Part(_values(record)),), smallest_step(_values(record)))
+        return kind, (record.name,), replace(found, interval=found.interval or interval)
+    low, high = below[-1], above[0]
+    position = (size - low.batch_size) / (high.batch_size - low.batch_size)
+    found = between(_values(low), _values(high), position, _misfits(held.records))
+    names = (low.name, high.name)
+    return "interpolated", names, replace(found, interval=found.interval or interval)
+
+
+def _values(record: Record) -> Floats:
+    return np.array(record.values)
+
+
+def _misfits(records: Sequence[Record]) -> Floats:
+    single = {record.batch_size: mean(_values(record)) for record in records}
+    return misfits(list(single), list(single.values()))
+
+
+# ---------------------------------------------------------------- error rates of the official check
+
+
+def _rates(
+    options: Options, held: _Benchmark, batch_size: int, interval: float | None
+) -> dict[str, float | None]:
+    """Give how often the reference fails its own check, and truly faster setups pass."""
+    point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
+    found = _reference(held, batch_size, interval)
+    if point is None or isinstance(found, str):
+        return {}
+
+    def share(faster: float) -> float | None:
+        return passes(
+            found[2],
+            point.limit - held.rules.slack,
+            held.rules.runs,
+            dropped=held.rules.dropped,
+            faster=faster,
+            draws=options.draws,
+            rng=np.random.default_rng((options.seed, batch_size)),
+        )
+
+    same = share(0.0)
+    return {
+        "submission_runs": held.rules.runs,
+        "reference_fails": None if same is None else 1 - same,
+        **{f"faster_{faster * 100:.0f}_passes": share(faster) for faster in _FASTER},
+    }
+
+
+# ---------------------------------------------------------------------------------------- the table
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("suite", "edition", "benchmark", "batch_size", "ratio")
+    found = [row.get(name) for name in names]
+    return tuple((value is None, 0 if value is None else value) for value in found)
+
+
+def _fields(rows: Sequence[Mapping[str, Any]], by: Sequence[str], options: Options) -> list[Field]:
+    hidden = {"entry"} if {"submitter", "system", "entry"} <= set(by) and _named(rows) else set()
+    if len({row.get("division") for row in rows}) == 1:
+        hidden.add("division")
+    names = [name for name in shown_keys(rows, by) if name not in hidden]
+    names.sort(key=lambda name: name not in {"suite", "edition", "benchmark"})
+    level = f"{options.confidence * 100:g}%"
+    return [
+        *fields.keys(names),
+        fields.words("BS", lambda row: _size(row["batch_size"])),
+        fields.reached(),
+        Field(Column("entry", "right", rank=2), _amount("entry")),
+        Field(Column("reference", "right", rank=2), _amount("reference")),
+        Field(
+            Column(f"entry/reference [{level}]", "right"),
+            lambda row: Quantity(row["ratio"], "ratio", row["low"], row["high"]),
+        ),
+        Field(Column("converges"), rcp_words.word),
+        Field(Column("official"), lambda row: Text(row["official_verdict"] or "–")),
+        fields.words("factor", _factor),
+    ]
+
+
+def _named(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether submitter and system name each entry of a benchmark."""
+    keys = ("suite", "edition", "division", "submitter", "system", "benchmark")
+    names = {tuple(row.get(key) for key in keys) for row in rows}
+    return len(names) == len(rows) and all(row.get("submitter") for row in rows)
+
+
+def _size(batch_size: int | None) -> str:
+    return "–" if batch_size is None else f"{batch_size:,}"
+
+
+def _amount(side: str) -> Callable[[Mapping[str, Any]], Quantity]:
+    def cell(row: Mapping[str, Any]) -> Quantity:
+        unit: Unit = row["unit"] or "epochs"
+        return Quantity(row[f"{side}_mean"], unit, spread=row[f"{side}_cv"])
+
+    return cell
+
+
+def _factor(row: Mapping[str, Any]) -> str:
+    factor = row["official_factor"]
+    if factor is None or row["official_verdict"] == "failed":
+        return "–"
+    return f"{factor:.4f}".removesuffix("0000").removesuffix(".")

@@ -1,0 +1,285 @@
+"""What does a comparison with reference convergence come to, in words and footnotes?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ttastats import percentages, units
+from ttastats.report.cells import Note, Text, Tone
+
+Numbers = Mapping[str, Any]
+
+_WORDS: dict[str, tuple[str, Tone]] = {
+    "earlier": ("earlier", "plain"),
+    "later": ("later", "plain"),
+    "undecided": ("~ as the reference?", "dim"),
+    "unavailable": ("no verdict", "dim"),
+    "no reference": ("no reference", "dim"),
+}
+#: Grids that differ by more than this factor shift a mean visibly.
+_COARSER = 1.5
+
+
+def word(row: Numbers) -> Text:
+    """Give the verdict of an entry in a word."""
+    return Text(*_WORDS[row["verdict"]])
+
+
+def details(row: Numbers, *, every: bool) -> tuple[str, ...]:
+    """Give the lines below an entry: its verdict in a sentence, with `every` what is behind it."""
+    lines = (_official(row), _chances(row), _grid(row)) if every else ()
+    return (*(line for line in lines if line), f"verdict  {sentence(row)}")
+
+
+def sentence(row: Numbers) -> str:
+    """Say in a sentence what an entry comes to."""
+    if row["ratio"] is None:
+        return f"none: {row['status']}"
+    if row["low"] is None:
+        return f"{units.percent(abs(1 - row['ratio']))} {_more(row)}, no interval: {row['status']}"
+    if row["verdict"] == "undecided":
+        low, high = (_change(row[end]) for end in ("low", "high"))
+        return f"not told apart from the reference: {low} to {high} {row['unit']}"
+    size = _in_evaluations(row)
+    return f"converges {row['verdict']} than the reference in these runs{size}"
+
+
+def _more(row: Numbers) -> str:
+    return f"{'fewer' if row['ratio'] < 1 else 'more'} {row['unit']} than the reference"
+
+
+def _change(ratio: float) -> str:
+    return f"{units.percent(abs(1 - ratio))} {'fewer' if ratio < 1 else 'more'}"
+
+
+def _in_evaluations(row: Numbers) -> str:
+    """Say how large a difference is, in runs that stop at another evaluation."""
+    interval = row["interval"] or row["reference_interval"]
+    if not interval:
+        return ""
+    each = abs(row["entry_mean"] - row["reference_mean"]) / interval
+    whole = each * row["reached"]
+    if each >= 1:
+        return f"; as if every run stopped {each:.1f} evaluations {row['verdict']}"
+    if whole < 1:
+        return "; less than one run stopping at the next evaluation"
+    runs = f"{round(whole)} of {units.plural(row['reached'], 'run')}"
+    return f"; as if {runs} stopped one evaluation {row['verdict']}"
+
+
+def _official(row: Numbers) -> str:
+    reason, verdict = row["official_reason"], row["official_verdict"]
+    if verdict is None:
+        return f"official  none: {reason}" if reason else ""
+    if row["official_limit"] is None:
+        return f"official  {verdict}: {reason}"
+    unit = row["unit"]
+    factor = f", time x{row['official_factor']:.4f}" if row["official_factor"] > 1 else ""
+    said = f"{verdict}{factor if verdict != 'failed' else ''} ({reason})"
+    numbers = (
+        f"olympic mean {_plain(row['official_mean'], unit)} against "
+        f"{_plain(row['official_reference_mean'], unit)}, limit "
+        f"{units.counted(row['official_limit'], unit)}"
+    )
+    return f"official  {numbers}: {said}"
+
+
+def _plain(value: float, unit: str) -> str:
+    return units.counted(value, unit).rsplit(" ", 1)[0]
+
+
+def _chances(row: Numbers) -> str:
+    if row["reference_fails"] is None:
+        return ""
+    few, fewer = (_share(row[f"faster_{by}_passes"]) for by in (5, 10))
+    return (
+        f"this check  the reference itself fails it in {_share(row['reference_fails'])} of "
+        f"{row['draws']:,} draws of {row['submission_runs']} runs; a setup that truly needs 5% "
+        f"fewer {row['unit']} passes it in {few}, one that needs 10% fewer in {fewer}"
+    )
+
+
+def _share(value: float) -> str:
+    return units.percent(value)
+
+
+def _grid(row: Numbers) -> str:
+    interval, other = row["interval"], row["reference_interval"]
+    if row["reference_mean"] is None:
+        return ""
+    if not (interval or other):
+        return "grid  unknown: no run tells two evaluations"
+    step = (interval or other) / row["reference_mean"]
+    text = f"grid  one evaluation is {units.percent(step)} of the reference's mean"
+    if interval and other and _differ(row):
+        text += f" ({units.percent(other / row['reference_mean'])} in the reference's own runs)"
+    if row["early"] is None:
+        return text
+    return (
+        f"{text}; stopped an evaluation or more before the reference's median: "
+        f"entry {row['early']} of {row['reached']}, "
+        f"reference {row['reference_early']} of {row['reference_n']}"
+    )
+
+
+def _differ(row: Numbers) -> bool:
+    interval, other = row["interval"], row["reference_interval"]
+    return bool(interval and other and not 1 / _COARSER < interval / other < _COARSER)
+
+
+# ---------------------------------------------------------------------------------------- footnotes
+
+
+def notes(rows: Sequence[Numbers], confidence: float, *, every: bool) -> list[Note]:
+    """Give the footnotes of an answer."""
+    found = [_what_it_is(), _what_official_is()]
+    found += _several(rows, confidence)
+    for code, text in (
+        ("interpolated", _interpolated(rows)),
+        ("smallest", _smallest(rows)),
+        ("grids_differ", _grids(rows)),
+        ("failed_runs", _failed(rows)),
+        ("slack", _slack(rows)),
+        ("scaled", _scaled(rows)),
+        ("published", _published(rows)),
+        ("no_reference", _without(rows)),
+    ):
+        if text:
+            found.append(Note(code, text))
+    if not every:
+        text = "-v shows below each entry its official numbers, error rates and evaluations."
+        found.append(Note("verbose", text))
+    return found
+
+
+def _what_it_is() -> Note:
+    text = (
+        "RCP, reference convergence point: what runs of the reference implementation need at one "
+        "batch size to reach the target. entry/reference: mean of the entry over mean of the "
+        "reference, below 1 if it needs less; the interval holds the scatter of both."
+    )
+    return Note("rcp", text)
+
+
+def _what_official_is() -> Note:
+    text = (
+        "official, factor: verdict and scaling of the MLPerf rules, which take the reference's "
+        "scatter for the entry's, and lengthen the time of a passed entry whose mean is below the "
+        "reference's, be it by chance or not."
+    )
+    return Note("official", text)
+
+
+def _several(rows: Sequence[Numbers], confidence: float) -> list[Note]:
+    told = [row for row in rows if row["low"] is not None]
+    if len(told) < 2:
+        return []
+    differ = [row for row in told if row["verdict"] in {"earlier", "later"}]
+    text = (
+        f"{len(differ)} of {units.plural(len(told), 'entry', 'entries')} differ from the reference "
+        f"at {percentages.text(confidence)} each; of as many that converge as it does, "
+        f"{units.significant((1 - confidence) * len(told), 2)} would by chance."
+    )
+    return [Note("many_entries", text)]
+
+
+def _interpolated(rows: Sequence[Numbers]) -> str:
+    number = sum(row["reference"] == "interpolated" for row in rows)
+    if not number:
+        return ""
+    return (
+        f"{units.plural(number, 'entry', 'entries')} at a batch size without a record: the "
+        "reference is interpolated, and its interval allows for how far the measured records lie "
+        "from such a line."
+    )
+
+
+def _smallest(rows: Sequence[Numbers]) -> str:
+    number = sum(row["reference"] == "smallest" for row in rows)
+    if not number:
+        return ""
+    return (
+        f"{units.plural(number, 'entry', 'entries')} at a batch size below the smallest record, "
+        "held against that one: a smaller batch should need less."
+    )
+
+
+def _grids(rows: Sequence[Numbers]) -> str:
+    number = sum(row["ratio"] is not None and _differ(row) for row in rows)
+    if not number:
+        return ""
+    return (
+        f"{units.plural(number, 'entry is', 'entries are')} evaluated at other intervals than the "
+        "reference was: by that alone a mean lies up to half the difference of the intervals "
+        "higher (coarser) or lower (finer)."
+    )
+
+
+def _failed(rows: Sequence[Numbers]) -> str:
+    failed = sum(row["n"] - row["reached"] for row in rows if row["ratio"] is not None)
+    if not failed:
+        return ""
+    return (
+        f"{units.plural(failed, 'run')} did not reach the target: the entry's mean is what a "
+        "success costs with what failed runs trained for nothing; the official one takes each "
+        "for a slowest run."
+    )
+
+
+def _slack(rows: Sequence[Numbers]) -> str:
+    given = [row for row in rows if row["benchmark"] == "llama31_405b" and row["official_verdict"]]
+    beyond = [row for row in given if row["ruleset"] != "5.0.0"]
+    if not beyond:
+        return ""
+    other = sum(
+        row["official_verdict"] != "failed" and row["official_as_written"] == "failed"
+        for row in beyond
+    )
+    return (
+        "llama31_405b may converge 46,080 samples before the limit. The rules say so of v5.0 only; "
+        "the official checker, which is followed here, does it in every later round too: "
+        f"{units.plural(other, 'entry', 'entries')} would fail by the rules as written."
+    )
+
+
+def _scaled(rows: Sequence[Numbers]) -> str:
+    scaled = [row for row in rows if row["official_verdict"] and _applied(row) > 1]
+    if not scaled:
+        return ""
+    earlier = sum(row["verdict"] == "earlier" for row in scaled)
+    number = units.plural(len(scaled), "entry is", "entries are")
+    return (
+        f"factor: {number} scaled, of which {earlier} would be said to converge earlier than the "
+        "reference by the interval."
+    )
+
+
+def _published(rows: Sequence[Numbers]) -> str:
+    told = [row for row in rows if row["official_verdict"] is not None and row["published_factor"]]
+    scaled = [row for row in told if row["published_factor"] != 1.0]
+    if not scaled:
+        return ""
+    other = [row for row in told if abs(row["published_factor"] - _applied(row)) > 1e-6]
+    if not other:
+        entries = units.plural(len(told), "entry", "entries")
+        return f"factor: equal to the published scaling.json of {entries} of {len(told)}."
+    return (
+        f"factor: differs from the published scaling.json of {len(other)} of {len(told)} entries "
+        "(`published_factor` of --format json)."
+    )
+
+
+def _applied(row: Numbers) -> float:
+    return 1.0 if row["official_verdict"] == "failed" else float(row["official_factor"])
+
+
+def _without(rows: Sequence[Numbers]) -> str:
+    lacking = [row for row in rows if row["reference_n"] is None]
+    if not lacking:
+        return ""
+    reasons = sorted({str(row["status"]) for row in lacking})
+    return (
+        f"{units.plural(len(lacking), 'entry has', 'entries have')} no reference: "
+        f"{units.listed(reasons, between='; ')}."
+    )

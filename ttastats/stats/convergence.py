@@ -1,0 +1,210 @@
+"""How does a setup converge, held against runs of the reference?
+
+Convergence is counted in samples or epochs until the target was met. Both lie on a grid, since a
+run is looked at only where it is evaluated. A reference is either measured at the batch size in
+question, or interpolated between two measured ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttastats.stats.logratio import LogTerm, ratio_of, satterthwaite
+from ttastats.stats.moments import mean
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes, time_term
+from ttastats.stats.results import Floats
+from ttastats.stats.speedup import Speedup
+from ttastats.stats.unseen import Bounded, epoch_shift
+
+_SAME = 1e-6
+"""Values closer than this share of the largest lie on one point of the grid."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Measured runs of a reference, shape (n,), and the weight of their mean in it."""
+
+    values: Floats
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """Runs a setup is held against: one measured part, or two to interpolate between.
+
+    ``interval``: progress between two evaluations, None if unknown. ``misfit``: how far off the
+    log of an interpolated mean may be besides the scatter of its runs, as a variance with its
+    degrees of freedom; None where the mean is measured.
+    """
+
+    parts: tuple[Part, ...]
+    interval: float | None = None
+    misfit: tuple[float | None, int] | None = None
+
+    @property
+    def mean(self) -> float:
+        """Give the mean convergence."""
+        return math.fsum(part.weight * mean(part.values) for part in self.parts)
+
+    @property
+    def n(self) -> int:
+        """Give the number of measured runs behind it."""
+        return sum(part.values.size for part in self.parts)
+
+    def pool(self) -> tuple[Floats, Floats]:
+        """Give runs as the reference would make them, and the probability of each.
+
+        Those of an interpolated one are the runs of both parts, brought to its mean.
+        """
+        centre = self.mean
+        values = [part.values * (centre / mean(part.values)) for part in self.parts]
+        chances = [np.full(part.values.size, part.weight / part.values.size) for part in self.parts]
+        pooled = self.parts[0].values if len(self.parts) == 1 else np.concatenate(values)
+        return pooled, np.concatenate(chances)
+
+
+def between(low: Floats, high: Floats, position: float, misfits: Floats) -> Reference:
+    """Interpolate a reference between two measured ones.
+
+    ``position``: from 0 at the low to 1 at the high batch size. ``misfits``: those of the measured
+    ones (:func:`misfits`), whose mean square is taken for half way; towards the measured ones it
+    falls off as the error of a chord of a parabola does.
+    """
+    bend = 4 * position * (1 - position)
+    square = float(np.mean(np.square(misfits))) * bend**2 if misfits.size else None
+    intervals = [found for found in map(smallest_step, (low, high)) if found is not None]
+    return Reference(
+        (Part(low, 1 - position), Part(high, position)),
+        max(intervals, default=None),
+        (square, misfits.size),
+    )
+
+
+def misfits(sizes: Sequence[float], means: Sequence[float]) -> Floats:
+    """Log of each inner mean over what interpolation between its neighbours would give.
+
+    ``sizes``: ascending batch sizes. Empty where fewer than three were measured.
+    """
+    found = [
+        math.log(means[i] / float(np.interp(sizes[i], sizes[i - 1 : i + 2 : 2], _ends(means, i))))
+        for i in range(1, len(sizes) - 1)
+    ]
+    return np.array(found, dtype=np.float64)
+
+
+def _ends(means: Sequence[float], inner: int) -> list[float]:
+    return [means[inner - 1], means[inner + 1]]
+
+
+def smallest_step(values: Floats) -> float | None:
+    """Smallest difference between two values: the grid of evaluations, as far as they show it.
+
+    None where all are the same.
+    """
+    steps = np.diff(np.sort(values))
+    real = steps[steps > _SAME * float(np.max(values, initial=0.0))]
+    return float(real.min()) if real.size else None
+
+
+def convergence(entry: Outcomes, reference: Reference, *, confidence: float = 0.95) -> Speedup:
+    """Ratio of the entry's mean convergence over the reference's, below 1 if it needs less.
+
+    ``entry``: samples or epochs in the place of times. ``limits(confidence, epochs=True)`` gives
+    the interval that allows for the evaluations a side did not happen to stop at, where all its
+    runs stopped at the same one.
+    """
+    own, other = time_term(entry), _term(reference)
+    shifts = epoch_shift(entry), _shift(reference)
+    one = Bounded(own, entry.n, entry.n_reached, shifts[0])
+    fewest = min(part.values.size for part in reference.parts)
+    two = Bounded(other, fewest, fewest, shifts[1])
+    ratio = ratio_of(own, other, confidence, entry.n, reference.n)
+    return Speedup(ratio, one, two, any(shifts), ratio.flags)
+
+
+def _term(reference: Reference) -> LogTerm:
+    """Mean of a reference with the variance of its log: of the runs, and of the interpolation."""
+    centre = reference.mean
+    parts = [time_term(outcomes(part.values)) for part in reference.parts]
+    shares = [
+        part.weight * term.estimate / centre
+        for part, term in zip(reference.parts, parts, strict=True)
+    ]
+    variances = [
+        None if term.variance is None else share**2 * term.variance
+        for share, term in zip(shares, parts, strict=True)
+    ]
+    dfs = [term.df for term in parts]
+    if reference.misfit is not None:
+        variances.append(reference.misfit[0])
+        dfs.append(reference.misfit[1])
+    known = [variance for variance in variances if variance is not None]
+    if len(known) < len(variances):
+        return LogTerm(centre, None, 0)
+    return LogTerm(centre, math.fsum(known), satterthwaite(known, dfs))
+
+
+def _shift(reference: Reference) -> float:
+    """Relative change of the mean if all runs of a part that never varied stopped one later."""
+    shifts = [
+        epoch_shift(outcomes(part.values, progress=Epochs(part.values, reference.interval)))
+        * (part.weight * mean(part.values) / reference.mean)
+        for part in reference.parts
+    ]
+    return math.fsum(shifts)
+
+
+def stopped_early(values: Floats, reference: Reference) -> int:
+    """Count the values that lie at least one evaluation before the reference's median run."""
+    pool, chances = reference.pool()
+    order = np.argsort(pool, kind="stable")
+    middle = np.searchsorted(np.cumsum(chances[order]), 0.5 - _SAME)
+    usual = float(pool[order][middle])
+    half = (reference.interval or 0.0) / 2
+    return int(np.count_nonzero(values < usual - max(half, _SAME * usual)))
+
+
+def passes(
+    reference: Reference,
+    limit: float,
+    n: int,
+    *,
+    dropped: int,
+    faster: float = 0.0,
+    draws: int,
+    rng: np.random.Generator,
+) -> float | None:
+    """Share of draws of ``n`` runs whose olympic mean is not below a limit.
+
+    Runs are drawn from the reference, with replacement. ``faster``: the share by which the mean
+    convergence is truly lower; each run then stops at one of the two evaluations around its value,
+    so that the mean is lower by exactly this share. The
+    ``dropped`` lowest and highest values leave the mean. None where no run would be left.
+    """
+    if n <= 2 * dropped:
+        return None
+    pool, chances = reference.pool()
+    drawn = rng.choice(pool, size=(draws, n), p=chances)
+    if faster:
+        drawn = _on_grid(drawn, drawn * (1 - faster), reference.interval, rng)
+    drawn.sort(axis=1)
+    means = drawn[:, dropped : n - dropped].mean(axis=1)
+    return float(np.mean(means >= limit * (1 - 1e-12)))
+
+
+def _on_grid(
+    seen: Floats, wanted: Floats, interval: float | None, rng: np.random.Generator
+) -> Floats:
+    """Stop each run at an evaluation next to the value wanted, in the mean exactly there.
+
+    The grid is that of the value seen, ``interval`` apart; without one, values stay as they are.
+    """
+    if interval is None:
+        return wanted
+    evaluations = (seen - wanted) / interval
+    whole = np.floor(evaluations)
+    return seen - interval * (whole + (rng.random(seen.shape) < evaluations - whole))
