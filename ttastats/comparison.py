@@ -154,16 +154,16 @@ def _measured(pair: Pair, options: Options) -> Comparison:
 def measured(base: Comparison, options: Options) -> Comparison:
     """Give what is measured of two sides, before it is judged among others."""
     a, b, level = base.a, base.b, options.confidence
-    test = fisher(a.n_reached, a.n, b.n_reached, b.n)
+    fraction_p = fisher(a.n_reached, a.n, b.n_reached, b.n)
     described = replace(
         base,
         parts=None if base.axis.progress else _parts(a, b, options),
         fraction=newcombe(b.n_reached, b.n, a.n_reached, a.n, confidence=level),
-        fraction_p=test.p_value,
+        fraction_p=fraction_p,
         flags=_flags(a, b, base.axis),
     )
     if a.n_untimed or b.n_untimed or not a.n_reached or not b.n_reached:
-        p_value = test.p_value if _fractions_can_decide(a, b, 1 - level) else None
+        p_value = fraction_p if _fractions_can_decide(a, b, 1 - level) else None
         return replace(described, estimand="fraction", p_value=p_value, wins=_wins(a, b))
     return _with_speedup(replace(described, wins=_wins(a, b)), options)
 
@@ -200,9 +200,9 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
         reason = "some runs failed" if base.progress_unit else "epochs are not logged"
         return _flagged(base, "convergence_not_used", f"--same-convergence not used: {reason}")
-    epochs_p = permutation_test(a.progress, b.progress, rng=rng).p_value
+    epochs_p = permutation_test(a.progress, b.progress, rng=rng)
     base = replace(base, epochs_p=epochs_p)
-    if epochs_p is not None and epochs_p < 1 - options.confidence:
+    if epochs_p < 1 - options.confidence:
         message = f"--same-convergence refused: epochs to target differ (p = {epochs_p:.2g})"
         return _flagged(base, "convergence_differs", message)
     per_a, per_b = (
@@ -236,21 +236,18 @@ def _tested(
     return replace(base, speedup=ratio, p_value=p_value, p_permutation=second, flags=flags)
 
 
-def second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float | None:
+def second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float:
     """Give the p of a permutation test; failed runs rank behind all others."""
     rng = np.random.default_rng(seed)
     if a.all_reached and b.all_reached:
-        return permutation_test(a.times, b.times, rng=rng).p_value
-    test = mann_whitney(a.times, b.times, reached_a=a.reached, reached_b=b.reached, rng=rng)
-    return test.p_value
+        return permutation_test(a.times, b.times, rng=rng)
+    return mann_whitney(a.times, b.times, reached_a=a.reached, reached_b=b.reached, rng=rng)
 
 
 def _fractions_can_decide(a: SideNumbers, b: SideNumbers, alpha: float) -> bool:
     """Tell whether the most extreme fractions of so many runs would be significant."""
-    if not a.n_reached and not b.n_reached:
-        return False
-    extreme = fisher(a.n, a.n, 0, b.n).p_value
-    return extreme is not None and extreme < alpha
+    some = bool(a.n_reached or b.n_reached)
+    return some and fisher(a.n, a.n, 0, b.n) < alpha
 
 
 def _wins(a: SideNumbers, b: SideNumbers) -> PairWins | None:
@@ -298,8 +295,8 @@ def _plan(one: Comparison, tests: int, options: Options) -> Plan | None:
     shifts = found.epoch_shifts
     needed = None
     if ratio.estimate != 1.0:
-        needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shifts=shifts).n
-    detectable = detectable_ratio(n, cv, alpha=alpha, epoch_shifts=shifts).ratio
+        needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shifts=shifts)
+    detectable = detectable_ratio(n, cv, alpha=alpha, epoch_shifts=shifts)
     return Plan(cv, n, detectable, needed, tests)
 
 

@@ -223,8 +223,7 @@ def _runs_needed(row: Row, asked: Condition, alpha: float) -> int | None:
     if row["planning_cv"] is None:
         return None
     shifts = (row["epoch_shift_a"], row["epoch_shift_b"])
-    plan = runs_needed(1 + asked.limit, row["planning_cv"], alpha=2 * alpha, epoch_shifts=shifts)
-    return plan.n
+    return runs_needed(1 + asked.limit, row["planning_cv"], alpha=2 * alpha, epoch_shifts=shifts)
 
 
 def _more_runs(needed: int | None, row: Row) -> str:

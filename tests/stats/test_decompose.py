@@ -111,13 +111,6 @@ def test_a_variance_of_rounding_noise_has_no_shares_and_no_nan() -> None:
     assert (parts.share_epochs.estimate, parts.share_epoch_time.estimate) == (None, None)
 
 
-def test_constant_epochs_of_a_side_are_flagged_in_the_speedup_too() -> None:
-    t_a, e_a, t_b, e_b = sides(7)
-    parts = decompose_speedup(t_a, np.full(e_a.size, 62.0), t_b, e_b)
-    assert [flag.code for flag in parts.flags] == ["constant_epochs"]
-    assert "62 in every run" in parts.flags[0].message
-
-
 def test_an_empty_side_or_mismatched_epochs_are_refused() -> None:
     with pytest.raises(ValueError, match="no runs for side B"):
         decompose_speedup([1.0], [1.0], [], [])

@@ -34,7 +34,7 @@ def still(wrong: bool) -> None:
 
 def test_mann_whitney_ignores_ties_in_scipys_exact_method() -> None:
     a, b = [3.0, 3, 4, 3, 3], [3.0, 4, 4, 3, 4]
-    assert ranks.mann_whitney(a, b).p_value == pytest.approx(11 / 21)
+    assert ranks.mann_whitney(a, b) == pytest.approx(11 / 21)
     still(stats.mannwhitneyu(a, b, method="exact").pvalue == pytest.approx(0.42063492063))
     still(stats.mannwhitneyu(a, b).pvalue == pytest.approx(0.27034414065))
 
@@ -83,7 +83,7 @@ def test_the_noncentral_t_we_do_use_is_nan_in_tails_that_are_zero() -> None:
 def test_two_sided_permutation_means_twice_the_smaller_tail_in_scipy() -> None:
     a, b = [5026.956, 4206.159, 4245.258], [3547.2, 3721.3, 3701.0, 3442.5, 3531.1, 3600.5, 4150.3]
     ours = permutation.permute_scores(np.log([*a, *b]), len(a))
-    assert ours.p_value == pytest.approx(1 / 120)
+    assert ours == pytest.approx(1 / 120)
     theirs = stats.permutation_test(
         (np.log(a), np.log(b)), lambda x, y: np.mean(x) - np.mean(y), n_resamples=np.inf
     )
@@ -93,7 +93,7 @@ def test_two_sided_permutation_means_twice_the_smaller_tail_in_scipy() -> None:
 def test_a_strict_comparison_loses_the_mirrored_split_to_rounding() -> None:
     """The mirrored split of 90..95 against five times 100 differs by an ulp: 1/252 is wrong."""
     a, b = [90.0, 92, 95, 91, 93], [100.0] * 5
-    assert permutation.permutation_test(a, b).p_value == pytest.approx(2 / 252)
+    assert permutation.permutation_test(a, b) == pytest.approx(2 / 252)
     logs = np.log(np.array(a + b))
     gaps = []
     for chosen in itertools.combinations(range(10), 5):
@@ -107,4 +107,4 @@ def test_student_calls_any_two_single_runs_undecidable_and_so_do_we() -> None:
     """One known tool turned the exception for unequal sizes into "significant"."""
     ours = speedup.ratio_of_means([1.0], [100.0])
     assert (ours.p_value, ours.low) == (None, None)
-    assert permutation.permutation_test([1.0], [100.0]).p_value == 1.0
+    assert permutation.permutation_test([1.0], [100.0]) == 1.0

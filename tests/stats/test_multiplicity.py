@@ -59,16 +59,8 @@ def test_a_mean_needs_every_speedup_and_its_interval_every_interval() -> None:
     good, single = ratio_of_means([2.0, 2.1], [1.0, 1.1]), ratio_of_means([2.0], [1.0])
     half = geometric_mean_speedup([good, single])
     assert half.estimate is not None
-    assert (half.low, half.flags[0].code) == (None, "few_runs")
+    assert half.low is None
     assert geometric_mean_speedup([]).estimate is None
     for bad in (None, 0.0, math.inf):
         found = geometric_mean_speedup([good, replace(good, estimate=bad)])
         assert found.estimate is None
-        assert "1 of 2 benchmarks" in found.flags[0].message
-
-
-def test_unmatched_benchmarks_are_mentioned() -> None:
-    good = ratio_of_means([2.0, 2.1], [1.0, 1.1])
-    found = geometric_mean_speedup([good], unmatched=2)
-    assert found.flags[0].code == "unmatched_benchmarks"
-    assert "2 benchmarks" in found.flags[0].message

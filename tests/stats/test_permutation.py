@@ -14,7 +14,6 @@ from scipy import stats
 
 from ttastats.stats import permutation
 from ttastats.stats.permutation import permutation_test, permute_scores
-from ttastats.stats.results import Significance
 
 
 def walk(a: list[float], b: list[float], *, studentised: bool = False, logs: bool = True) -> float:
@@ -43,7 +42,7 @@ def walk(a: list[float], b: list[float], *, studentised: bool = False, logs: boo
     return sum(value >= observed * (1 - 1e-9) - 1e-12 for value in every) / len(every)
 
 
-def of_logs(a: Sequence[float], b: Sequence[float], *, studentised: bool = False) -> Significance:
+def of_logs(a: Sequence[float], b: Sequence[float], *, studentised: bool = False) -> float:
     return permute_scores(np.log([*a, *b]), len(a), studentised=studentised)
 
 
@@ -57,35 +56,31 @@ def test_p_is_the_share_of_all_splits_at_least_as_extreme(
         pooled = rng.integers(2, 5, sum(sizes)) * 1.0 if tied else rng.lognormal(5, 0.3, sum(sizes))
         a, b = pooled[: sizes[0]].tolist(), pooled[sizes[0] :].tolist()
         plain = of_logs(a, b)
-        assert plain.p_value == pytest.approx(walk(a, b))
-        assert "sampled_permutations" not in {flag.code for flag in plain.flags}
+        assert plain == pytest.approx(walk(a, b))
         if min(sizes) > 1:
             studentised = of_logs(a, b, studentised=True)
-            assert studentised.p_value == pytest.approx(walk(a, b, studentised=True))
+            assert studentised == pytest.approx(walk(a, b, studentised=True))
 
 
 def test_unequal_sides_are_studentised_and_equal_ones_give_the_same_p_either_way() -> None:
     rng = np.random.default_rng(5)
     a, b = rng.lognormal(0, 0.1, 3), rng.lognormal(0, 0.5, 7)
     assert permutation_test(a, b) == of_logs(a, b, studentised=True)
-    assert permutation_test(a, b).p_value != of_logs(a, b).p_value
+    assert permutation_test(a, b) != of_logs(a, b)
     equal = permutation_test(a, b[:3]), of_logs(a, b[:3], studentised=True)
-    assert equal[0].p_value == equal[1].p_value
+    assert equal[0] == equal[1]
 
 
 def test_random_splits_agree_with_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     for sizes in ((7, 7), (4, 9), (9, 4), (1, 11)):
         a, b = rng.lognormal(0, 0.2, sizes[0]), rng.lognormal(0.15, 0.2, sizes[1])
-        exact = permutation_test(a, b).p_value
-        assert exact is not None
+        exact = permutation_test(a, b)
         with monkeypatch.context() as patch:
             patch.setattr(permutation, "ENUMERATED_SPLITS", 0)
             sampled = permutation_test(a, b, rng=np.random.default_rng(0))
-        assert sampled.flags[-1].code == "sampled_permutations"
-        assert sampled.flags[-1].message == "p from 9999 random splits, not from all"
         error = math.sqrt(exact * (1 - exact) / 9_999)
-        assert sampled.p_value == pytest.approx(exact, abs=4 * error + 1e-3)
+        assert sampled == pytest.approx(exact, abs=4 * error + 1e-3)
 
 
 @pytest.mark.parametrize(("size", "n"), [(6, 3), (7, 2), (9, 1), (5, 2)])
@@ -103,7 +98,7 @@ def test_a_seed_repeats_the_sampled_p_and_another_seed_need_not() -> None:
     rng = np.random.default_rng(11)
     a, b = rng.lognormal(0, 0.2, 30), rng.lognormal(0.05, 0.2, 30)
     first, again, other = (
-        permutation_test(a, b, rng=np.random.default_rng(seed)).p_value for seed in (1, 1, 2)
+        permutation_test(a, b, rng=np.random.default_rng(seed)) for seed in (1, 1, 2)
     )
     assert first == again
     assert first != other
@@ -118,7 +113,7 @@ def test_a_hundred_thousand_runs_a_side_fit_in_bounded_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     expected = stats.ttest_ind(np.log(a), np.log(b)).pvalue
-    assert test.p_value == pytest.approx(expected, abs=0.05)
+    assert test == pytest.approx(expected, abs=0.05)
     assert peak < 60e6
 
 
@@ -130,20 +125,20 @@ def test_more_splits_than_can_be_enumerated_need_a_generator() -> None:
 
 def test_ten_against_ten_is_still_enumerated() -> None:
     values = np.linspace(1, 2, 10)
-    assert permutation_test(values, values[::-1] + 5).p_value == 2 / math.comb(20, 10)
+    assert permutation_test(values, values[::-1] + 5) == 2 / math.comb(20, 10)
 
 
 def test_equal_times_that_binary_fractions_cannot_hold_are_ties() -> None:
-    assert permutation_test([0.1] * 4, [0.1] * 3).p_value == 1.0
-    assert permutation_test([0.1] * 4, [0.3] * 3).p_value == pytest.approx(1 / 35)
-    assert permute_scores(np.full(7, 1 / 3), 4, studentised=True).p_value == 1.0
+    assert permutation_test([0.1] * 4, [0.1] * 3) == 1.0
+    assert permutation_test([0.1] * 4, [0.3] * 3) == pytest.approx(1 / 35)
+    assert permute_scores(np.full(7, 1 / 3), 4, studentised=True) == 1.0
 
 
 def test_cancellation_leaves_no_variance_where_there_is_none() -> None:
     rng = np.random.default_rng(12)
     for x, y in rng.lognormal(3, 1, (100, 2)):
         test = permutation_test([x] * 3, [y] * 5)
-        assert test.p_value == pytest.approx(1 / 56)
+        assert test == pytest.approx(1 / 56)
 
 
 def test_scores_need_runs_on_both_sides() -> None:
@@ -163,7 +158,7 @@ def test_the_smallest_p_is_reached_by_complete_separation_and_by_nothing_else(
 ) -> None:
     rng = np.random.default_rng([n_a, n_b])
     far = of_logs(rng.uniform(1, 1.1, n_a), rng.uniform(90, 99, n_b))
-    assert far.p_value == pytest.approx(permutation.smallest_p(n_a, n_b))
+    assert far == pytest.approx(permutation.smallest_p(n_a, n_b))
 
 
 def test_the_number_of_splits_is_known_however_many_they_are() -> None:
@@ -175,18 +170,10 @@ def test_the_number_of_splits_is_known_however_many_they_are() -> None:
     assert 0 < permutation.smallest_p(10**6, 10**6) < 1e-299
 
 
-def test_a_test_that_cannot_reach_alpha_says_how_many_runs_would() -> None:
-    (flag,) = permutation_test([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).flags
-    assert flag.code == "exact_test_too_coarse"
-    assert "4 runs per side" in flag.message
-    assert permutation_test([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.5]).flags == ()
-
-
 def test_the_size_holds_when_both_sides_have_the_same_distribution() -> None:
     rng = np.random.default_rng(8)
     p_values = [
-        permutation_test(rng.lognormal(0, 0.3, 5), rng.lognormal(0, 0.3, 5)).p_value
-        for _ in range(1500)
+        permutation_test(rng.lognormal(0, 0.3, 5), rng.lognormal(0, 0.3, 5)) for _ in range(1500)
     ]
-    rejected = np.mean([p <= 0.05 for p in p_values if p is not None])
+    rejected = np.mean([p <= 0.05 for p in p_values])
     assert 0.03 < rejected < 0.065

@@ -50,43 +50,36 @@ def test_power_is_finite_and_right_far_out_where_library_tails_are_nan(
 
 def test_runs_needed_are_the_fewest_that_suffice() -> None:
     for ratio, cv in ((1.01, 0.02), (1.2, 0.14), (1.5, 0.44), (1.05, 0.001)):
-        plan = runs_needed(ratio, cv)
-        assert plan.n is not None
-        assert plan.power is not None
-        assert plan.power >= 0.8
-        assert plan.power == power_of(math.log(ratio), plan.n, cv, 0.05)
-        assert plan.n == 2 or power_of(math.log(ratio), plan.n - 1, cv, 0.05) < 0.8
+        n = runs_needed(ratio, cv)
+        assert n is not None
+        assert power_of(math.log(ratio), n, cv, 0.05) >= 0.8
+        assert n == 2 or power_of(math.log(ratio), n - 1, cv, 0.05) < 0.8
 
 
 def test_the_published_table_of_runs_per_side() -> None:
     table = {(0.05, 1.01): 397, (0.07, 1.05): 34, (0.14, 1.1): 35, (0.44, 1.01): 28060}
-    assert {key: runs_needed(key[1], key[0]).n for key in table} == table
+    assert {key: runs_needed(key[1], key[0]) for key in table} == table
 
 
 def test_the_detectable_ratio_has_just_the_power_asked_for() -> None:
     for n, cv in ((3, 0.02), (5, 0.14), (100, 0.44)):
-        plan = detectable_ratio(n, cv, power=0.9)
-        assert plan.ratio is not None
-        assert power_of(math.log(plan.ratio), n, cv, 0.05) == pytest.approx(0.9)
-        assert plan.power == pytest.approx(0.9)
+        ratio = detectable_ratio(n, cv, power=0.9)
+        assert ratio is not None
+        assert power_of(math.log(ratio), n, cv, 0.05) == pytest.approx(0.9)
 
 
 def test_a_ratio_and_its_inverse_are_equally_hard() -> None:
-    assert runs_needed(0.8, 0.2).n == runs_needed(1.25, 0.2).n
+    assert runs_needed(0.8, 0.2) == runs_needed(1.25, 0.2)
 
 
-def test_what_cannot_be_reached_is_said() -> None:
-    equal = runs_needed(1.0, 0.1)
-    assert (equal.n, equal.power, equal.flags[0].code) == (None, None, "out_of_reach")
-    few = detectable_ratio(1, 0.1)
-    assert (few.power, few.flags[0].code) == (None, "few_runs")
+def test_what_cannot_be_reached_is_unknown() -> None:
+    assert runs_needed(1.0, 0.1) is None
+    assert detectable_ratio(1, 0.1) is None
     # One evaluation may be twice the whole run: of five, more than half may have taken none.
-    coarse = detectable_ratio(5, 0.1, epoch_shifts=(2.0, 0.0))
-    assert (coarse.ratio, coarse.power) == (None, None)
-    exact = detectable_ratio(5, 0.0)
-    assert (exact.ratio, exact.flags[0].code) == (1.0, "zero_variance")
+    assert detectable_ratio(5, 0.1, epoch_shifts=(2.0, 0.0)) is None
+    assert detectable_ratio(5, 0.0) == 1.0
     assert power_of(math.log(1.1), 5, 0.0, 0.05) == 1.0
-    assert runs_needed(1.001, 0.0).n == 2
+    assert runs_needed(1.001, 0.0) == 2
 
 
 @pytest.mark.parametrize(

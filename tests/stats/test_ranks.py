@@ -41,7 +41,7 @@ def test_exact_p_and_wins_are_those_of_counting(sizes: tuple[int, int], values: 
         a = rng.integers(1, values + 1, sizes[0]).astype(float).tolist()
         b = rng.integers(1, values + 1, sizes[1]).astype(float).tolist()
         test, wins = mann_whitney(a, b), pair_wins(a, b)
-        assert test.p_value == pytest.approx(walk(a, b))
+        assert test == pytest.approx(walk(a, b))
         assert (wins.wins, wins.pairs) == (count_wins(a, b), len(a) * len(b))
         assert wins.estimate == pytest.approx(float(count_wins(a, b)) / (len(a) * len(b)))
 

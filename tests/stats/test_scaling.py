@@ -34,7 +34,6 @@ def test_throughput_and_statistical_efficiency_multiply_to_the_efficiency() -> N
     )
     speedup = ratio_of_geometric_means(base.times, large.times).estimate or 0
     assert product == pytest.approx(speedup * 2 / 64)
-    assert (found.base_accelerators, found.accelerators) == (2, 64)
 
 
 def test_the_slope_is_the_least_squares_line_through_the_log_means() -> None:
@@ -63,7 +62,7 @@ def test_a_slope_needs_two_scales_and_an_interval_two_runs_at_each() -> None:
     assert loglog_slope([4, 4], [[1.0, 2.0], [1.0, 2.0]]).estimate is None
     single = loglog_slope([1, 2], [[10.0], [5.0, 5.1]])
     assert single.estimate is not None
-    assert (single.low, single.flags[0].code) == (None, "one_run")
+    assert single.low is None
     with pytest.raises(ValueError, match="positive"):
         loglog_slope([0, 2], [[1.0], [1.0]])
     with pytest.raises(ValueError, match="positive"):

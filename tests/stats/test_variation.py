@@ -87,14 +87,13 @@ def test_constant_epochs_raise_the_upper_limit_to_the_worst_unseen_case() -> Non
     assert plain.high is not None
     assert safe.high is not None
     assert safe.high > 10 * plain.high
-    assert safe.flags[0].code == "constant_epochs"
     varying = cv_interval(times, epochs=[3, 3, 3, 3, 4], eval_quantum=1)
     assert varying == plain
 
 
-def test_constant_epochs_without_a_known_quantum_are_said_to_be_so() -> None:
-    found = cv_interval([30.0, 30.1, 29.9], epochs=[3] * 3)
-    assert found.flags[0].code == "unknown_quantum"
+def test_constant_epochs_without_a_known_quantum_change_nothing() -> None:
+    times = [30.0, 30.1, 29.9]
+    assert cv_interval(times, epochs=[3] * 3) == cv_interval(times)
 
 
 @pytest.mark.parametrize(("epochs", "quantum"), [(3, 1), (62, 4), (2, 2), (1, 1)])
@@ -133,7 +132,6 @@ def test_ddof_changes_the_estimate_and_not_the_interval() -> None:
 
 def test_few_runs_have_no_interval_and_equal_times_a_point() -> None:
     assert cv_interval([1.0, 2.0]).low is None
-    assert cv_interval([1.0, 2.0]).flags[0].code == "few_runs"
     assert cv_interval([1.0]).estimate is None
     for n in (4, 12):
         same = cv_interval([0.1] * n)

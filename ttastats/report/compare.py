@@ -128,18 +128,16 @@ def _compared(
         rows = tuple(
             _row_of(one, pair, labels, each.by) for one, pair in zip(mine, each.pairs, strict=True)
         )
-        mean = _mean_speedup(mine, len(each.alone), options.confidence)
+        mean = _mean_speedup(mine, options.confidence)
         sides.append(_Side(other.label, each, mine, rows, mean))
     return sides
 
 
-def _mean_speedup(
-    found: Sequence[Comparison], unmatched: int, confidence: float
-) -> MeanSpeedup | None:
+def _mean_speedup(found: Sequence[Comparison], confidence: float) -> MeanSpeedup | None:
     ratios = [one.speedup.ratio for one in found if one.speedup is not None]
     if len(ratios) < 2 or len(ratios) < len(found):
         return None
-    return geometric_mean_speedup(ratios, unmatched=unmatched, confidence=confidence)
+    return geometric_mean_speedup(ratios, confidence=confidence)
 
 
 def _varying(baseline: Side, others: Sequence[Side], sides: Sequence[_Side]) -> list[Note]:

@@ -257,7 +257,7 @@ def _unsteady(shown: Sequence[Shown]) -> Note | None:
 
 #: Statistical flags worth a footnote; the others are said elsewhere in the report.
 _SAID = (
-    "one_run", "few_runs", "zero_variance", "unbalanced", "borderline", "untimed_failures",
+    "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
     "pooled_setups", "separate_sessions", "convergence_not_used", "convergence_differs",
 )  # fmt: skip
 

@@ -69,9 +69,9 @@ def plan(cv: float | None, n: int | None, effects: Sequence[float], power: float
     needed: dict[str, int | None] = dict.fromkeys(_names(effects))
     if cv is None:
         return {"n": n, "cv": None, "detectable_ratio": None, "runs_needed": needed}
-    detectable = detectable_ratio(n, cv, power=power).ratio if n else None
+    detectable = detectable_ratio(n, cv, power=power) if n else None
     for effect, name in zip(effects, needed, strict=True):
-        needed[name] = runs_needed(1 + effect, cv, power=power).n
+        needed[name] = runs_needed(1 + effect, cv, power=power)
     return {"n": n, "cv": cv, "detectable_ratio": detectable, "runs_needed": needed}
 
 

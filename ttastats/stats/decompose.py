@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.moments import as_pair, as_side, coefficient_of_variation, is_constant
 from ttastats.stats.quantiles import check_confidence
-from ttastats.stats.results import Estimate, Flag, Floats, Ratio
+from ttastats.stats.results import Estimate, Ratio
 from ttastats.stats.shares import RUNS_FOR_BOOTSTRAP, Limits, bootstrap_limits, covariance_shares
 from ttastats.stats.speedup import ratio_of_geometric_means
 
@@ -28,7 +28,6 @@ class SpeedupParts:
 
     throughput: Ratio
     epochs: Ratio
-    flags: tuple[Flag, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +64,7 @@ def decompose_speedup(
     return SpeedupParts(
         throughput=ratio_of_geometric_means(t_a / e_a, t_b / e_b, confidence=confidence),
         epochs=ratio_of_geometric_means(e_a, e_b, confidence=confidence),
-        flags=_constant_flags(e_a, " of side A") + _constant_flags(e_b, " of side B"),
     )
-
-
-def _constant_flags(epochs: Floats, where: str = "") -> tuple[Flag, ...]:
-    if epochs.size < 2 or not is_constant(epochs):
-        return ()
-    message = f"epochs did not vary in {epochs.size} runs{where}: {epochs[0]:g} in every run"
-    return (Flag("constant_epochs", message),)
 
 
 def decompose_variance(

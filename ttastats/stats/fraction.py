@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from ttastats.stats.quantiles import beta_quantile, check_confidence, two_sided_z
-from ttastats.stats.results import Difference, Estimate, Flag, Floats, Significance
+from ttastats.stats.results import Difference, Estimate, Floats
 
 
 def _check_counts(successes: int, n: int) -> None:
@@ -23,17 +23,12 @@ def _estimate(successes: int, n: int, low: float, high: float, confidence: float
     return Estimate(successes / n, low, high, confidence, n)
 
 
-def _no_runs(confidence: float) -> Estimate:
-    flag = Flag("no_runs", "no runs: at least 1 run needed for a fraction reached")
-    return Estimate(None, None, None, confidence, 0, flags=(flag,))
-
-
 def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
     """Fraction of runs that reached the target with Wilson's score interval (1927)."""
     _check_counts(successes, n)
     check_confidence(confidence)
     if n == 0:
-        return _no_runs(confidence)
+        raise ValueError("no runs")
     z2 = two_sided_z(confidence) ** 2
     p = successes / n
     centre = p + z2 / (2 * n)
@@ -82,8 +77,8 @@ def _check_sides(successes_a: int, n_a: int, successes_b: int, n_b: int) -> None
         _check_counts(successes, n)
 
 
-def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> Significance:
-    """Fisher's exact test of equal fractions reached, two-sided: exact, conservative.
+def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
+    """P of Fisher's exact test of equal fractions reached, two-sided: exact, conservative.
 
     Two-sided in R's sense: all tables no more likely than the one observed, with its
     relative tolerance of 1e-7 for ties.
@@ -95,8 +90,7 @@ def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> Significan
     log_p = _log_choose(n_a, possible) + _log_choose(n_b, total - possible)
     weights = np.exp(log_p - log_p.max())
     extreme = log_p <= log_p[successes_a - fewest] + 1e-7
-    p_value = float(weights[extreme].sum() / weights.sum())
-    return Significance(min(1.0, p_value), n_a, n_b)
+    return min(1.0, float(weights[extreme].sum() / weights.sum()))
 
 
 def _log_choose(n: int, k: Floats) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ttastats.stats.logratio import LogTerm, around, combine, safe_exp
 from ttastats.stats.quantiles import check_confidence
-from ttastats.stats.results import Flag, Floats, Ratio
+from ttastats.stats.results import Floats, Ratio
 
 PValues = Sequence[float | None]
 Case = TypeVar("Case")
@@ -25,7 +25,6 @@ class MeanSpeedup:
     low: float | None
     high: float | None
     n: int
-    flags: tuple[Flag, ...]
 
 
 def holm(p_values: PValues) -> tuple[float | None, ...]:
@@ -82,40 +81,25 @@ def step_down(
             found[k] = True
 
 
-def geometric_mean_speedup(
-    ratios: Sequence[Ratio], *, unmatched: int = 0, confidence: float = 0.95
-) -> MeanSpeedup:
+def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95) -> MeanSpeedup:
     """Geometric mean of speedups over a matched set of benchmarks, with Satterthwaite df.
 
     SE = sqrt(sum SE_k^2) / K: for these benchmarks, not for others one might have chosen.
     A benchmark without an interval leaves none for the mean, one without a finite speedup
-    leaves no mean. ``unmatched`` counts benchmarks only one side has, which are left out.
+    leaves no mean.
     """
     check_confidence(confidence)
-    flags = _matching_flags(unmatched)
     speedups = [ratio.estimate for ratio in ratios]
     known = [s for s in speedups if s is not None and 0 < s < math.inf]
     if not known or len(known) < len(ratios):
-        missing = len(ratios) - len(known)
-        message = f"{missing} of {len(ratios)} benchmarks have no speedup: no geometric mean"
-        flags += (Flag("no_runs" if not ratios else "no_success", message),)
-        return MeanSpeedup(None, None, None, len(ratios), flags)
+        return MeanSpeedup(None, None, None, len(ratios))
     terms = [_term(ratio, len(ratios)) for ratio in ratios]
     scale = combine(float(np.mean(np.log(known))), terms, confidence)
     estimate = safe_exp(scale.value)
     low, high = around(estimate, scale)
-    if scale.se is None:
-        flags += (Flag("few_runs", "a benchmark has no interval: 2 runs needed per side"),)
-    return MeanSpeedup(estimate=estimate, low=low, high=high, n=len(ratios), flags=flags)
+    return MeanSpeedup(estimate, low, high, len(ratios))
 
 
 def _term(ratio: Ratio, count: int) -> LogTerm:
     variance = None if ratio.se_log is None else (ratio.se_log / count) ** 2
     return LogTerm(1.0, variance, math.inf if ratio.df is None else ratio.df)
-
-
-def _matching_flags(unmatched: int) -> tuple[Flag, ...]:
-    if not unmatched:
-        return ()
-    message = f"{unmatched} benchmarks lack a side: geometric mean over the matched ones only"
-    return (Flag("unmatched_benchmarks", message),)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ttastats.stats.logratio import safe_exp
 from ttastats.stats.moments import as_side, mean
-from ttastats.stats.results import Bools, Flag, Floats, Significance
+from ttastats.stats.results import Bools, Floats
 
 ENUMERATED_SPLITS = 200_000
 """Enumerate up to this many splits: 10 runs against 10 are 184 756."""
@@ -36,8 +36,8 @@ Statistic = Callable[[Floats], Floats]
 
 def permutation_test(
     times_a: ArrayLike, times_b: ArrayLike, *, rng: np.random.Generator | None = None
-) -> Significance:
-    """Permutation test of the mean log of positive values, times or epochs.
+) -> float:
+    """Two-sided p of a permutation test of the mean log of positive values, times or epochs.
 
     Studentised when the sides differ in size and both have 2 runs, which keeps
     it honest when the spreads differ (Janssen 1997); with equal sizes that changes nothing.
@@ -58,8 +58,8 @@ def permute_scores(
     rng: np.random.Generator | None = None,
     studentised: bool = False,
     draws: int = DRAWS,
-) -> Significance:
-    """Permutation test of the difference in mean score between the first ``n_a`` and the rest.
+) -> float:
+    """P of a permutation test of the difference in mean score of the first ``n_a`` and the rest.
 
     ``scores``: shape (n_a + n_b,), any finite numbers: logs or ranks. The
     two-sided p counts splits by the size of the statistic, not twice the smaller tail.
@@ -82,24 +82,13 @@ def permute_scores(
         splits = _drawn_sums(features, min(n_a, n_b), rng, draws)
         extreme, total = _count(splits, statistic, limit)
         extreme, total = extreme + 1, total + 1
-    return Significance(
-        p_value=extreme / total,
-        n_a=n_a,
-        n_b=n_b,
-        flags=size_of_test_flags(n_a, n_b) + _sampling_flags(exact, draws),
-    )
+    return extreme / total
 
 
 def _tie_tolerance(observed: float, centred: Floats, studentised: bool) -> float:
     scale = abs(observed) if studentised else float(np.max(np.abs(centred)))
     # An infinite t ties with infinite ones only.
     return TOLERANCE * scale if math.isfinite(scale) else 0.0
-
-
-def _sampling_flags(exact: bool, draws: int) -> tuple[Flag, ...]:
-    if exact:
-        return ()
-    return (Flag("sampled_permutations", f"p from {draws} random splits, not from all"),)
 
 
 def _statistic(features: Floats, n: int, studentised: bool) -> Statistic:
@@ -206,12 +195,3 @@ def smallest_p(n_a: int, n_b: int) -> float:
     With equal sizes the mirrored split is always as extreme, so it takes two of them.
     """
     return (2 if n_a == n_b else 1) / number_of_splits(n_a, n_b)
-
-
-def size_of_test_flags(n_a: int, n_b: int) -> tuple[Flag, ...]:
-    """Advice when no outcome at all could make the exact test significant."""
-    if smallest_p(n_a, n_b) <= 0.05:
-        return ()
-    needed = next(n for n in itertools.count(1) if smallest_p(n, n) <= 0.05)
-    message = f"exact test needs {needed} runs per side for p <= 0.05, have {n_a} and {n_b}"
-    return (Flag("exact_test_too_coarse", message),)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from scipy import special
 
 from ttastats.stats.quantiles import two_sided_t
-from ttastats.stats.results import Flag
 from ttastats.stats.unseen import unseen_share
 
 _POWER = 0.8
@@ -25,19 +23,6 @@ MOST_RUNS = 10_000_000
 """Nobody trains more often than this; the search for a number of runs ends here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Power:
-    """A plan: with ``n`` runs per side a true ``ratio`` is found with probability ``power``.
-
-    ``ratio`` and its inverse are equally hard.
-    """
-
-    power: float | None
-    n: int | None
-    ratio: float | None
-    flags: tuple[Flag, ...] = ()
-
-
 def runs_needed(
     ratio: float,
     cv: float,
@@ -45,8 +30,10 @@ def runs_needed(
     power: float = 0.8,
     alpha: float = 0.05,
     epoch_shifts: Shifts = (0.0, 0.0),
-) -> Power:
-    """Smallest number of runs per side that shows ``ratio`` with at least this power.
+) -> int | None:
+    """Smallest number of runs per side that shows ``ratio`` with at least this power, or None.
+
+    ``ratio`` and its inverse are equally hard.
 
     ``epoch_shifts``: by what share of each side's mean time one evaluation interval more in every
     run would change it, 0 where epochs vary, infinite where nobody knows; the claim then has to
@@ -61,36 +48,25 @@ def runs_needed(
     def enough(n: int) -> bool:
         return power_of(effect, n, cv, alpha, epoch_shifts) >= power
 
-    n = _first(enough, 2, MOST_RUNS)
-    if n is None:
-        message = f"no number of runs up to {MOST_RUNS} shows a ratio of {ratio:g}"
-        flag = Flag("out_of_reach", message)
-        return Power(None, None, ratio, (flag,))
-    reached = power_of(effect, n, cv, alpha, epoch_shifts)
-    return Power(reached, n, ratio)
+    return _first(enough, 2, MOST_RUNS)
 
 
 def detectable_ratio(
     n: int, cv: float, *, power: float = 0.8, alpha: float = 0.05, epoch_shifts: Shifts = (0.0, 0.0)
-) -> Power:
+) -> float | None:
     """Smallest ratio above 1 that ``n`` runs per side show with this power.
 
-    None where no ratio is, because nothing bounds what epochs not seen could change.
+    None where no ratio is: of one run, or because nothing bounds what epochs not seen could change.
     """
     _check(1.0, cv, alpha)
     _check_power(power)
-    plan = Power(None, n, None)
     if n < 2:
-        flag = Flag("few_runs", f"2 runs needed per side for a test, have {n}")
-        return replace(plan, flags=(flag,))
+        return None
     if cv == 0.0:
-        flag = Flag("zero_variance", "without any variation every ratio above 1 is detectable")
-        return replace(plan, power=1.0, ratio=1.0, flags=(flag,))
+        return 1.0
     if math.isinf(_unseen(epoch_shifts, n, alpha)):
-        return plan
-    effect = _smallest_effect(lambda x: power_of(x, n, cv, alpha, epoch_shifts) >= power)
-    reached = power_of(effect, n, cv, alpha, epoch_shifts)
-    return replace(plan, power=reached, ratio=math.exp(effect))
+        return None
+    return math.exp(_smallest_effect(lambda x: power_of(x, n, cv, alpha, epoch_shifts) >= power))
 
 
 def runs_for_mean(

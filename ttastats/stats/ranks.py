@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.moments import as_outcomes, as_side
 from ttastats.stats.permutation import DRAWS, permute_scores
-from ttastats.stats.results import Floats, Significance
+from ttastats.stats.results import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ def mann_whitney(
     reached_b: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
     draws: int = DRAWS,
-) -> Significance:
-    """Mann-Whitney test with ties, exact by enumeration (1947), sampled for large samples.
+) -> float:
+    """Two-sided p of the Mann-Whitney test with ties (1947), sampled for large samples.
 
     Failed runs (``reached`` false) rank last and tie.
     """

@@ -16,26 +16,10 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 FlagCode = Literal[
-    "no_runs",
-    "one_run",
-    "few_runs",
-    "zero_variance",
-    "unbalanced",
-    "constant_epochs",
-    "unknown_epochs",
-    "unknown_quantum",
-    "no_success",
-    "exact_test_too_coarse",
-    "sampled_permutations",
-    "borderline",
-    "out_of_reach",
-    "unmatched_benchmarks",
-    "convergence_differs",
-    "convergence_not_used",
-    "untimed_failures",
-    "separate_sessions",
-    "pooled_setups",
-]
+    "no_runs", "one_run", "zero_variance", "unbalanced", "constant_epochs", "unknown_epochs",
+    "unknown_quantum", "no_success", "borderline", "convergence_differs", "convergence_not_used",
+    "untimed_failures", "separate_sessions", "pooled_setups",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +43,6 @@ class Estimate:
     high: float | None
     confidence: float
     n: int
-    flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +74,3 @@ class Difference:
     low: float | None
     high: float | None
     confidence: float
-    flags: tuple[Flag, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Significance:
-    """A test: its two-sided p."""
-
-    p_value: float | None
-    n_a: int
-    n_b: int
-    flags: tuple[Flag, ...] = ()

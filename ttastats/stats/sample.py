@@ -9,23 +9,10 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.moments import as_sample, mean, standard_deviation
 from ttastats.stats.quantiles import check_confidence, two_sided_t
-from ttastats.stats.results import Estimate, Flag, Floats
+from ttastats.stats.results import Estimate
 
 RUNS_FOR_INTERVAL = 3
 """With two runs a t interval spans a factor of thousands in the CV: none is shown."""
-
-
-def size_flags(n: int) -> tuple[Flag, ...]:
-    """Advice when a sample is too small for an interval."""
-    needed = RUNS_FOR_INTERVAL
-    if n == 0:
-        return (Flag("no_runs", f"no runs: {needed} runs needed for an interval"),)
-    if n == 1:
-        message = f"no variance with one run: {needed} runs needed for an interval"
-        return (Flag("one_run", message),)
-    if n < needed:
-        return (Flag("few_runs", f"{needed} runs needed for an interval, have {n}"),)
-    return ()
 
 
 def mean_interval(times: ArrayLike, *, confidence: float = 0.95) -> Estimate:
@@ -34,19 +21,14 @@ def mean_interval(times: ArrayLike, *, confidence: float = 0.95) -> Estimate:
     Its lower end may be negative when the runs vary wildly: the interval is for the mean of
     a roughly normal sample.
     """
-    return _t_interval(as_sample(times), confidence)
-
-
-def _t_interval(values: Floats, confidence: float) -> Estimate:
     check_confidence(confidence)
-    flags = size_flags(values.size)
-    if values.size == 0:
-        return Estimate(None, None, None, confidence, 0, flags=flags)
-    centre, spread = mean(values), standard_deviation(values)
-    if spread is None or flags:
-        return Estimate(centre, None, None, confidence, values.size, flags=flags)
-    half = two_sided_t(values.size - 1, confidence) * spread / math.sqrt(values.size)
-    return Estimate(centre, centre - half, centre + half, confidence, values.size)
+    values = as_sample(times)
+    n = values.size
+    spread = standard_deviation(values)
+    if spread is None or n < RUNS_FOR_INTERVAL:
+        return Estimate(mean(values) if n else None, None, None, confidence, n)
+    centre, half = mean(values), two_sided_t(n - 1, confidence) * spread / math.sqrt(n)
+    return Estimate(centre, centre - half, centre + half, confidence, n)
 
 
 def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> float | None:

@@ -12,7 +12,7 @@ from ttastats.stats.decompose import decompose_speedup
 from ttastats.stats.logratio import LogTerm, combine
 from ttastats.stats.moments import as_side
 from ttastats.stats.outcomes import outcomes, time_term
-from ttastats.stats.results import Estimate, Flag, Floats, Ratio
+from ttastats.stats.results import Estimate, Floats, Ratio
 from ttastats.stats.speedup import ratio_of_means
 
 
@@ -33,14 +33,11 @@ class Scaling:
     ``throughput_efficiency`` x ``statistical_efficiency`` exactly.
     """
 
-    accelerators: int
-    base_accelerators: int
     speedup: Ratio
     efficiency: Ratio
     throughput_speedup: Ratio
     throughput_efficiency: Ratio
     statistical_efficiency: Ratio
-    flags: tuple[Flag, ...]
 
 
 def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) -> Scaling:
@@ -55,14 +52,11 @@ def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) ->
         base.times, base.epochs, point.times, point.epochs, confidence=confidence
     )
     return Scaling(
-        accelerators=point.accelerators,
-        base_accelerators=base.accelerators,
         speedup=speedup,
         efficiency=_scaled(speedup, fair),
         throughput_speedup=parts.throughput,
         throughput_efficiency=_scaled(parts.throughput, fair),
         statistical_efficiency=parts.epochs,
-        flags=parts.flags,
     )
 
 
@@ -102,8 +96,7 @@ def loglog_slope(accelerators: Sequence[int], times: Sequence[ArrayLike]) -> Est
     samples = [as_side(sample, str(n)) for n, sample in zip(accelerators, times, strict=True)]
     runs = sum(sample.size for sample in samples)
     if len(set(accelerators)) < 2:
-        flag = Flag("few_runs", "2 numbers of accelerators needed for a slope")
-        return Estimate(None, None, None, confidence, runs, flags=(flag,))
+        return Estimate(None, None, None, confidence, runs)
     x = np.log(np.asarray(accelerators, dtype=np.float64))
     weights = -(x - x.mean()) / np.sum((x - x.mean()) ** 2)
     terms = [time_term(outcomes(sample)) for sample in samples]
@@ -111,8 +104,7 @@ def loglog_slope(accelerators: Sequence[int], times: Sequence[ArrayLike]) -> Est
     weighted = [_weighted(term, w) for term, w in zip(terms, weights.tolist(), strict=True)]
     half = combine(slope, weighted, confidence).half_width
     if half is None:
-        flag = Flag("one_run", "2 runs needed at every scale for an interval")
-        return Estimate(slope, None, None, confidence, runs, flags=(flag,))
+        return Estimate(slope, None, None, confidence, runs)
     return Estimate(slope, slope - half, slope + half, confidence, runs)
 
 

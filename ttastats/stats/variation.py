@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.moments import as_pair, as_sample, coefficient_of_variation, is_constant
 from ttastats.stats.quantiles import check_confidence, chi2_quantile, two_sided_t
-from ttastats.stats.results import Estimate, Flag, Floats
-from ttastats.stats.sample import size_flags
+from ttastats.stats.results import Estimate, Floats
+from ttastats.stats.sample import RUNS_FOR_INTERVAL
 from ttastats.stats.unseen import cv_epochs_high
 
 RUNS_FOR_DELTA = 10
@@ -36,9 +36,8 @@ def cv_interval(
     check_confidence(confidence)
     sample = as_sample(times)
     estimate = coefficient_of_variation(sample, ddof)
-    flags = size_flags(sample.size)
-    if flags:
-        return Estimate(estimate, None, None, confidence, sample.size, flags=flags)
+    if sample.size < RUNS_FOR_INTERVAL:
+        return Estimate(estimate, None, None, confidence, sample.size)
     low, high = vangel_limits(_cv(sample), sample.size, confidence)
     plain = Estimate(estimate, low, high, confidence, sample.size)
     if sample.size >= RUNS_FOR_DELTA:
@@ -61,17 +60,12 @@ def _allow_unseen_epochs(
     plain: Estimate, vangel_high: float, epochs: Floats, quantum: float | None
 ) -> Estimate:
     """Widen the interval when every run took the same number of epochs."""
-    if not is_constant(epochs) or plain.high is None:
+    if not is_constant(epochs) or plain.high is None or quantum is None:
         return plain
-    if quantum is None:
-        message = "epochs did not vary and the evaluation quantum is unknown: interval too narrow"
-        return replace(plain, flags=(*plain.flags, Flag("unknown_quantum", message)))
     unseen = cv_epochs_high(float(epochs[0]), plain.n, quantum, plain.confidence)
     # Time is epochs times time per epoch, independent: 1 + CV^2 multiplies (Goodman 1960).
     safe = math.sqrt((1 + unseen**2) * (1 + vangel_high**2) - 1)
-    message = f"epochs did not vary in {plain.n} runs: upper limit allows for unseen epochs"
-    flag = Flag("constant_epochs", message)
-    return replace(plain, high=max(plain.high, safe), flags=(*plain.flags, flag))
+    return replace(plain, high=max(plain.high, safe))
 
 
 def vangel_limits(cv: float, n: int, confidence: float = 0.95) -> tuple[float, float]:

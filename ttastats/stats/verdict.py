@@ -240,13 +240,12 @@ def decide_by_fraction(
     By Fisher's exact test unless an adjusted ``p_value`` is given. "unavailable" when no
     run of either side reached the target. ValueError for an empty side.
     """
-    test = fisher(successes_a, n_a, successes_b, n_b)
-    p = test.p_value if p_value is None else p_value
+    p = fisher(successes_a, n_a, successes_b, n_b) if p_value is None else p_value
     reached = f"fraction reached {successes_a}/{n_a} vs {successes_b}/{n_b}"
     if successes_a == successes_b == 0:
         claim = "no runs reached the target on either side"
         return Decision("unavailable", claim, margin)
-    if p is None or p >= alpha:
+    if p >= alpha:
         return Decision("undecided", f"undecided ({reached})", margin)
     word: Word = "slower" if successes_b / n_b < successes_a / n_a else "faster"
     return Decision(word, f"{word} ({reached})", margin)
