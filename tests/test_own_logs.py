@@ -9,7 +9,7 @@ import pytest
 from ttastats.errors import TtastatsError
 from ttastats.metric_names import higher_is_better
 from ttastats.own_logs import config, names, patterns, presets
-from ttastats.own_logs.block import Block, Clock, Condition, Metric, Progress, metric_of
+from ttastats.own_logs.block import Block, CellCondition, CountColumn, Metric, TimeColumn, metric_of
 
 
 def block(text: str) -> Block:
@@ -57,14 +57,14 @@ class TestClock:
     @pytest.mark.parametrize(
         ("text", "clock"),
         [
-            ("time ms", Clock("time", 1e-3)),
-            ("wall time min", Clock("wall time", 60.0)),
-            ("_timestamp unix", Clock("_timestamp", format="unix")),
-            ("stamp %Y-%m-%d %H:%M:%S,%f", Clock("stamp", format="%Y-%m-%d %H:%M:%S,%f")),
-            ("time s per iter", Clock("time", 1.0, per="iter")),
+            ("time ms", TimeColumn("time", 1e-3)),
+            ("wall time min", TimeColumn("wall time", 60.0)),
+            ("_timestamp unix", TimeColumn("_timestamp", format="unix")),
+            ("stamp %Y-%m-%d %H:%M:%S,%f", TimeColumn("stamp", format="%Y-%m-%d %H:%M:%S,%f")),
+            ("time s per iter", TimeColumn("time", 1.0, per="iter")),
         ],
     )
-    def test_is_a_column_and_a_unit(self, text: str, clock: Clock) -> None:
+    def test_is_a_column_and_a_unit(self, text: str, clock: TimeColumn) -> None:
         assert block(f'seconds = "{text}"').seconds == (clock,)
 
     def test_without_a_unit_is_refused(self) -> None:
@@ -78,13 +78,13 @@ class TestClock:
 
 def test_progress_is_a_column_with_what_to_add() -> None:
     found = block('step = "sum l"\nepoch = "epoch + 1"\nsamples = "consumed samples"')
-    assert found.step == (Progress("l", summed=True),)
-    assert found.epoch == (Progress("epoch", 1.0),)
-    assert found.samples == (Progress("consumed samples"),)
+    assert found.step == (CountColumn("l", summed=True),)
+    assert found.epoch == (CountColumn("epoch", 1.0),)
+    assert found.samples == (CountColumn("consumed samples"),)
 
 
 def test_rows_of_runs_that_failed_are_told_by_a_condition() -> None:
-    assert block('failed = "State = crashed, killed"').failed == Condition(
+    assert block('failed = "State = crashed, killed"').failed == CellCondition(
         "State", ("crashed", "killed")
     )
 

@@ -71,7 +71,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PowerPlan:
     """What the runs at hand can show at 80 % power, and what the observed speedup would take.
 
     Both among the `tests` that are not decided yet, with unseen epochs allowed for.
@@ -106,7 +106,7 @@ class Comparison:
     wins: PairWins | None = None
     other_mean: Ratio | None = None
     epochs_p: float | None = None
-    plan: Plan | None = None
+    plan: PowerPlan | None = None
     p_adjusted: float | None = None
     verdict: Decision | None = None
     flags: tuple[Flag, ...] = ()
@@ -277,7 +277,7 @@ def _flags(a: SideNumbers, b: SideNumbers, axis: Axis) -> tuple[Flag, ...]:
     return tuple(found)
 
 
-def _plan(one: Comparison, tests: int, options: Options) -> Plan | None:
+def _plan(one: Comparison, tests: int, options: Options) -> PowerPlan | None:
     """Plan from the spread seen, as a CV of one run: SE(log S) = CV sqrt(2/n) at equal n.
 
     A claim has to hold among all `tests` that are not decided yet, as Holm's step-down asks, and
@@ -297,7 +297,7 @@ def _plan(one: Comparison, tests: int, options: Options) -> Plan | None:
     if ratio.estimate != 1.0:
         needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shifts=shifts)
     detectable = detectable_ratio(n, cv, alpha=alpha, epoch_shifts=shifts)
-    return Plan(cv, n, detectable, needed, tests)
+    return PowerPlan(cv, n, detectable, needed, tests)
 
 
 def _judged(one: Comparison, bounds: Bounds, options: Options) -> Comparison:

@@ -23,7 +23,7 @@ _WORDS: dict[Option, str] = {"--fail-on": "slower", "--require": "not-slower"}
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Requirement:
     """What is asked, and the slowdown that is still allowed, as a fraction.
 
     `--fail-on slower` fails where B is shown to be slower by more than that, `--require not-slower`
@@ -43,7 +43,7 @@ class Condition:
         return 1 / (1 + self.limit)
 
 
-def conditions(fail_on: str, require: str) -> tuple[Condition, ...]:
+def conditions(fail_on: str, require: str) -> tuple[Requirement, ...]:
     """Read `--fail-on slower:2%` and `--require not-slower:2%`; either text may be empty.
 
     Raises
@@ -55,7 +55,7 @@ def conditions(fail_on: str, require: str) -> tuple[Condition, ...]:
     return tuple(_condition(option, text) for option, text in asked if text)
 
 
-def _condition(option: Option, text: str) -> Condition:
+def _condition(option: Option, text: str) -> Requirement:
     match = re.fullmatch(rf"{_WORDS[option]}:\s*(.+)", text.strip())
     if not match:
         raise TtastatsError(
@@ -64,10 +64,10 @@ def _condition(option: Option, text: str) -> Condition:
             remedy="Write --fail-on slower:2% to fail if B is shown to be slower by more than 2%, "
             "--require not-slower:2% to fail unless it is shown not to be.",
         )
-    return Condition(option, percentages.fraction(match.group(1), option))
+    return Requirement(option, percentages.fraction(match.group(1), option))
 
 
-def refuse_at_budget(asked: Sequence[Condition]) -> None:
+def refuse_at_budget(asked: Sequence[Requirement]) -> None:
     """Refuse conditions about times where qualities are compared.
 
     Raises
@@ -84,7 +84,7 @@ def refuse_at_budget(asked: Sequence[Condition]) -> None:
         )
 
 
-def judged(report: Report, asked: Sequence[Condition], confidence: float = 0.95) -> Report:
+def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.95) -> Report:
     """Give a comparison with the verdict of the gate, in its rows (key `gate`) too.
 
     A group that only A has fails every condition, and so does one that cannot be judged at all,
@@ -113,7 +113,7 @@ def _worst(findings: Sequence[Finding]) -> str:
     return next((one for one in ("failed", "undecided") if one in outcomes), "passed")
 
 
-def _findings(name: str, row: Row, asked: Condition, alpha: float) -> Iterator[Finding]:
+def _findings(name: str, row: Row, asked: Requirement, alpha: float) -> Iterator[Finding]:
     """Say what keeps a row from passing, or what it rests on; nothing if it just passes."""
     if row["non_inferiority_low"] is None or row["inferiority_high"] is None:
         found = _without_interval(row)
@@ -145,7 +145,7 @@ _UNBOUNDED = (
 _NO_STRAGGLERS = "if no further run fails or straggles"
 
 
-def _passed(row: Row, asked: Condition) -> Found | None:
+def _passed(row: Row, asked: Requirement) -> Found | None:
     """Say what a pass takes for granted: no usual number of runs shows that none straggles."""
     robust = row["robust_low"] is not None and row["robust_low"] > asked.lowest
     if robust or asked.option != "--require":
@@ -172,7 +172,7 @@ def _without_interval(row: Row) -> Found | None:
     return "failed", "not_judged", f"cannot be judged ({claim})"
 
 
-def _is_slower(row: Row, asked: Condition) -> bool:
+def _is_slower(row: Row, asked: Requirement) -> bool:
     """Tell whether B is shown to be slower by more than the limit.
 
     The bound alone would be one test per row, and among many benchmarks one fails by chance; so the
@@ -182,14 +182,14 @@ def _is_slower(row: Row, asked: Condition) -> bool:
     return bool(beyond and row["verdict"] == "slower" and not row["dagger"])
 
 
-def _at_least(row: Row, asked: Condition) -> str:
+def _at_least(row: Row, asked: Requirement) -> str:
     slowdown = 1 / row["inferiority_high"] - 1 if row["inferiority_high"] else None
     much = "infinitely" if slowdown is None else f"at least {slowdown:.1%}"
     condition = f" {_NO_STRAGGLERS}" if "no_stragglers" in row["conditions"] else ""
     return f"{row['b']} {of_row(row).worse.format(much)}{condition}; {_allowed(asked)}"
 
 
-def _at_most(row: Row, asked: Condition) -> str:
+def _at_most(row: Row, asked: Requirement) -> str:
     low = row["non_inferiority_low"]
     axis, much = of_row(row), "any factor" if low <= 0 else f"up to {1 / low - 1:.1%}"
     if not axis.is_time:
@@ -211,11 +211,11 @@ def _slower(axis: Axis) -> str:
     return axis.does(axis.worse)
 
 
-def _allowed(asked: Condition) -> str:
+def _allowed(asked: Requirement) -> str:
     return f"{percentages.text(asked.limit)} is allowed"
 
 
-def _runs_needed(row: Row, asked: Condition, alpha: float) -> int | None:
+def _runs_needed(row: Row, asked: Requirement, alpha: float) -> int | None:
     """Plan a one-sided test for sides that do not differ, epochs not seen on either included.
 
     The other side of a two-sided test at 2 alpha adds less than a thousandth to the power.

@@ -16,7 +16,7 @@ _HEADER = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 
 
-class Records(NamedTuple):
+class StoreRecords(NamedTuple):
     """The records; where one is cut short, and where the checksum of a piece is wrong."""
 
     data: list[bytes]
@@ -31,7 +31,7 @@ class _Piece(NamedTuple):
     state: str
 
 
-def records_of(content: bytes, start: int) -> Records:
+def records_of(content: bytes, start: int) -> StoreRecords:
     """Give the records of a file behind `start` bytes; those with a damaged piece are left out."""
     data: list[bytes] = []
     damaged: list[int] = []
@@ -55,7 +55,7 @@ def records_of(content: bytes, start: int) -> Records:
                 parts = None
     if parts is not None and torn is None:
         torn = len(content)
-    return Records(data, torn, damaged)
+    return StoreRecords(data, torn, damaged)
 
 
 def _pieces(content: bytes, place: int) -> Iterator[_Piece]:

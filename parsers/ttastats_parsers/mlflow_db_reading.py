@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
-from ttastats_parsers.mlflow_runs import Logged, Told, run_of
+from ttastats_parsers.mlflow_runs import Logged, StoredRun, run_of
 from ttastats_parsers.payloads import as_float, as_int
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         connection.close()
 
 
-def _told(connection: sqlite3.Connection) -> Iterator[Told]:
+def _told(connection: sqlite3.Connection) -> Iterator[StoredRun]:
     """Give what the tables tell of each run. A view may stand for anything, so it is no table."""
     connection.row_factory = lambda cursor, row: {
         column[0]: value for column, value in zip(cursor.description, row, strict=True)
@@ -54,7 +54,7 @@ def _told(connection: sqlite3.Connection) -> Iterator[Told]:
     }
     runs = connection.execute("SELECT * FROM runs ORDER BY start_time, run_uuid").fetchall()
     for run in runs:
-        yield Told(
+        yield StoredRun(
             run,
             names.get(run.get("experiment_id")),
             _pairs(connection, "params", run["run_uuid"]),

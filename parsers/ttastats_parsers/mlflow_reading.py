@@ -11,7 +11,7 @@ from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers import plain_yaml
 from ttastats_parsers.mlflow_places import META, PARTS, run_folder
-from ttastats_parsers.mlflow_runs import Logged, Told, run_of
+from ttastats_parsers.mlflow_runs import Logged, StoredRun, run_of
 from ttastats_parsers.payloads import as_float, as_int
 
 #: Metrics may lie in folders, as their names may have slashes; no deeper than this.
@@ -30,7 +30,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         yield Problem("no_description", f"no {META} in {folder.name}: of no run", "warning")
 
 
-def _told(log: Log, about: dict[str, object]) -> Told:
+def _told(log: Log, about: dict[str, object]) -> StoredRun:
     logged: list[Logged] = []
     bad = 0
     for metric, content in _files(log, "metrics"):
@@ -46,7 +46,7 @@ def _told(log: Log, about: dict[str, object]) -> Told:
         kind: {word: data.decode("utf-8", "replace").strip() for word, data in _files(log, kind)}
         for kind in PARTS
     }
-    return Told(
+    return StoredRun(
         about,
         experiment if isinstance(experiment, str) else None,
         texts["params"],

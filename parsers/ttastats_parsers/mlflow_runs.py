@@ -29,7 +29,7 @@ class Logged(NamedTuple):
     step: int | None
 
 
-class Told(NamedTuple):
+class StoredRun(NamedTuple):
     """What a store tells of a run; `about` holds the fields of its description."""
 
     about: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Told(NamedTuple):
     problems: Sequence[Problem] = ()
 
 
-def run_of(told: Told, log: Log) -> Iterator[Run | Problem]:
+def run_of(told: StoredRun, log: Log) -> Iterator[Run | Problem]:
     """Give the run, or the problem that it was deleted in MLflow."""
     name = told.tags.get("mlflow.runName") or told.about.get("run_name") or told.about.get("name")
     if told.about.get("lifecycle_stage") == "deleted":
@@ -49,7 +49,7 @@ def run_of(told: Told, log: Log) -> Iterator[Run | Problem]:
     yield _run(told, log, name)
 
 
-def _run(told: Told, log: Log, name: Any) -> Run:
+def _run(told: StoredRun, log: Log, name: Any) -> Run:
     begun, ended = as_float(told.about.get("start_time")), as_float(told.about.get("end_time"))
     stamps = [item.time_ms for item in told.logged if item.time_ms is not None]
     last = ended or max(stamps, default=None)

@@ -38,7 +38,7 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPlace:
     """Where a log lies and what lies beside it, None where that does not tell.
 
     `scaling_factor` is that of a `scaling.json`, which multiplies official scores only; `metered`
@@ -57,7 +57,7 @@ class Place:
     problems: tuple[Problem, ...] = ()
 
 
-def place_of(log: Log, edition: str | None) -> Place:
+def place_of(log: Log, edition: str | None) -> LogPlace:
     """Give what the path of a log says.
 
     Folders count as an official results tree only where something else agrees: an edition among
@@ -69,7 +69,7 @@ def place_of(log: Log, edition: str | None) -> Place:
 @lru_cache(maxsize=256)
 def _place(
     folder: PurePosixPath, edition: str | None, user_edition: str | None, companion: Companion
-) -> Place:
+) -> LogPlace:
     """Give the place of every log in a folder: they share it."""
     folders = folder.parts
     results = max((i for i, one in enumerate(folders) if one == "results"), default=None)
@@ -81,7 +81,7 @@ def _place(
     suite = "mlperf_hpc" if is_hpc else "mlperf"
     factor = _scaling_factor(folder, companion)
     metered = _is_metered(folder, companion)
-    found = Place(
+    found = LogPlace(
         suite,
         user_edition or edition or named,
         scaling_factor=factor,
@@ -98,7 +98,7 @@ def _place(
     first = min(first, results - 1)
     owner = folders[first:results]
     described, system_problems = _described(system, description, companion)
-    return Place(
+    return LogPlace(
         suite,
         found.edition,
         owner[0] if owner else None,
@@ -112,12 +112,12 @@ def _place(
     )
 
 
-def outside_rounds(place: Place) -> Place:
+def outside_rounds(place: LogPlace) -> LogPlace:
     """Give the place of somebody's own run: no rules and no edition of a round hold for it."""
     return replace(place, suite="", edition=None)
 
 
-def benchmark_name(logged: str | None, place: Place) -> tuple[str | None, list[Problem]]:
+def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, list[Problem]]:
     """Give the canonical name of the benchmark; what the log says wins over its folder."""
 
     def canonical(name: str | None) -> str | None:

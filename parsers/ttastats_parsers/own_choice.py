@@ -10,7 +10,7 @@ import msgspec
 from ttastats.metric_names import higher_is_better
 from ttastats.nearest import among
 from ttastats.own_logs import names
-from ttastats.own_logs.block import Block, Clock, Metric, Progress
+from ttastats.own_logs.block import Block, CountColumn, Metric, TimeColumn
 from ttastats.records import Problem
 
 _T = TypeVar("_T")
@@ -28,10 +28,10 @@ class ChosenColumns(msgspec.Struct):
     """The columns of one file, and what was guessed."""
 
     metrics: tuple[Metric, ...]
-    clock: Clock | None
-    step: Progress | None
-    epoch: Progress | None
-    samples: Progress | None
+    clock: TimeColumn | None
+    step: CountColumn | None
+    epoch: CountColumn | None
+    samples: CountColumn | None
     problems: list[Problem]
 
 
@@ -103,7 +103,7 @@ def directions(metrics: Sequence[Metric]) -> list[Problem]:
     return found
 
 
-def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> Clock | None:
+def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> TimeColumn | None:
     if block.seconds is not None:
         return _first(block.seconds, columns, "seconds", block, lambda clock: clock.column)
     found = names.clocks(columns)
@@ -117,13 +117,13 @@ def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> Clo
     name, seconds = found[0]
     text = f"read as seconds: '{name} {names.UNITS[seconds]}'"
     problems.append(Problem("guessed_clock", text, "info"))
-    return Clock(name, seconds)
+    return TimeColumn(name, seconds)
 
 
 def _progress(
     key: str, block: Block, known: Sequence[str], columns: Sequence[str], guessed: list[str]
-) -> Progress | None:
-    said: Sequence[Progress] | None = getattr(block, key)
+) -> CountColumn | None:
+    said: Sequence[CountColumn] | None = getattr(block, key)
     if said is not None:
         return _first(said, columns, key, block, lambda progress: progress.column)
     column = names.first_of(known, columns)
@@ -131,7 +131,7 @@ def _progress(
         return None
     if column != key:
         guessed.append(f"{key}: {column}")
-    return Progress(column)
+    return CountColumn(column)
 
 
 def _first(

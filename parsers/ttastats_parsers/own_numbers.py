@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttastats.own_logs.block import Clock, Metric
+from ttastats.own_logs.block import Metric, TimeColumn
 from ttastats.records import Problem
 
 #: Cells that say: nothing here.
@@ -108,14 +108,14 @@ def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
 # ---------------------------------------------------------------------------------------- stamps
 
 
-def times(cells: pl.Series, clock: Clock) -> pl.Series:
+def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
     """Give the seconds that a column of a clock tells; those of stamps count from 1970."""
     if clock.format is None or clock.format == "unix":
         return numbers(cells) * clock.seconds
     return _stamps(texts(cells), clock.format)
 
 
-def is_dated(clock: Clock | None) -> bool:
+def is_dated(clock: TimeColumn | None) -> bool:
     """Tell whether a clock tells the date, so that the start of a run is known."""
     if clock is None or clock.format is None:
         return False

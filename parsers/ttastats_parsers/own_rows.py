@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ttastats.own_logs.block import Block, Clock, Progress
+from ttastats.own_logs.block import Block, CountColumn, TimeColumn
 from ttastats.records import Problem
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError
 from ttastats_parsers.own_numbers import not_numbers, numbers, texts, times
@@ -60,7 +60,7 @@ def _numbered(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
     own = rows.frame
     found = {"line": rows.lines}
     for name in _COUNTS:
-        progress: Progress | None = getattr(chosen, name)
+        progress: CountColumn | None = getattr(chosen, name)
         if progress is not None:
             found[name] = _read(own[progress.column], rows.lines, chosen.problems)
     for number, metric in enumerate(chosen.metrics):
@@ -147,7 +147,7 @@ def _numbers_of(keys: pl.DataFrame) -> pl.Series:
 # ------------------------------------------------------------------------------ time and progress
 
 
-def _timed(frame: pl.DataFrame, clock: Clock | None, *, carried: bool) -> pl.DataFrame:
+def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> pl.DataFrame:
     """Let seconds count from the start of each run; `first_stamp` is the date of that, if known."""
     if clock is None:
         return frame.with_columns(
@@ -183,7 +183,7 @@ def _counted(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl
     """Let counts be sums where each row tells its own part, add what is to be, and carry them."""
     made = []
     for name in _COUNTS:
-        progress: Progress | None = getattr(chosen, name)
+        progress: CountColumn | None = getattr(chosen, name)
         if progress is None:
             made.append(pl.lit(None, pl.Float64()).alias(name))
             continue

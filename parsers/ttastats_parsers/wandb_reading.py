@@ -40,7 +40,7 @@ _NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 Row = dict[str, Any]
 
 
-class Told(NamedTuple):
+class RunFiles(NamedTuple):
     """What the files of a run tell, whatever their form."""
 
     history: list[Row]
@@ -92,7 +92,7 @@ def _sessions(log: Log) -> list[PurePosixPath]:
     return [folder for _, folder in sorted(found.items())]
 
 
-def _resumed(told: Told, log: Log, folder: PurePosixPath) -> Told:
+def _resumed(told: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     """Add what a later session tells: rows that it logged again replace those before.
 
     W&B goes on with the time of the session before, except where that never reached its server.
@@ -112,7 +112,7 @@ def _resumed(told: Told, log: Log, folder: PurePosixPath) -> Told:
     problems = [one for one in told.problems if one.code != "no_exit_record"]
     about = told.about | later.about | {"started": told.about.get("started")}
     about["runtime"] = (as_float(later.about.get("runtime")) or 0.0) + lost
-    return Told(
+    return RunFiles(
         kept + rows,
         told.summary | _later(later.summary, lost),
         told.config | later.config,
@@ -141,11 +141,11 @@ def _is_told_elsewhere(log: Log) -> bool:
 # ---------------------------------------------------------------------------------- kinds of files
 
 
-def _store(log: Log) -> Told:
+def _store(log: Log) -> RunFiles:
     """Read a store, and what is missing at its end from the summary beside it."""
     content = log.read()
     records = leveldb_log.records_of(content, _HEADER)
-    told = Told([], {}, {}, {}, None, list(_damage(records)))
+    told = RunFiles([], {}, {}, {}, None, list(_damage(records)))
     strange = 0
     for record in records.data:
         try:
@@ -161,7 +161,7 @@ def _store(log: Log) -> Told:
     return told if told.exit_code is not None else _complemented(told, log, files)
 
 
-def _damage(records: leveldb_log.Records) -> Iterator[Problem]:
+def _damage(records: leveldb_log.StoreRecords) -> Iterator[Problem]:
     if records.torn is not None:
         text = (
             f"the last record is cut short at byte {records.torn:,}: copied while it was written?"
@@ -173,7 +173,7 @@ def _damage(records: leveldb_log.Records) -> Iterator[Problem]:
         yield Problem("wrong_checksum", text, "error")
 
 
-def _with_record(told: Told, record: bytes) -> Told:
+def _with_record(told: RunFiles, record: bytes) -> RunFiles:
     """Add what one record tells; ValueError where it is none."""
     for number, value in protobuf.fields(record):
         if number == _HISTORY:
@@ -227,7 +227,7 @@ def _about(message: bytes) -> Row:
     return about
 
 
-def _complemented(told: Told, log: Log, files: PurePosixPath) -> Told:
+def _complemented(told: RunFiles, log: Log, files: PurePosixPath) -> RunFiles:
     """Say that a store does not tell its end, and take the end from the summary beside it."""
     rows = len(told.history)
     text = f"no exit record behind {rows:,} rows: killed, or copied while the run went on"
@@ -242,7 +242,7 @@ def _complemented(told: Told, log: Log, files: PurePosixPath) -> Told:
     return told._replace(summary=summary, history=[*told.history, summary], about=about)
 
 
-def _old(log: Log) -> Told:
+def _old(log: Log) -> RunFiles:
     """Read the lines of a history as versions before 0.10 write it."""
     rows, bad = [], []
     for number, line in enumerate(log.read().removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
@@ -257,17 +257,17 @@ def _old(log: Log) -> Told:
         problems.append(Problem("unreadable_line", text, "warning", bad[0]))
     summary = as_mapping(_json(log.companion(log.folder / SUMMARY_FILE) or b""))
     history = [row for row in rows if row]
-    return Told(history, summary, _config(log, log.folder), {}, None, problems)
+    return RunFiles(history, summary, _config(log, log.folder), {}, None, problems)
 
 
-def _summary_alone(log: Log) -> Told | None:
+def _summary_alone(log: Log) -> RunFiles | None:
     """Take a summary for the last row of a history that is not there."""
     summary = _json(log.read())
     if not isinstance(summary, dict):
         return None
     text = "only the summary of the run is there: its last values, and no history"
     problem = Problem("summary_only", text, "info")
-    return Told([summary], summary, _config(log, log.folder), {}, None, [problem])
+    return RunFiles([summary], summary, _config(log, log.folder), {}, None, [problem])
 
 
 def _config(log: Log, folder: PurePosixPath) -> Row:
@@ -292,7 +292,7 @@ def _json(content: bytes) -> Any:
 # ------------------------------------------------------------------------------------------ the run
 
 
-def _run(told: Told, log: Log) -> Run:
+def _run(told: RunFiles, log: Log) -> Run:
     evaluations, said = evaluations_of(list(_measured(told)), log)
     config = {key: value for key, value in told.config.items() if key != "_wandb"}
     started = _started(told)
@@ -324,7 +324,7 @@ def _status(exit_code: int | None, file: str) -> RunStatus:
     return "truncated" if file.endswith(".wandb") else "unknown"
 
 
-def _measured(told: Told) -> Iterator[Measured]:
+def _measured(told: RunFiles) -> Iterator[Measured]:
     zero = _zero(told)
     for row in told.history:
         seconds = as_float(row.get("_runtime"))
@@ -336,7 +336,7 @@ def _measured(told: Told) -> Iterator[Measured]:
             yield Measured(metric, value, step, seconds, epoch, as_int(row.get("_line")))
 
 
-def _zero(told: Told) -> float | None:
+def _zero(told: RunFiles) -> float | None:
     """Give the start of the run, where no row says how long after it was logged."""
     stamps = (as_float(row.get("_timestamp")) for row in told.history)
     return as_float(told.about.get("started")) or next((s for s in stamps if s is not None), None)
@@ -366,7 +366,7 @@ def _first(row: Mapping[str, Any], words: Iterable[str]) -> float | None:
     return next((found for word in words if (found := as_float(row.get(word))) is not None), None)
 
 
-def _length(told: Told) -> float | None:
+def _length(told: RunFiles) -> float | None:
     """Give the seconds until the last row, or until the exit where that is later."""
     ends = [as_float(row.get("_runtime")) for row in (*told.history, told.summary)]
     ends += [as_float(told.about.get("runtime"))]
@@ -374,7 +374,7 @@ def _length(told: Told) -> float | None:
     return max((end for end in ends if end is not None), default=None)
 
 
-def _started(told: Told) -> datetime | None:
+def _started(told: RunFiles) -> datetime | None:
     begun = as_float(told.about.get("started"))
     if begun is None:
         begun = as_float(as_mapping(told.config.get("_wandb")).get("start_time"))

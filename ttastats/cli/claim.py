@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ttastats import percentages
-from ttastats.cli.options import AtBudget, Files, Judged, Output
+from ttastats.cli.options import AtBudgetOptions, Files, JudgedOptions, Output
 from ttastats.cli.output import show
 
 
@@ -56,8 +56,8 @@ def claim(
             help="The standard deviation of the quality of one run, if it is known: a z test.",
         ),
     ] = None,
-    asked: Judged,
-    budget: AtBudget,
+    asked: JudgedOptions,
+    budget: AtBudgetOptions,
     output: Output,
 ) -> None:
     """Is the mean of the runs shown to be as good as a number? Exit code 0: yes; 3: no."""

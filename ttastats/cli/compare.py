@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import AtBudget, Counted, Judged, Output, Verbose
+from ttastats.cli.options import AtBudgetOptions, CountedOptions, JudgedOptions, Output, Verbose
 from ttastats.cli.output import show
-from ttastats.cli.sides import Judging, Parts, Sides
+from ttastats.cli.sides import Judging, PartOptions, SideOptions
 from ttastats.errors import TtastatsError
 
 
@@ -23,10 +23,10 @@ def compare(
         ),
     ],
     *,
-    sides: Sides,
-    asked: Judged,
+    sides: SideOptions,
+    asked: JudgedOptions,
     judging: Judging,
-    budget: AtBudget,
+    budget: AtBudgetOptions,
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
     output: Output,
@@ -57,8 +57,8 @@ def targets(
         list[Path], typer.Argument(help="One Parquet file, or two to compare.", show_default=False)
     ],
     *,
-    parts: Parts,
-    asked: Counted,
+    parts: PartOptions,
+    asked: CountedOptions,
     points: Annotated[int, typer.Option("--points", min=2, help="Targets to ask about.")] = 9,
     metric: Annotated[
         str | None, typer.Option("--metric", help="The metric to vary, if there are several.")

@@ -97,7 +97,7 @@ def columns(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedOptions:
     """What is asked of groups of runs."""
 
     by: By = ""
@@ -143,7 +143,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Judged(Counted):
+class JudgedOptions(CountedOptions):
     """What is asked of groups of runs that may be judged by another target."""
 
     target: Target = None
@@ -154,7 +154,7 @@ class Judged(Counted):
 
 
 @dataclass(frozen=True)
-class AtBudget:
+class AtBudgetOptions:
     """At which budget a quality is asked for, in the place of the time to one."""
 
     at_end: bool = typer.Option(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import Confidence, Judged, confidence_level
+from ttastats.cli.options import Confidence, JudgedOptions, confidence_level
 from ttastats.cli.output import say
-from ttastats.cli.sides import Sides
+from ttastats.cli.sides import SideOptions
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def plot(
         ),
     ] = None,
     *,
-    sides: Sides,
-    asked: Judged,
+    sides: SideOptions,
+    asked: JudgedOptions,
     metric: Annotated[
         str,
         typer.Option(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import Judged
+from ttastats.cli.options import JudgedOptions
 from ttastats.cli.output import say
-from ttastats.cli.sides import Judging, Sides
+from ttastats.cli.sides import Judging, SideOptions
 
 if TYPE_CHECKING:
     from ttastats.choice import Source
@@ -33,8 +33,8 @@ def report(
         bool, typer.Option("--together", help="Summarise several files as one; compare nothing.")
     ] = False,
     *,
-    sides: Sides,
-    asked: Judged,
+    sides: SideOptions,
+    asked: JudgedOptions,
     judging: Judging,
 ) -> None:
     """One HTML page with verdict, numbers and pictures, to open offline or to mail."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from ttastats import percentages, units
-from ttastats.cli.options import Confidence, Ddof, Judged, confidence_level
+from ttastats.cli.options import Confidence, Ddof, JudgedOptions, confidence_level
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Parts:
+class PartOptions:
     """Which runs are set against which."""
 
     a: list[str] | None = typer.Option(
@@ -53,7 +53,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Sides(Parts):
+class SideOptions(PartOptions):
     """Which runs are set against which, by what name and how matched."""
 
     label: list[str] | None = typer.Option(
@@ -64,7 +64,7 @@ class Sides(Parts):
     )
 
     def compared(
-        self, sources: Sequence[Source], asked: Judged, options: Options
+        self, sources: Sequence[Source], asked: JudgedOptions, options: Options
     ) -> question.Compared:
         """Give the keywords of the API; as many labels as sources, or none."""
         given = self.label or ()

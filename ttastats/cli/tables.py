@@ -9,12 +9,12 @@ import typer
 
 from ttastats import percentages
 from ttastats.cli.options import (
-    AtBudget,
+    AtBudgetOptions,
     By,
     Confidence,
     Ddof,
     Files,
-    Judged,
+    JudgedOptions,
     Output,
     Target,
     Top,
@@ -39,7 +39,7 @@ def runs(
     *,
     where: Where = None,
     target: Target = None,
-    budget: AtBudget,
+    budget: AtBudgetOptions,
     sort: Annotated[str, sort_by("tta, epochs or seed")] = "",
     top: Top = 0,
     output: Output,
@@ -54,7 +54,7 @@ def runs(
 def summary(
     files: Files,
     *,
-    asked: Judged,
+    asked: JudgedOptions,
     ddof: Ddof = 1,
     confidence: Confidence = "",
     sort: Annotated[str, sort_by("tta, cv or n")] = "",
@@ -73,7 +73,7 @@ def summary(
 def variance(
     files: Files,
     *,
-    asked: Judged,
+    asked: JudgedOptions,
     ddof: Ddof = 1,
     sort: Annotated[str, sort_by("share_epochs, cv_ratio or n")] = "",
     top: Top = 0,
@@ -100,7 +100,7 @@ def power(
         str, typer.Option("--power", metavar="SHARE", help="Chance to see it.")
     ] = "80%",
     *,
-    asked: Judged,
+    asked: JudgedOptions,
     output: Output,
 ) -> None:
     """How many runs are needed to see a difference of x %."""
@@ -117,7 +117,7 @@ def power(
     show(report, output)
 
 
-def scaling(files: Files, *, asked: Judged, output: Output) -> None:
+def scaling(files: Files, *, asked: JudgedOptions, output: Output) -> None:
     """Speedup and efficiency over the number of accelerators."""
     from ttastats import api
 

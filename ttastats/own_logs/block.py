@@ -62,7 +62,7 @@ class Metric(msgspec.Struct, frozen=True):
     benchmark: str | None = None
 
 
-class Clock(msgspec.Struct, frozen=True):
+class TimeColumn(msgspec.Struct, frozen=True):
     """A column that tells the time.
 
     It holds units of `seconds`, or stamps of a `format` (`unix`: seconds since 1970), of which the
@@ -75,7 +75,7 @@ class Clock(msgspec.Struct, frozen=True):
     per: str | None = None
 
 
-class Progress(msgspec.Struct, frozen=True):
+class CountColumn(msgspec.Struct, frozen=True):
     """A column that counts training, and what to add; `summed` where a row tells its own part."""
 
     column: str
@@ -83,7 +83,7 @@ class Progress(msgspec.Struct, frozen=True):
     summed: bool = False
 
 
-class Condition(msgspec.Struct, frozen=True):
+class CellCondition(msgspec.Struct, frozen=True):
     """Rows in which a column holds one of some texts."""
 
     column: str
@@ -106,17 +106,17 @@ class Block(msgspec.Struct, frozen=True):
     files: str | None = None
     line: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = ()
-    seconds: tuple[Clock, ...] | None = None
-    step: tuple[Progress, ...] | None = None
-    epoch: tuple[Progress, ...] | None = None
-    samples: tuple[Progress, ...] | None = None
+    seconds: tuple[TimeColumn, ...] | None = None
+    step: tuple[CountColumn, ...] | None = None
+    epoch: tuple[CountColumn, ...] | None = None
+    samples: tuple[CountColumn, ...] | None = None
     run: tuple[str, ...] = ()
     new_run: str | None = None
     resume: str | None = None
     new_epoch: str | None = None
     clock: str | None = None
     carry: bool = False
-    failed: Condition | None = None
+    failed: CellCondition | None = None
     may_lack: tuple[str, ...] = ()
     target_source: str = "user"
     quiet: bool = False
@@ -362,19 +362,19 @@ _STAMP = re.compile(r"\s*(?P<column>\S(?:[^%]*\S)?)\s+(?P<format>\S*%.*)")
 _PROGRESS = re.compile(r"\s*(?P<sum>sum\s+)?(?P<column>.*?\S)(?:\s*\+\s*(?P<plus>\d+))?\s*")
 
 
-def _clock(text: str) -> Clock:
+def _clock(text: str) -> TimeColumn:
     """Read `time ms`, `stamp %Y-%m-%d %H:%M:%S`, `_timestamp unix`, `time s per iter`."""
     per = _PER.fullmatch(text)
     if per:
-        return Clock(per["column"].strip(), UNITS[per["unit"]], per=per["per"])
+        return TimeColumn(per["column"].strip(), UNITS[per["unit"]], per=per["per"])
     stamp = _STAMP.fullmatch(text)
     if stamp:
-        return Clock(stamp["column"], format=stamp["format"].strip())
+        return TimeColumn(stamp["column"], format=stamp["format"].strip())
     column, _, unit = text.strip().rpartition(" ")
     if column and unit == "unix":
-        return Clock(column.strip(), format="unix")
+        return TimeColumn(column.strip(), format="unix")
     if column and unit in UNITS:
-        return Clock(column.strip(), UNITS[unit])
+        return TimeColumn(column.strip(), UNITS[unit])
     raise ValueError(
         f"seconds = {text!r} names no unit\nWrite a column and ms, s, min, h, unix or a form of "
         "stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the time of one "
@@ -382,19 +382,19 @@ def _clock(text: str) -> Clock:
     )
 
 
-def _progress(text: str) -> Progress:
+def _progress(text: str) -> CountColumn:
     """Read `step`, `epoch + 1`, `sum length`."""
     match = _PROGRESS.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} names no column\nWrite 'epoch', 'epoch + 1' or 'sum length'.")
-    return Progress(match["column"], float(match["plus"] or 0), bool(match["sum"]))
+    return CountColumn(match["column"], float(match["plus"] or 0), bool(match["sum"]))
 
 
-def _condition(reader: _Reader) -> Condition | None:
+def _condition(reader: _Reader) -> CellCondition | None:
     text = reader.text("failed")
     if text is None:
         return None
     column, sign, values = text.partition("=")
     if not sign or not column.strip() or not values.strip():
         raise reader.refuse("failed", f"{text!r} is no condition", "Write 'status = crash'.")
-    return Condition(column.strip(), tuple(value.strip() for value in values.split(",")))
+    return CellCondition(column.strip(), tuple(value.strip() for value in values.split(",")))

@@ -17,7 +17,7 @@ SPANS = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class DrawnMetric:
     """A metric with its direction, None if unknown, and target, None if it has none or several."""
 
     name: str
@@ -51,7 +51,7 @@ def evaluations(panel: Panel, metric: str = "") -> pl.LazyFrame:
     return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
 
 
-def metrics(panel: Panel, rows: pl.LazyFrame, asked: str = "") -> tuple[Metric, ...]:
+def metrics(panel: Panel, rows: pl.LazyFrame, asked: str = "") -> tuple[DrawnMetric, ...]:
     """Give the metric asked for, or those that have a target; the first of all where none has."""
     found = (
         rows.group_by("metric")
@@ -68,7 +68,7 @@ def metrics(panel: Panel, rows: pl.LazyFrame, asked: str = "") -> tuple[Metric, 
     )
     targets = _targets(panel)
     known = [
-        Metric(name, higher, targets.get(name) or (own[0] if len(own) == 1 else None))
+        DrawnMetric(name, higher, targets.get(name) or (own[0] if len(own) == 1 else None))
         for name, higher, own, _ in found.iter_rows()
     ]
     if asked:
@@ -90,7 +90,9 @@ def _targets(panel: Panel) -> dict[str, float]:
     return {name: value for name, value in (known | given).items() if name is not None}
 
 
-def table(rows: pl.LazyFrame, metric: Metric, over: str = "seconds") -> tuple[pl.DataFrame, str]:
+def table(
+    rows: pl.LazyFrame, metric: DrawnMetric, over: str = "seconds"
+) -> tuple[pl.DataFrame, str]:
     """Give one metric's evaluations in order, thinned if they are many, and what was left out.
 
     Of each run the first, the last, the best and evenly spaced evaluations between are kept.
@@ -119,7 +121,7 @@ def too_many(panel: Panel) -> bool:
     return panel.runs.height > MOST_RUNS
 
 
-def spans(rows: pl.LazyFrame, metric: Metric, over: str, *, log: bool) -> pl.DataFrame:
+def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> pl.DataFrame:
     """Give quantiles of the quality of each series in spans of time or epochs.
 
     Columns: `series`, `colour`, `at` (the middle of the span), `low`, `lower`, `median`, `upper`,

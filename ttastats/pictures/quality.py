@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.pictures import axes, charts, curves, theme
-from ttastats.pictures.curves import Metric
+from ttastats.pictures.curves import DrawnMetric
 from ttastats.pictures.material import Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
 
@@ -77,7 +77,7 @@ def _pictures(material: Material, kind: str, over: str) -> tuple[Picture, ...]:
 
 
 def _one_by_one(
-    kind: str, panel: Panel, rows: pl.LazyFrame, metric: Metric, over: str
+    kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
 ) -> Picture | None:
     lines, said = curves.table(rows, metric, over)
     drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
@@ -115,13 +115,13 @@ def _mark(over: str) -> str:
     return "; the mark is its time to accuracy, which may end at `run_stop`"
 
 
-def _judged_by(panel: Panel, metric: Metric) -> bool:
+def _judged_by(panel: Panel, metric: DrawnMetric) -> bool:
     """Tell whether a run's end has a place among the values: it is that of its target's metric."""
     known = panel.runs.get_column("target_metric").drop_nulls().unique().to_list()
     return known == [metric.name]
 
 
-def _dashed(panel: Panel, metric: Metric) -> str:
+def _dashed(panel: Panel, metric: DrawnMetric) -> str:
     if panel.runs.get_column("reached").all():
         return ""
     cross = ", ending in a cross" if _judged_by(panel, metric) else ""
@@ -136,12 +136,12 @@ _WRITTEN = {
 }  # fmt: skip
 
 
-def words(metric: Metric) -> str:
+def words(metric: DrawnMetric) -> str:
     """Give the name of a metric for people, inside a sentence."""
     return " ".join(_WRITTEN.get(word, word) for word in metric.name.split("_"))
 
 
-def target_words(metric: Metric) -> str:
+def target_words(metric: DrawnMetric) -> str:
     """Say what the dotted line is."""
     if metric.target is None:
         return ""
@@ -160,7 +160,7 @@ def _axis(drawn: pl.DataFrame, over: str) -> axes.TimeAxis:
     return axes.TimeAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
 
 
-def value_scale(metric: Metric, drawn: pl.DataFrame) -> dict[str, Any]:
+def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     """Leave out of sight the far start of training: the target is where runs differ."""
     value = drawn.get_column("value")
     low, high = (float(x) for x in (value.quantile(_START), value.quantile(1 - _START)))  # type: ignore[arg-type]
@@ -185,7 +185,7 @@ def _in_sight(field: str, axis: axes.TimeAxis, limits: dict[str, Any]) -> str:
 
 def _line_chart(
     panel: Panel,
-    metric: Metric,
+    metric: DrawnMetric,
     names: Sequence[str],
     axis: axes.TimeAxis,
     over: str,
@@ -248,7 +248,7 @@ def _line_chart(
     return alt.layer(*layers, *target_layers(panel, metric, scale))
 
 
-def target_table(panel: Panel, metric: Metric) -> dict[str, pl.DataFrame]:
+def target_table(panel: Panel, metric: DrawnMetric) -> dict[str, pl.DataFrame]:
     """Give the table of the target, by its name; none where no target is known."""
     if metric.target is None:
         return {}
@@ -256,11 +256,11 @@ def target_table(panel: Panel, metric: Metric) -> dict[str, pl.DataFrame]:
     return {_target_name(panel, metric): pl.DataFrame([row])}
 
 
-def _target_name(panel: Panel, metric: Metric) -> str:
+def _target_name(panel: Panel, metric: DrawnMetric) -> str:
     return f"target: {panel.name} {metric.name}"
 
 
-def target_layers(panel: Panel, metric: Metric, scale: Any) -> list[Any]:
+def target_layers(panel: Panel, metric: DrawnMetric, scale: Any) -> list[Any]:
     """Give the line of the target and its label; nothing where no target is known."""
     import altair as alt  # costs start-up time
 
@@ -280,7 +280,7 @@ def target_layers(panel: Panel, metric: Metric, scale: Any) -> list[Any]:
 
 
 def _together(
-    kind: str, panel: Panel, rows: pl.LazyFrame, metric: Metric, over: str
+    kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
 ) -> Picture | None:
     """Draw the runs of each series together; only series with a colour are drawn."""
     coloured = rows.filter(pl.col("order") < theme.HIGHLIGHTS)
@@ -313,7 +313,7 @@ def _differ_widely(times: pl.Series) -> bool:
 
 
 def _band_chart(
-    panel: Panel, metric: Metric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
+    panel: Panel, metric: DrawnMetric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
 ) -> Any:
     import altair as alt  # costs start-up time
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.pictures import axes, charts, curves, quality
-from ttastats.pictures.curves import Metric
+from ttastats.pictures.curves import DrawnMetric
 from ttastats.pictures.material import Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
 
@@ -42,7 +42,7 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     return tuple(found)
 
 
-def table(rows: pl.LazyFrame, metric: Metric) -> pl.DataFrame:
+def table(rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFrame:
     """Give the quality of runs after each epoch at which three or more were evaluated.
 
     Columns: `series`, `colour`, `epoch`, `n`, `low` and `high` (all runs), `lower`, `median` and
@@ -78,7 +78,7 @@ def table(rows: pl.LazyFrame, metric: Metric) -> pl.DataFrame:
     return epochs.join(ranked.head(_MOST).select("order"), on="order", how="semi")
 
 
-def _picture(panel: Panel, metric: Metric, bands: pl.DataFrame) -> Picture:
+def _picture(panel: Panel, metric: DrawnMetric, bands: pl.DataFrame) -> Picture:
     bands = bands.join(panel.owners, on="order", how="left", maintain_order="left")
     bands = bands.with_columns(benchmark=pl.lit(panel.benchmark))
     name = f"spread: {panel.name} {metric.name}"
@@ -104,7 +104,9 @@ def _picture(panel: Panel, metric: Metric, bands: pl.DataFrame) -> Picture:
     return charts.picture(KIND, panel, title, caption, chart, data, height=_HEIGHT)
 
 
-def _chart(panel: Panel, metric: Metric, name: str, shown: list[str], bands: pl.DataFrame) -> Any:
+def _chart(
+    panel: Panel, metric: DrawnMetric, name: str, shown: list[str], bands: pl.DataFrame
+) -> Any:
     import altair as alt  # costs start-up time
 
     colours, shapes = charts.colour_scale(panel.colours)

@@ -13,7 +13,7 @@ from ttastats.axis import Axis, of_row
 from ttastats.report.answer import Report
 from ttastats.report.cells import Tone
 from ttastats.report.grouping import BENCHMARK, shown_keys
-from ttastats.stats.verdict import Condition, Decision
+from ttastats.stats.verdict import Assumption, Decision
 
 Numbers = Mapping[str, Any]
 
@@ -71,7 +71,7 @@ def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
 
 
 #: What has to be true for a claim that carries a condition.
-CONDITIONS: dict[Condition, str] = {
+CONDITIONS: dict[Assumption, str] = {
     "constant_epochs": "epochs to target really are constant",
     "no_stragglers": "no further run fails or straggles",
 }

@@ -20,10 +20,10 @@ from ttastats.stats.speedup import Limits, equivalence_confidence
 
 Word = Literal["faster", "slower", "same", "undecided", "unavailable"]
 
-Condition = Literal["constant_epochs", "no_stragglers"]
+Assumption = Literal["constant_epochs", "no_stragglers"]
 """What has to be true for a claim to hold, since the runs at hand cannot show it."""
 
-MARKS: dict[Condition, str] = {"constant_epochs": "†", "no_stragglers": "‡"}
+MARKS: dict[Assumption, str] = {"constant_epochs": "†", "no_stragglers": "‡"}
 
 
 class Evidence(Protocol):
@@ -48,8 +48,8 @@ class Bounds:
     None: not shown. Empty: shown without a condition.
     """
 
-    not_slower: tuple[Condition, ...] | None = None
-    not_faster: tuple[Condition, ...] | None = None
+    not_slower: tuple[Assumption, ...] | None = None
+    not_faster: tuple[Assumption, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Decision:
     word: Word
     claim: str
     margin: float
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Assumption, ...] = ()
     flags: tuple[Flag, ...] = ()
 
     @property
@@ -132,7 +132,7 @@ def _required_p(ratio: Ratio, p_value: float | None, p_permutation: float | None
 
 
 #: What an interval allows for, from most to least, with the conditions that are left.
-_ALLOWANCES: tuple[tuple[dict[str, bool], tuple[Condition, ...]], ...] = (
+_ALLOWANCES: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
     ({"epochs": True, "stragglers": True}, ()),
     ({"epochs": True, "stragglers": False}, ("no_stragglers",)),
     ({"epochs": False, "stragglers": True}, ("constant_epochs",)),
@@ -180,7 +180,7 @@ def margin_bounds(speedups: Sequence[Evidence | None], margin: float) -> tuple[B
         found = iter(step_down(known, within, alpha))
         return [one is not None and one.ratio.low is not None and next(found) for one in speedups]
 
-    def conditions(direction: int) -> list[tuple[Condition, ...] | None]:
+    def conditions(direction: int) -> list[tuple[Assumption, ...] | None]:
         plain, strict = (shown(direction, stragglers=some) for some in (False, True))
         return [
             (() if certain else ("no_stragglers",)) if holds else None
