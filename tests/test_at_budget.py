@@ -9,44 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.made_curves import curve, evaluation, frame, of
 from tests.wild_tables import nanogpt
-from ttastats import at_budget, crossing, tables
+from ttastats import at_budget, crossing
 from ttastats.budget import END, Budget, parse
 from ttastats.errors import TtastatsError
 from ttastats.lengths import Lengths, lengths
-from ttastats.records import Evaluation, Run
+from ttastats.records import Run
 from ttastats.target import parse_all
-
-
-def evaluation(index: int, value: float, **more: Any) -> Evaluation:
-    fields = {
-        "metric": "val_loss",
-        "higher_is_better": False,
-        "seconds": 10.0 * (index + 1),
-        "step": 100 * (index + 1),
-        "epoch": float(index + 1),
-    }
-    return Evaluation(index=index, value=value, logged_value=value, **fields | more)
-
-
-def curve(*values: float, **more: Any) -> Run:
-    evaluations = tuple(evaluation(index, value) for index, value in enumerate(values))
-    return of(*evaluations, **more)
-
-
-def of(*evaluations: Evaluation, **more: Any) -> Run:
-    fields = {"benchmark": "lm", "run_status": "unknown"}
-    last = [one.seconds for one in evaluations if one.seconds is not None]
-    length = {"run_seconds": max(last)} if last else {}
-    return Run(evaluations=evaluations, **fields | length | more)
-
-
-def frame(*runs: Run) -> pl.DataFrame:
-    sourced = [
-        tables.SourcedRun(run, f"log_{number}", f"{number:032x}", 0, "test")
-        for number, run in enumerate(runs)
-    ]
-    return tables.frame_of(sourced)
 
 
 def found(budget: Budget, *runs: Run, **asked: Any) -> list[dict[str, Any]]:
@@ -133,6 +103,17 @@ def test_a_run_got_as_far_as_anything_it_logged() -> None:
     assert (run["quality"], run["short"]) == (None, "evaluated_before")
 
 
+def test_the_step_in_which_a_quality_was_logged() -> None:
+    def step(*values: float) -> float:
+        (run,) = found(END, curve(*values))
+        return float(run["quality_step"])
+
+    assert step(3.2821, 3.28, 4.5) == pytest.approx(1e-4)
+    assert step(4.0, 5.0) == 1.0
+    shares = [1700 / 1797, 1711 / 1797, 1712 / 1797]
+    assert step(*shares) == pytest.approx(1 / 1797)
+
+
 def test_diverged_after_its_best_is_still_its_best() -> None:
     assert qualities(Budget(best=True), curve(5.0, 4.0, math.nan)) == [4.0]
     assert qualities(END, curve(5.0, 4.0, math.inf)) == [None]
@@ -202,7 +183,7 @@ def test_what_is_no_budget_is_refused(asked: dict[str, Any], what: str) -> None:
     [
         (END, "at the end", "--at-end"),
         (step(3325), "at step 3325", "--at step=3325"),
-        (Budget("seconds", 600.0), "after 10.0 min", "--at seconds=600"),
+        (Budget("seconds", 600.0), "after 600 s", "--at seconds=600"),
         (Budget("samples", 1e6), "after 1,000,000 samples", "--at samples=1000000"),
         (Budget("epoch", 10.0, best=True), "at epoch 10, best so far", "--at epoch=10"),
         (step(7, interpolate=True), "at step 7, interpolated", "--at step=7"),

@@ -54,7 +54,7 @@ LAYERS = (
     ("ttastats.counted", "ttastats.varying", "ttastats.stats"),
     ("ttastats.crossing", "ttastats.convergence_rules"),
     ("ttastats.lengths",),
-    ("ttastats.at_budget",),
+    ("ttastats.at_budget", "ttastats.at_stop"),
     ("ttastats.columns",),
     ("ttastats.axis",),
     ("ttastats.given",),

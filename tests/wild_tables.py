@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 from ttastats import ingest
@@ -18,3 +19,41 @@ def nanogpt(wild: Path, folder: Path) -> tuple[Path, Path]:
             ingest([wild / _RECORD / part], table, workers=1)
         found.append(table)
     return found[0], found[1]
+
+
+def track_3(wild: Path, folder: Path) -> Path:
+    """Ingest result 6 of its third track: twenty runs in one file."""
+    table = folder / "track_3.parquet"
+    logs = sorted((wild / "modded-nanogpt/track_3_optimization/results").glob("*.txt"))
+    ingest(logs, table, workers=1)
+    return table
+
+
+def nanochat(wild: Path, folder: Path) -> Path:
+    """Ingest the twenty seeds of one recipe that a pull request to nanochat lists."""
+    block = """
+        files   = "pr807_20_seeds.csv"
+        run     = "run"
+        seconds = "train_time_sec s"
+        step    = "num_iterations"
+        metric  = "core_score >= 0.256525"
+    """
+    return _described(wild / "nanochat", folder, "nanochat", block)
+
+
+def parameter_golf(wild: Path, folder: Path) -> Path:
+    """Ingest the three seeds of a submission to Parameter Golf, with the value that counts."""
+    block = """
+        files  = "*/train_seed{seed}.log"
+        line   = '^quantized_ttt val_loss:\\S+ val_bpb:(?P<submitted_bpb>\\S+)'
+        metric = "submitted_bpb lower"
+    """
+    return _described(wild / "parameter-golf", folder, "golf", block)
+
+
+def _described(logs: Path, folder: Path, name: str, block: str) -> Path:
+    """Ingest logs as a block of a `ttastats.toml` describes them."""
+    config, table = folder / f"{name}.toml", folder / f"{name}.parquet"
+    config.write_text(f"[[logs]]\n{textwrap.dedent(block)}", "utf-8")
+    ingest([logs], table, config=config, workers=1)
+    return table

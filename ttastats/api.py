@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Unpack
 import polars as pl
 
 from ttastats import atomic, axis, choice, crossing, given, question, schema, store
-from ttastats.budget import END
+from ttastats.budget import END, Budget
 from ttastats.choice import Chosen, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame
@@ -31,7 +31,6 @@ from ttastats.question import (
     Question,
     takes,
 )
-from ttastats.report import qualities
 from ttastats.report import runs as runs_report
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
@@ -113,22 +112,26 @@ def runs(
     """
     what = Question(where=where, target=target, **asked)
     if (budget := what.budget) is not None:
+        from ttastats.report import qualities  # scipy costs start-up time
+
         (at,) = question.sides_at([source], what, budget, of_answer=False)
         return _answered(qualities.of_runs(at.runs, budget), at)
     found = chosen(source, where, target, by_evaluation=True)
     return _answered(runs_report.report(found.runs), found)
 
 
-@takes(Judged)
+@takes(JudgedAt)
 def summary(
     source: Source,
     *,
     ddof: int = 1,
     confidence: float = 0.95,
     dots: bool = False,
-    **asked: Unpack[Judged],
+    **asked: Unpack[JudgedAt],
 ) -> Report:
     """Report each group: how many reached, mean time-to-accuracy, coefficient of variation.
+
+    At a budget: the mean quality there, with its interval.
 
     Parameters
     ----------
@@ -139,10 +142,17 @@ def summary(
     asked
         Keywords of `Question`.
     """
+    from ttastats.report import qualities
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    found, keys = question.group(source, Question(**asked), ENTRY)
+    what = Question(**asked)
+    if (budget := what.budget) is not None:
+        (at,) = question.sides_at([source], what, budget)
+        keys = question.keys(what.by, ENTRY, at)
+        report = qualities.of_groups(at.runs, budget, keys, confidence=confidence)
+        return _answered(report, at)
+    found, keys = question.group(source, what, ENTRY)
     report = summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
     return _answered(report, found)
 
@@ -165,6 +175,7 @@ def compare(
     a: Source,
     *others: Source,
     view: View | None = None,
+    also: Sequence[str] = (),
     fail_on: str = "",
     require: str = "",
     **asked: Unpack[ComparedAt],
@@ -180,6 +191,8 @@ def compare(
     ----------
     others
         One or more tables, each judged against `a`.
+    also
+        Metrics to compare as well where the times of runs ended, such as `test_accuracy`.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`; `Report.gate` says what came of them.
     asked
@@ -201,6 +214,7 @@ def compare(
     options, labels = what.options or Options(), what.labels or question.labels(sources)
     if (budget := what.budget) is not None:
         gate.refuse_at_budget(conditions)
+        _refuse_also(also, budget)
         found = question.sides_at(sources, what, budget)
         baseline, *rest = question.labelled(found, what, labels)
         unit = axis.by_clock(what.unit, what.clock)
@@ -210,8 +224,22 @@ def compare(
         return _answered(report, *found)
     found = question.sides(sources, what, of_answer=True)
     baseline, *rest = question.labelled(found, what, labels)
-    report = compare_report.report(baseline, rest, what.by, options, view, pool=what.pool)
+    for one in found:
+        for metric in also:
+            expect_metric(one.rows, metric, "--also")
+    report = compare_report.report(
+        baseline, rest, what.by, options, view, pool=what.pool, also=also
+    )
     return _answered(gate.judged(report, conditions, options.confidence), *found)
+
+
+def _refuse_also(also: Sequence[str], budget: Budget) -> None:
+    if also:
+        raise TtastatsError(
+            "--also is told beside times to a target",
+            where=f"--also {','.join(also)} {budget.option}",
+            remedy=f"At a budget ask for the metric itself: {budget.option} --metric {also[0]}.",
+        )
 
 
 @takes(JudgedAt)

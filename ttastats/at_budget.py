@@ -22,6 +22,9 @@ _PLACES: dict[Unit, str] = {
     "step": "step", "samples": "samples", "epoch": "epoch", "seconds": "at"
 }  # fmt: skip
 
+#: Fewer decimals than these were written so.
+_MOST_DECIMALS = 8
+
 #: Why a run has no value at a budget, in words that follow "3 runs".
 SHORT = {
     "ended_before": "ended before it",
@@ -58,7 +61,7 @@ def runs(
         The columns of `crossing.runs`, with `reached` for "has a value at the budget" and
         `tta_seconds` for the time of its last evaluation there, the length of the run at the end;
         and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the
-        best or last of; `quality_gap`, the smallest difference between two values of a run; and
+        best or last of; `quality_step`, that in which a run logged it, where it tells; and
         `higher_is_better`. `value_final` is the quality, `target_value` the metric's target.
 
     Raises
@@ -171,8 +174,6 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
     limit = float("inf") if budget.amount is None else budget.amount * (1 + quality.TOLERANCE)
     order = "at" if budget.unit == "end" else _PLACES[budget.unit]
     within = (pl.col("place") <= limit).fill_null(value=False)
-    sizes = pl.col("value").filter(pl.col("value").is_finite()).unique().sort()
-    gaps = sizes.diff().filter(sizes.diff() > sizes.abs() * 1e-12)
     known = pl.col("value").filter(within & pl.col("value").is_finite())
     higher = pl.col("higher_is_better").first().fill_null(value=True)
     last = {name: pl.col(name).filter(within).last() for name in ("at", *_PLACES.values())}
@@ -193,13 +194,33 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
             higher_is_better=higher,
             target_value=pl.col("target_value").filter(pl.col("target_value").is_finite()).first(),
             quality=taken,
-            quality_gap=gaps.min(),
+            quality_step=_step(),
             quality_seen=within.sum(),
             measured=pl.len(),
             earlier=within.sum(),
             evaluations=pl.len(),
         )
     )
+
+
+def _step() -> pl.Expr:
+    """Give the step in which a run logged a quality: its last decimal, or its smallest change.
+
+    Values of more decimals than anybody writes are quotients, such as shares of so many images.
+    """
+    values = pl.col("value").filter(pl.col("value").is_finite())
+    sizes = values.unique().sort()
+    changes = sizes.diff().filter(sizes.diff() > sizes.abs() * 1e-12)
+
+    def rounded(decimals: int) -> pl.Expr:
+        scaled = values * 10.0**decimals
+        return ((scaled - scaled.round()).abs() < 1e-6).all() & values.count().gt(0)
+
+    written = (
+        pl.when(rounded(decimals)).then(pl.lit(10.0**-decimals))
+        for decimals in range(_MOST_DECIMALS)
+    )
+    return pl.coalesce(*written, changes.min())
 
 
 def _between(name: str, within: pl.Expr, amount: float) -> pl.Expr:

@@ -50,6 +50,8 @@ class Budget:
             return "at the end"
         if self.unit in {"step", "epoch"}:
             return f"at {self.unit} {units.count(self.amount)}"
+        if self.unit == "seconds":
+            return f"after {self.amount:g} s"
         return f"after {units.amount(self.amount, AMOUNTS[self.unit])}"
 
     def __str__(self) -> str:

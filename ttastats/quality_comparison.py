@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from ttastats import axis as axes
@@ -20,7 +19,7 @@ from ttastats.comparison import Options
 from ttastats.lengths import Lengths, lengths
 from ttastats.pairing import Pair
 from ttastats.sides import in_separate_sessions, setup_names, side
-from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, resolution
+from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
 from ttastats.stats.quantiles import two_sided_t
@@ -133,11 +132,8 @@ _ABOUT = ("target_metric", "higher_is_better")
 
 def step_of(runs: pl.DataFrame) -> float:
     """Give the step in which the qualities of some runs were logged (`stats.means`)."""
-    values = runs["quality"].drop_nulls().to_numpy()
-    gaps = runs["quality_gap"].drop_nulls().to_list()
-    among = resolution(values)
-    several = np.unique(values).size > 1
-    return float(min([among, *gaps] if several or not gaps else gaps))
+    told = runs["quality_step"].drop_nulls().to_list()
+    return min([*told, *smallest_change(runs["quality"].drop_nulls().to_numpy())], default=0.0)
 
 
 def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ttastats.stats.means import against, difference, resolution
+from ttastats.stats.means import against, by_design, difference, smallest_change
 from ttastats.stats.power import runs_for_mean
 
 #: Final losses of two records of the NanoGPT speedrun, as their authors' logs have them.
@@ -71,21 +71,46 @@ def test_a_known_deviation_makes_it_a_z_test() -> None:
     assert (one.n, one.holds) == (1, True)
 
 
-def test_values_that_agree_are_known_to_their_last_digit_only() -> None:
-    same = [0.94] * 5
-    assert resolution(same) == pytest.approx(0.01)
-    bare = difference(same, [0.95] * 5)
-    assert (bare.low, bare.high, bare.p_value) == (bare.estimate, bare.estimate, None)
-    rounded = difference(same, [0.95] * 5, resolution=0.01)
+def test_values_that_agree_have_the_spread_of_rounding_at_least() -> None:
+    same, other = [0.94] * 5, [0.95] * 5
+    rounded = difference(same, other, resolution=0.01)
     assert rounded.se == pytest.approx(0.01 / math.sqrt(12) * math.sqrt(2 / 5))
     assert against(same, 0.94, higher_is_better=True, resolution=0.01).p_value == 0.5
+    wide = difference([0.1, 0.9, 0.5], [0.2, 0.8, 0.6], resolution=0.01)
+    assert wide.se == difference([0.1, 0.9, 0.5], [0.2, 0.8, 0.6]).se
 
 
-def test_the_step_of_what_was_logged() -> None:
-    assert resolution([0.5, 0.25, 0.7512, 0.7513]) == pytest.approx(1e-4)
-    assert resolution([0.1 + 0.2, 0.3]) == pytest.approx(0.1), "rounding in binary is no step"
-    assert resolution([7.0]) == 1.0
-    assert resolution([]) == 0.0
+def test_without_any_spread_exact_tests_stand_in() -> None:
+    bare = difference([0.94] * 5, [0.95] * 5)
+    assert (bare.low, bare.high) == (bare.estimate, bare.estimate)
+    assert bare.p_value == pytest.approx(2 / math.comb(10, 5))
+    assert difference([0.94] * 5, [0.94] * 5).p_value == 1.0
+    shown = [against([0.94] * n, 0.9, higher_is_better=True) for n in (4, 5)]
+    assert [one.p_value for one in shown] == [0.5**4, 0.5**5]
+    assert [one.holds for one in shown] == [False, True]
+    assert not against([0.94] * 9, 0.94, higher_is_better=True).holds
+
+
+def test_the_smallest_change_between_values() -> None:
+    assert smallest_change([0.5, 0.25, 0.7512, 0.7513]) == pytest.approx((1e-4,))
+    assert smallest_change([0.1 + 0.2, 0.3, 0.4]) == pytest.approx((0.1,)), "rounding in binary"
+    assert smallest_change([7.0]) == smallest_change([]) == ()
+
+
+def test_pooled_setups_are_the_unit_of_evidence() -> None:
+    rng = np.random.default_rng(2)
+    setups = np.repeat(np.arange(4), 5)
+    a = np.repeat(rng.normal(0, 1, 4), 5) + rng.normal(0, 0.01, 20)
+    b = np.repeat(rng.normal(0, 1, 4), 5) + rng.normal(0, 0.01, 20)
+    found = difference(a, b, clusters=(setups, setups))
+    theirs = stats.ttest_ind(*(x.reshape(4, 5).mean(axis=1) for x in (b, a)), equal_var=False)
+    assert found.p_value == pytest.approx(theirs.pvalue)
+    assert found.df == pytest.approx(theirs.df)
+
+
+def test_what_was_chosen_is_held_against_a_limit_as_it_is() -> None:
+    assert by_design(3, 300.0, 300.0, 0.05).holds
+    assert not by_design(3, 300.0, 299.0, 0.05).holds
 
 
 def test_single_runs_show_nothing() -> None:
@@ -107,7 +132,7 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(ValueError, match="confidence"):
         against([1.0, 2.0], 1.0, higher_is_better=True, level=0.5)
     with pytest.raises(ValueError, match="one-dimensional"):
-        resolution([[1.0]])
+        smallest_change([[1.0]])
 
 
 @given(SAMPLES, SAMPLES)

@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import AtBudgetOptions, CountedOptions, JudgedOptions, Output, Verbose
+from ttastats.cli.options import (
+    AtBudgetOptions,
+    CountedOptions,
+    JudgedOptions,
+    Output,
+    Verbose,
+    columns,
+)
 from ttastats.cli.output import show
 from ttastats.cli.sides import Judging, PartOptions, SideOptions
 from ttastats.errors import TtastatsError
@@ -27,6 +34,16 @@ def compare(
     asked: JudgedOptions,
     judging: Judging,
     budget: AtBudgetOptions,
+    also: Annotated[
+        str,
+        typer.Option(
+            "--also",
+            metavar="METRIC",
+            help="Compare these metrics as well where the time of each run ended, such as "
+            "test_accuracy; separated by commas.",
+            show_default=False,
+        ),
+    ] = "",
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
     output: Output,
@@ -42,6 +59,7 @@ def compare(
     report = api.compare(
         *sources,
         view=view,
+        also=columns(also),
         fail_on=judging.fail_on,
         require=judging.require,
         **sides.compared(sources, asked, options),

@@ -55,6 +55,7 @@ def summary(
     files: Files,
     *,
     asked: JudgedOptions,
+    budget: AtBudgetOptions,
     ddof: Ddof = 1,
     confidence: Confidence = "",
     sort: Annotated[str, sort_by("tta, cv or n")] = "",
@@ -66,7 +67,14 @@ def summary(
     from ttastats import api
 
     level = confidence_level(confidence)
-    report = api.summary(files, ddof=ddof, confidence=level, dots=verbose, **asked.judged())
+    report = api.summary(
+        files,
+        ddof=ddof,
+        confidence=level,
+        dots=verbose,
+        **asked.judged(),
+        **budget.asked(),
+    )
     _show_arranged(report, sort, top, output)
 
 

@@ -27,9 +27,9 @@ from ttastats.report.grouping import (
     row_keys,
     shown_keys,
 )
-from ttastats.report.qualities import short_notes
+from ttastats.report.qualities import budget_notes
 from ttastats.report.verdicts import row_names
-from ttastats.stats.means import AgainstNumber, against, resolution
+from ttastats.stats.means import AgainstNumber, against, by_design, smallest_change
 
 Numbers = Mapping[str, Any]
 #: What of a run a claim is about, by its option.
@@ -144,12 +144,14 @@ def _rows(
     for one in limits:
         values = group.filter("reached")[_COLUMNS[one.unit]].drop_nulls().cast(pl.Float64)
         # Steps up to a budget are as the budget says; those to a target come in evaluations.
-        chosen = one.unit == "steps" and budget is not None
-        step = resolution(values.to_numpy()) if values.len() and not chosen else 0.0
-        found = against(
-            values.to_numpy(), one.threshold, higher_is_better=False, level=rules.level,
-            resolution=step,
-        )  # fmt: skip
+        if one.unit == "steps" and budget is not None and values.n_unique() == 1:
+            found = by_design(values.len(), float(values[0]), one.threshold, rules.level)
+        else:
+            step = min(smallest_change(values.to_numpy()), default=0.0)
+            found = against(
+                values.to_numpy(), one.threshold, higher_is_better=False, level=rules.level,
+                resolution=step,
+            )  # fmt: skip
         yield _row(found, one.unit, group, budget, higher=False)
 
 
@@ -269,7 +271,7 @@ def _notes(
     rows: Sequence[Numbers], runs: pl.DataFrame, budget: Budget | None, rules: Rules
 ) -> Iterator[Note]:
     if budget is not None:
-        yield from short_notes(runs, budget)
+        yield from budget_notes(runs, budget)
     if any(row["n_missing"] for row in rows):
         text = (
             "a claim about all runs does not hold while some have no value: a mean of the others "
@@ -283,20 +285,9 @@ def _notes(
     if rules.sigma is not None:
         text = f"z test with a standard deviation of one run of {rules.sigma:g}, taken as known."
         yield Note("sigma_known", text)
-    if budget is not None and budget.best:
-        yield best_note()
     if len(rows) > 1:
         text = (
             f"each of {len(rows)} claims is judged at the {percentages.text(rules.level)} level "
             "for itself: of many that are false some hold by chance."
         )
         yield Note("several_claims", text)
-
-
-def best_note() -> Note:
-    """Say what the best of many evaluations is."""
-    text = (
-        "the best of several evaluations was chosen by the data it is measured on: it is better "
-        "than the same model is on others, the more so the more often one evaluates."
-    )
-    return Note("best_of", text)

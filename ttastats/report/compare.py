@@ -14,7 +14,9 @@ from ttastats import comparison, percentages, setups
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison, Options
 from ttastats.pairing import Pair, Pairing, Side, pairings
-from ttastats.report import compare_cells, compare_notes, fields, grouping
+from ttastats.report import compare_cells, compare_notes, fields, fixed_length, grouping
+from ttastats.report.also import Also, lines, measured, numbers, sentences
+from ttastats.report.also import notes as also_notes
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.compare_notes import Shown
@@ -46,6 +48,7 @@ class _Side:
     found: tuple[Comparison, ...]
     rows: tuple[Mapping[str, Any], ...]
     mean: MeanSpeedup | None
+    also: Sequence[tuple[Also, ...]]
 
 
 def report(
@@ -56,11 +59,12 @@ def report(
     view: View | None = None,
     *,
     pool: bool = False,
+    also: Sequence[str] = (),
 ) -> Report:
     """Give the report of one or more tables of runs against a baseline, each with its label.
 
     All p-values of a report are adjusted together. `by` and `pool` are those of
-    `pairing.pairings`.
+    `pairing.pairings`. `also` names metrics to compare where the times of runs ended.
 
     Raises
     ------
@@ -68,7 +72,8 @@ def report(
         A table has no group in common with the baseline.
     """
     options, view = options or Options(), view or View()
-    sides = _compared(baseline, others, pairings(baseline, others, by, pool=pool), options)
+    paired = pairings(baseline, others, by, pool=pool)
+    sides = _compared(baseline, others, paired, options, also)
     rows = tuple(row for side in sides for row in side.rows)
     axis = axes.of(baseline.runs)
     tables = tuple(_table(side, baseline.label, view, options, axis) for side in sides)
@@ -77,23 +82,38 @@ def report(
     unmatched = tuple(dict.fromkeys(one.text for side in sides for one in side.pairing.alone))
     has_mean = any(side.mean is not None for side in sides)
     notes = (
+        *_fixed_lengths(baseline, others, sides, by),
         *_varying(baseline, others, sides),
         *_remarks(sides),
         *compare_notes.notes(_shown(found, rows, by, view), options, unmatched, has_mean),
+        *also_notes([one for side in sides for one in side.also]),
     )
-    sentences = [
-        compare_notes.sentence(
-            _shown(side.found, side.rows, by, view),
-            *((baseline.label, side.label) if view.named else ("A", "B")),
-            options.confidence,
+    each = [
+        _sentence(
+            side, (baseline.label, side.label) if view.named else ("A", "B"), by, view, options
         )
         for side in sides
     ]
     if len(sides) > 1:
-        pairs = zip(sides, sentences, strict=True)
-        sentences = [f"{side.label}: {sentence}" for side, sentence in pairs]
-    said = " ".join(sentences)
+        each = [f"{side.label}: {text}" for side, text in zip(sides, each, strict=True)]
+    said = " ".join(each)
     return Report("compare", rows, tables, notes, said, _only_a(sides), by=by)
+
+
+def _sentence(
+    side: _Side, names: tuple[str, str], by: Sequence[str], view: View, options: Options
+) -> str:
+    """Say the verdicts on one table, and what they leave out where that was asked for."""
+    said = compare_notes.sentence(
+        _shown(side.found, side.rows, by, view), *names, options.confidence
+    )
+    several = len(side.rows) > 1
+    beside = (
+        f"{name}, {text}" if several else text
+        for also_of, row, name in zip(side.also, side.rows, row_names(side.rows, by), strict=True)
+        for text in sentences(also_of, row, *names)
+    )
+    return " ".join((said, *beside))
 
 
 def _shown(
@@ -117,19 +137,26 @@ def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
 
 
 def _compared(
-    baseline: Side, others: Sequence[Side], paired: Sequence[Pairing], options: Options
+    baseline: Side,
+    others: Sequence[Side],
+    paired: Sequence[Pairing],
+    options: Options,
+    also: Sequence[str],
 ) -> list[_Side]:
     found = comparison.compare([pair for each in paired for pair in each.pairs], options)
+    asked = [(baseline, other, each.pairs) for other, each in zip(others, paired, strict=True)]
     sides, start = [], 0
-    for other, each in zip(others, paired, strict=True):
+    beside = measured(asked, also, options)
+    for other, each, worth in zip(others, paired, beside, strict=True):
         mine = found[start : start + len(each.pairs)]
         start += len(each.pairs)
         labels = (baseline.label, other.label)
         rows = tuple(
-            _row_of(one, pair, labels, each.by) for one, pair in zip(mine, each.pairs, strict=True)
+            _row_of(one, pair, labels, each.by) | numbers(also_of)
+            for one, pair, also_of in zip(mine, each.pairs, worth, strict=True)
         )
         mean = _mean_speedup(mine, options.confidence)
-        sides.append(_Side(other.label, each, mine, rows, mean))
+        sides.append(_Side(other.label, each, mine, rows, mean, worth))
     return sides
 
 
@@ -162,6 +189,18 @@ def _remarks(sides: Sequence[_Side]) -> list[Note]:
         Note(remark.code, f"{side.label}: {remark.text}" if len(sides) > 1 else remark.text)
         for side in sides
         for remark in side.pairing.remarks
+    ]
+
+
+def _fixed_lengths(
+    baseline: Side, others: Sequence[Side], sides: Sequence[_Side], by: Sequence[str]
+) -> list[Note]:
+    return [
+        note
+        for other, side in zip(others, sides, strict=True)
+        for note in fixed_length.notes(
+            baseline, other, side.pairing.pairs, row_names(side.rows, by)
+        )
     ]
 
 
@@ -283,9 +322,11 @@ def _table(side: _Side, baseline: str, view: View, options: Options, axis: Axis)
                 *_key_cells(pair, row, keys),
                 *compare_cells.cells(one, view.wide, view.margin_claims),
             ),
-            tuple(compare_cells.why(one, dots=view.strips)),
+            (*compare_cells.why(one, dots=view.strips), *lines(also_of)),
         )
-        for one, pair, row in zip(side.found, side.pairing.pairs, side.rows, strict=True)
+        for one, pair, row, also_of in zip(
+            side.found, side.pairing.pairs, side.rows, side.also, strict=True
+        )
     ]
     if side.mean is not None:
         constant = any(one.speedup and one.speedup.unseen_epochs for one in side.found)

@@ -14,7 +14,6 @@ from ttastats.quality_comparison import QualityComparison, SideAt, compare
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, PValue, Row, Table, Text, Tone
-from ttastats.report.claim import best_note
 from ttastats.report.compare import View
 from ttastats.report.digits import Digits, digits_of
 from ttastats.report.grouping import (
@@ -24,7 +23,7 @@ from ttastats.report.grouping import (
     set_aside_notes,
     shown_keys,
 )
-from ttastats.report.qualities import short_notes
+from ttastats.report.qualities import best_note, short_notes, with_value
 from ttastats.report.verdicts import row_names
 from ttastats.stats.means import MeanDifference
 
@@ -164,7 +163,7 @@ def _cells(one: QualityComparison) -> tuple[Any, ...]:
     return (
         Text(_mean(one, one.a)),
         Text(_mean(one, one.b)),
-        Text(" ".join(_runs(side) for side in (one.a, one.b))),
+        Text(" ".join(with_value(side.n, side.missing) for side in (one.a, one.b))),
         Text(_difference(one)),
         PValue(one.p_adjusted),
         Text(_verdict(one), _TONES.get(one.verdict, "plain")),
@@ -181,10 +180,6 @@ def _mean(one: QualityComparison, side: SideAt) -> str:
         return "–"
     digits = _digits(one)
     return digits.of(side.mean) + ("" if side.sd is None else f" ±{digits.of(side.sd)}")
-
-
-def _runs(side: SideAt) -> str:
-    return f"{side.n}/{side.n + side.missing}" if side.missing else str(side.n)
 
 
 def _difference(one: QualityComparison) -> str:
@@ -209,13 +204,13 @@ def _beside(one: QualityComparison) -> Iterator[str]:
     """Give what stands below a row: what was spent by then, and the target."""
     if one.a.spent is not None and one.b.spent is not None:
         a, b = (units.amount(side.spent or 0.0, one.axis.unit) for side in (one.a, one.b))
-        yield f"  {one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {_ratio(one)}"
+        yield f"{one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {_ratio(one)}"
     if one.a.meets is not None and one.b.meets is not None:
         sign = "≥" if one.higher_is_better else "≤"
         target = one.a.meets.threshold
         same = target == one.b.meets.threshold
         limit = f"{target:g}" if same else f"{target:g} | {one.b.meets.threshold:g}"
-        yield f"  mean {sign} {limit}  A {_meets(one.a)}  B {_meets(one.b)}"
+        yield f"mean {sign} {limit}  A {_meets(one.a)}  B {_meets(one.b)}"
 
 
 def _ratio(one: QualityComparison) -> str:

@@ -1,27 +1,43 @@
-"""What quality had each run at a budget, and who had none?"""
+"""What quality had each run, and each group, at a budget, and who had none?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from ttastats import units
+from ttastats import percentages, units
 from ttastats.at_budget import SHORT
 from ttastats.budget import Budget
 from ttastats.counted import standing
+from ttastats.quality_comparison import step_of
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Text
+from ttastats.report.digits import Digits, digits_of
 from ttastats.report.fields import Field
-from ttastats.report.grouping import common_title, set_aside_notes, shown_keys
+from ttastats.report.grouping import (
+    BENCHMARK,
+    ENTRY,
+    common_title,
+    group_notes,
+    groups,
+    key_row,
+    row_keys,
+    set_aside_notes,
+    shown_keys,
+)
+from ttastats.stats.means import mean_quality
+from ttastats.stats.moments import standard_deviation
 
 KEYS = (
     "run_id", "source", "suite", "edition", "benchmark", "entry", "submitter", "system",
     "run_status", "metric", "quality", "short", "seconds", "steps", "epochs", "samples",
     "run_seconds", "seed", "cost", "set_aside",
 )  # fmt: skip
+#: What is told beside a quality, where runs tell it.
+_PROGRESS = ("steps", "epochs", "samples")
 _SHOWN = ("suite", "edition", "benchmark", "entry")
 #: Runs a note names; of more it says how many.
 _NAMED = 4
@@ -39,12 +55,12 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
         fields.number("time", "seconds", "seconds"),
         *(
             fields.number(unit, unit, rank=2)
-            for unit in ("steps", "epochs", "samples")
+            for unit in _PROGRESS
             if any(row[unit] is not None for row in rows)
         ),
     ]
     about = " ".join(part for part in (common_title(rows, _SHOWN), str(budget)) if part)
-    notes = (*short_notes(runs, budget), *set_aside_notes(runs))
+    notes = (*budget_notes(runs, budget), *set_aside_notes(runs))
     return Report("runs", rows, (fields.table(rows, shown, about),), notes)
 
 
@@ -60,6 +76,23 @@ def _quality(row: Mapping[str, Any]) -> str:
 def written(value: float | None, digits: int = 5) -> str:
     """Give a quality with so many digits at least, in the unit of its metric."""
     return "–" if value is None else units.significant(value, digits)
+
+
+def budget_notes(runs: pl.DataFrame, budget: Budget) -> list[Note]:
+    """Say what must be known of the runs at a budget, and of the value that was taken."""
+    notes = short_notes(runs, budget)
+    if budget.best:
+        notes.append(best_note())
+    return notes
+
+
+def best_note() -> Note:
+    """Say what the best of many evaluations is."""
+    text = (
+        "the best of several evaluations was chosen by the data it is measured on: it is better "
+        "than the same model is on others, the more so the more often one evaluates."
+    )
+    return Note("best_of", text)
 
 
 def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> list[Note]:
@@ -85,3 +118,79 @@ def _names(runs: pl.DataFrame) -> list[str]:
     sources = runs["source"].to_list()
     short = [source.rsplit("/", 1)[-1] for source in sources]
     return short if len(set(short)) == len(short) else sources
+
+
+def of_groups(
+    runs: pl.DataFrame, budget: Budget, by: Sequence[str] = ENTRY, *, confidence: float = 0.95
+) -> Report:
+    """Give the report of a table of runs at a budget by group, best group of a benchmark first."""
+    rows = [key_row(keys) | _numbers(group, budget, confidence) for keys, group in groups(runs, by)]
+    rows.sort(key=_place)
+    metrics = ["metric"] if len({row["metric"] for row in rows}) > 1 else []
+    shown = [
+        *fields.keys(shown_keys(rows, by)),
+        *fields.keys(metrics, heads=False),
+        fields.words("runs", lambda row: with_value(row["n"], row["missing"])),
+        fields.words("mean ±sd", _mean),
+        fields.words(f"[{percentages.text(confidence)} CI]", _interval, rank=1),
+        fields.number("time", "seconds_mean", "seconds", rank=2),
+        *(
+            fields.number(unit, f"{unit}_mean", rank=3)
+            for unit in _PROGRESS
+            if any(row[f"{unit}_mean"] is not None for row in rows)
+        ),
+    ]
+    metric = "" if metrics or not rows else f"{rows[0]['metric'] or 'quality'} "
+    parts = [common_title(rows, by), f"{metric}{budget}"]
+    table = fields.table(rows, shown, "   ".join(part for part in parts if part))
+    notes = [*group_notes(runs, by), *budget_notes(runs, budget)]
+    return Report("summary", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
+
+
+def with_value(n: int, missing: int) -> str:
+    """Give how many runs have a value, and of how many where some have none."""
+    return f"{n}/{n + missing}" if missing else str(n)
+
+
+def _numbers(group: pl.DataFrame, budget: Budget, confidence: float) -> dict[str, Any]:
+    there = group.filter("reached")
+    values = there["quality"].to_numpy()
+    found = mean_quality(values, resolution=step_of(there), confidence=confidence)
+    higher, metric = (group[name].drop_nulls() for name in ("higher_is_better", "target_metric"))
+    return {
+        "metric": metric[0] if metric.len() else None,
+        "higher_is_better": higher[0] if higher.len() else None,
+        "at": str(budget),
+        "n": there.height,
+        "missing": group.height - there.height,
+        "quality_mean": found.estimate,
+        "quality_low": found.low,
+        "quality_high": found.high,
+        "quality_sd": standard_deviation(values),
+        "seconds_mean": there["tta_seconds"].mean(),
+        **{f"{unit}_mean": there[unit].mean() for unit in _PROGRESS},
+    }
+
+
+def _place(row: Mapping[str, Any]) -> list[tuple[bool, Any]]:
+    """Put the best group of a benchmark first, and what is unknown last."""
+    mean = row["quality_mean"]
+    order = None if mean is None else -mean if row["higher_is_better"] else mean
+    return [(value is None, value or 0) for value in (*(row[name] for name in BENCHMARK), order)]
+
+
+def _digits(row: Mapping[str, Any]) -> Digits:
+    return digits_of([], row["quality_sd"], row["quality_mean"])
+
+
+def _mean(row: Mapping[str, Any]) -> str:
+    if row["quality_mean"] is None:
+        return "–"
+    spread = "" if row["quality_sd"] is None else f" ±{_digits(row).of(row['quality_sd'])}"
+    return _digits(row).of(row["quality_mean"]) + spread
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    if row["quality_low"] is None:
+        return "–"
+    return f"[{_digits(row).of(row['quality_low'])}, {_digits(row).of(row['quality_high'])}]"

@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 from ttastats.stats.logratio import satterthwaite
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.outcomes import numbered, variance_of_mean
+from ttastats.stats.permutation import smallest_p
 from ttastats.stats.power import runs_for_mean
 from ttastats.stats.quantiles import check_confidence, t_tail, two_sided_t
-from ttastats.stats.results import Flag, Floats
+from ttastats.stats.results import Estimate, Flag, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +67,27 @@ class AgainstNumber:
     flags: tuple[Flag, ...] = ()
 
 
-def resolution(values: ArrayLike) -> float:
-    """Give the step in which values were logged: the smallest difference between two of them.
-
-    Of one value alone it is its last decimal: 0.94 tells no more than 0.01.
-    """
+def smallest_change(values: ArrayLike) -> tuple[float, ...]:
+    """Give the smallest difference between two values, or nothing where all are the same."""
     sizes = np.unique(_finite(values))
-    if sizes.size == 0:
-        return 0.0
     gaps = np.diff(sizes)
-    # What rounding in binary leaves is no step.
-    gaps = gaps[gaps > 1e-12 * np.abs(sizes).max()]
-    return float(gaps.min()) if gaps.size else _last_decimal(float(sizes[0]))
+    # What rounding in binary leaves is no difference.
+    gaps = gaps[gaps > 1e-12 * np.abs(sizes).max(initial=0.0)]
+    return (float(gaps.min()),) if gaps.size else ()
 
 
-def _last_decimal(value: float) -> float:
-    digits = f"{value:.12f}".rstrip("0").partition(".")[2]
-    return 10.0 ** -len(digits) if digits else 1.0
+def mean_quality(
+    values: ArrayLike, *, resolution: float = 0.0, confidence: float = 0.95
+) -> Estimate:
+    """Mean of a sample with Student's t interval; none of fewer than 2 runs."""
+    sample = _finite(values)
+    if sample.size == 0:
+        return Estimate(None, None, None, confidence, 0)
+    centre, spread = mean(sample), _spread(sample, resolution)
+    if spread is None:
+        return Estimate(centre, None, None, confidence, 1)
+    half = two_sided_t(sample.size - 1, confidence) * spread / math.sqrt(sample.size)
+    return Estimate(centre, centre - half, centre + half, confidence, sample.size)
 
 
 def difference(
@@ -97,8 +102,8 @@ def difference(
 
     ``clusters``: for each side a label per run, where several setups are pooled, so that setups
     and not runs are independent. ValueError for an empty side or a value that is not finite.
-    Without any spread and without a ``resolution`` the interval is the point, and p is 1 for equal
-    means and unknown otherwise.
+    Without any spread and without a ``resolution`` the interval is the point, and p is that of the
+    exact test, or 1 for equal means.
     """
     check_confidence(confidence)
     one, other = _side(a, "A"), _side(b, "B")
@@ -115,11 +120,11 @@ def difference(
         )
     se, df = math.sqrt(of_a + of_b), satterthwaite((of_a, of_b), (df_a, df_b))
     if se == 0.0:
-        p_value = 1.0 if estimate == 0.0 else None
+        p_value = 1.0 if estimate == 0.0 else smallest_p(*sizes)
+        flag = Flag("zero_variance", "zero variance on both sides: p is that of the exact test")
         return MeanDifference(
-            estimate, estimate, estimate, confidence, p_value, 0.0, None, *sizes,
-            flags=(Flag("zero_variance", "zero variance on both sides: no p"),),
-        )  # fmt: skip
+            estimate, estimate, estimate, confidence, p_value, 0.0, None, *sizes, flags=(flag,)
+        )
     half = two_sided_t(df, confidence) * se
     typical = se / math.sqrt(1 / sizes[0] + 1 / sizes[1])
     alpha = (1 - confidence) / 2
@@ -165,8 +170,10 @@ def against(
     if spread is None:
         return replace(made, flags=(Flag("one_run", "no variance with one run: 2 runs needed"),))
     if spread == 0.0:
+        flag = Flag("zero_variance", "zero variance: p is that of a sign test")
+        p_value = 0.5**n if margin > 0 else 1.0
         return replace(
-            made, low=centre, high=centre, flags=(Flag("zero_variance", "zero variance: no p"),)
+            made, low=centre, high=centre, p_value=p_value, holds=p_value < level, flags=(flag,)
         )
     se = spread / math.sqrt(n)
     half, p_value = two_sided_t(df, 1 - 2 * level) * se, t_tail(df, margin / se)
@@ -177,6 +184,14 @@ def against(
     return replace(
         made, low=centre - half, high=centre + half, p_value=p_value, holds=p_value < level,
         needed=needed,
+    )  # fmt: skip
+
+
+def by_design(n: int, value: float, threshold: float, level: float) -> AgainstNumber:
+    """Hold a number that was chosen against a limit: it is not more, or it is; nothing to test."""
+    return AgainstNumber(
+        n, value, 0.0, value, value, threshold, threshold - value, level, None,
+        holds=value <= threshold,
     )  # fmt: skip
 
 

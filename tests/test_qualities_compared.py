@@ -1,0 +1,272 @@
+"""Two sides at one budget: what is compared, what is said, and what cannot be."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from scipy import stats
+
+from tests.made_curves import curve, evaluation, logs, of, side
+from tests.test_cli import run
+from tests.wild_tables import nanogpt
+from ttastats import api, store
+from ttastats.comparison import Options
+from ttastats.errors import TtastatsError
+from ttastats.report.answer import Report
+from ttastats.report.compare import View
+
+A = [3.20, 3.22, 3.19, 3.21, 3.20]
+LOWER = [3.10, 3.12, 3.09, 3.11, 3.10]
+LIKE_A = [3.21, 3.19, 3.22, 3.20, 3.21]
+
+
+def report(a: pl.DataFrame, *others: pl.DataFrame, **asked: Any) -> Report:
+    return api.compare(a, *others, **({"at_end": True} | asked))
+
+
+def row(a: Sequence[float], b: Sequence[float], **asked: Any) -> dict[str, Any]:
+    (found,) = report(side(a), side(b), **asked).rows
+    return dict(found)
+
+
+def codes(found: Report) -> list[str]:
+    return [note.code for note in found.notes]
+
+
+def note(found: Report, code: str) -> str:
+    (text,) = [note.text for note in found.notes if note.code == code]
+    return text
+
+
+def test_a_lower_loss_is_better_and_a_higher_one_worse() -> None:
+    ahead, back = row(A, LOWER), row(LOWER, A)
+    assert (ahead["verdict"], back["verdict"]) == ("better", "worse")
+    assert ahead["difference"] == pytest.approx(-back["difference"]) == pytest.approx(-0.1)
+    assert ahead["difference_low"] == pytest.approx(-back["difference_high"])
+
+
+def test_a_higher_accuracy_is_better() -> None:
+    def accuracies(values: Sequence[float]) -> pl.DataFrame:
+        return logs(
+            [of(evaluation(0, value, metric="acc", higher_is_better=True)) for value in values]
+        )
+
+    (found,) = report(accuracies(LOWER), accuracies(A)).rows
+    assert (found["verdict"], found["higher_is_better"], found["metric"]) == ("better", True, "acc")
+
+
+def test_the_numbers_are_those_of_welch() -> None:
+    found = row(A, LIKE_A)
+    theirs = stats.ttest_ind(LIKE_A, A, equal_var=False)
+    limits = theirs.confidence_interval()
+    assert found["p_value"] == pytest.approx(theirs.pvalue)
+    assert (found["difference_low"], found["difference_high"]) == pytest.approx(tuple(limits))
+    assert found["verdict"] == "undecided"
+    assert found["runs_needed"] > 5
+
+
+def test_equal_within_a_margin_is_said_only_of_a_margin_asked_for() -> None:
+    def verdict(margin: float, asked: bool) -> str:
+        view = View(margin_claims=asked)
+        return str(row(A, LIKE_A, options=Options(margin=margin), view=view)["verdict"])
+
+    assert verdict(0.05, asked=True) == "same"
+    assert verdict(0.05, asked=False) == "undecided"
+    assert verdict(0.01, asked=True) == "undecided"
+
+
+def test_keys_that_scripts_rely_on() -> None:
+    found = row(A, LOWER, target=["val_loss<=3.28"])
+    assert found["estimand"] == "quality"
+    expected = {
+        "quality_a": 3.204, "quality_b": 3.104, "difference": -0.1, "seconds_a": 30.0,
+        "seconds_b": 30.0, "speedup": 1.0, "speedup_low": 1.0, "speedup_high": 1.0,
+    }  # fmt: skip
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert found["difference_low"] < -0.1 < found["difference_high"]
+    assert found["p_value"] < 0.001
+    assert found["p_target_a"] == pytest.approx(
+        stats.ttest_1samp(A, 3.28, alternative="less").pvalue
+    )
+    assert (found["n_a"], found["missing_a"], found["at"]) == (5, 0, "at the end")
+
+
+def test_several_benchmarks_share_one_alpha() -> None:
+    names = ("one", "two", "three")
+    a, b = (
+        pl.concat([side(ends, benchmark=name) for name in names])
+        for ends in (A, [3.18, 3.21, 3.17, 3.20, 3.18])
+    )
+    found = report(a, b)
+    assert all(r["p_adjusted"] == pytest.approx(min(1, 3 * r["p_value"])) for r in found.rows)
+    assert "adjusted" in codes(found)
+
+
+def test_the_title_says_what_is_compared() -> None:
+    (table,) = report(side(A), side(LOWER), at_end=False, at="step=250", best=True).tables
+    assert "val_loss at step 250, best so far, lower is better" in table.title
+
+
+def test_where_the_budget_is_a_time_it_is_told_how_far_runs_got() -> None:
+    def paced(seconds: float) -> pl.DataFrame:
+        return logs(
+            [
+                of(
+                    *(evaluation(k, 5.0 - k, seconds=seconds * (k + 1)) for k in range(10)),
+                )
+                for _ in range(3)
+            ]
+        )
+
+    (found,) = report(paced(20.0), paced(10.0), at_end=False, at="seconds=100").rows
+    assert (found["axis"], found["seconds_a"], found["seconds_b"]) == ("steps", 500.0, 1000.0)
+    (cost,) = report(
+        paced(20.0), paced(10.0), at_end=False, at="step=500", unit="cost", price=36.0
+    ).rows
+    assert (cost["axis"], cost["seconds_a"], cost["speedup"]) == ("cost", 1.0, 2.0)
+
+
+# ---------------------------------------------------------------------------------- runs without
+
+
+def test_a_side_whose_runs_are_missing_is_not_called_better() -> None:
+    a = side(A)
+    b = pl.concat([side(LOWER), logs([curve(5.0, 4.0, math.nan)])])
+    found = report(a, b)
+    (ahead,) = found.rows
+    assert (ahead["verdict"], ahead["why"], ahead["missing_b"]) == ("undecided", "runs missing", 1)
+    assert "1 of 6 runs of B had a value that is no number" in note(found, "not_a_number")
+    assert "B is not called better than A" in found.sentence
+    (back,) = report(b, a).rows
+    assert (back["verdict"], back["why"]) == ("undecided", "runs missing")
+    failing = pl.concat([a, logs([curve(5.0, 4.0, math.nan)])])
+    (against_failing,) = report(failing, side(LOWER)).rows
+    assert against_failing["verdict"] == "better", "what failed would not make A better"
+
+
+def test_runs_that_ended_before_the_budget_are_counted_and_named() -> None:
+    short = logs([curve(5.0, 4.0)])
+    found = report(pl.concat([side(A), short]), side(LOWER), at_end=False, at="step=300")
+    (numbers,) = found.rows
+    assert (numbers["n_a"], numbers["missing_a"]) == (5, 1)
+    assert short["source"][0] in note(found, "ended_before")
+    assert "5/6 5" in str(found)
+
+
+def test_ends_of_different_lengths_are_no_budget() -> None:
+    found = report(pl.concat([side(A), logs([curve(5.0, 4.0)])]), side(LOWER))
+    (numbers,) = found.rows
+    assert (numbers["verdict"], numbers["why"]) == ("unavailable", "ends differ")
+    text = note(found, "ends_differ")
+    assert "A: 5 of 6 runs end at 300 steps, the shortest at 200 steps" in text
+    assert "--at step=200 is the largest budget that all reach" in text
+
+
+def test_sides_of_two_lengths_are_compared_at_their_ends_and_that_is_said() -> None:
+    shorter = logs([curve(5.0, end) for end in LOWER])
+    found = report(side(A), shorter)
+    assert found.rows[0]["verdict"] == "better"
+    assert "at equal cost, --at step=200" in note(found, "lengths_differ")
+
+
+def test_one_run_a_side_is_an_estimate_without_an_interval() -> None:
+    found = report(side(A[:1]), side(LOWER[:1]))
+    (numbers,) = found.rows
+    assert numbers["difference"] == pytest.approx(-0.1)
+    assert (numbers["difference_low"], numbers["verdict"]) == (None, "undecided")
+    assert "2 runs needed each" in note(found, "one_run")
+
+
+def test_a_budget_nobody_reached_is_refused() -> None:
+    with pytest.raises(TtastatsError, match="no run of A has a value at step 900") as error:
+        report(side(A), side(LOWER), at_end=False, at="step=900")
+    assert "5 ended before it" in error.value.what
+    assert "--at step=300 is the largest budget that all reach" in (error.value.remedy or "")
+
+
+def test_a_metric_the_runs_lack_is_refused_with_the_nearest() -> None:
+    with pytest.raises(TtastatsError, match="no benchmark logs") as error:
+        report(side(A), side(LOWER), metric="val_los")
+    assert "Nearest: val_loss" in (error.value.remedy or "")
+
+
+def test_a_metric_without_a_budget_is_refused() -> None:
+    with pytest.raises(TtastatsError, match="no budget"):
+        report(side(A), side(LOWER), at_end=False, metric="val_loss")
+
+
+def test_judged_runs_have_no_curve_to_look_at() -> None:
+    with pytest.raises(TtastatsError, match="holds no evaluations"):
+        report(api.run_table(side(A)), api.run_table(side(LOWER)))
+
+
+def test_the_gate_of_times_is_refused() -> None:
+    with pytest.raises(TtastatsError, match="judges times"):
+        report(side(A), side(LOWER), fail_on="slower:2%")
+
+
+# ------------------------------------------------------------------------------------- proposed
+
+
+def test_fixed_lengths_are_recognised_where_runs_fail_by_a_little() -> None:
+    asked = {"at_end": False, "target": ["val_loss<=3.20"]}
+    found = report(side(A), side(LOWER), **asked)
+    text = note(found, "fixed_length")
+    assert "every run was stopped at one length (300 steps), and 2 of 10 runs ended short" in text
+    assert "--at-end" in text
+    stopped = logs([*(curve(5.0, 4.0, end) for end in A[1:]), curve(5.0, 3.1)])
+    assert "fixed_length" not in codes(report(stopped, side(LOWER), **asked))
+    assert "fixed_length" not in codes(report(side(A), side(LOWER), at_end=False, target=["4.5"]))
+
+
+# ---------------------------------------------------------------------------------- on the screen
+
+
+@pytest.mark.real
+def test_a_record_comes_out_as_its_authors_state_it(wild: Path, tmp_path: Path) -> None:
+    truth = json.loads((wild / "truth.json").read_text("utf-8"))
+    stated = next(one for one in truth if one["setup"].startswith("record 89"))
+    before = next(one for one in truth if one["setup"].startswith("record 88"))
+    theirs, old = stated["stated_by_authors"], before["stated_by_authors"]
+    done = run("compare", *nanogpt(wild, tmp_path), "--at-end", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["rows"]
+    assert found["quality_a"] == pytest.approx(old["mean_val_loss"], abs=1e-9)
+    assert found["quality_b"] == pytest.approx(theirs["mean_val_loss"], abs=1e-9)
+    assert (found["sd_a"], found["sd_b"]) == pytest.approx((old["sd"], theirs["sd"]), abs=1e-9)
+    assert found["p_target_a"] == pytest.approx(old["p"], rel=1e-7)
+    assert found["p_target_b"] == pytest.approx(theirs["p"], rel=1e-6)
+    assert found["p_value"] == pytest.approx(theirs["welch_p_loss"], abs=1e-7)
+    assert found["seconds_a"] == pytest.approx(old["mean_train_time"], abs=1e-6)
+    assert found["seconds_b"] == pytest.approx(theirs["mean_train_time"], abs=1e-6)
+    assert found["speedup"] == pytest.approx(theirs["speedup"], abs=1e-8)
+    assert found["p_speedup"] == pytest.approx(theirs["welch_p_time"], rel=0.01)
+    assert (found["speedup_low"], found["speedup_high"]) == pytest.approx(
+        (1.0116, 1.0146), abs=1e-4
+    )
+    assert (found["verdict"], found["n_a"], found["n_b"]) == ("undecided", 13, 13)
+
+
+def test_the_command_as_a_user_meets_it(tmp_path: Path) -> None:
+    files = []
+    for name, ends in (("a", A), ("b", LOWER)):
+        files.append(tmp_path / f"{name}.parquet")
+        store.write(side(ends, entry=name), files[-1])
+    done = run("compare", *files, "--at-end", "--label", "old", "--label", "new")
+    assert done.returncode == 0, done.stderr
+    assert "B better" in done.stdout
+    assert "new is better than old" in done.stdout
+    refused = run("compare", *files, "--at", "3325")
+    assert refused.returncode == 2
+    assert "Write --at-end, --at step=3325" in refused.stderr
+    summary = run("summary", files[0], "--at", "step=200", "-f", "json")
+    (numbers,) = json.loads(summary.stdout)["rows"]
+    assert (numbers["quality_mean"], numbers["n"], numbers["at"]) == (4.0, 5, "at step 200")
+    runs = json.loads(run("runs", files[0], "--at-end", "-f", "json").stdout)["rows"]
+    assert sorted(one["quality"] for one in runs) == sorted(A)

@@ -1,0 +1,219 @@
+"""Does a gain in time cost quality on data that did not choose the stopping point?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import polars as pl
+
+from ttastats import at_stop, schema
+from ttastats.comparison import Options
+from ttastats.pairing import Pair, Side
+from ttastats.quality_comparison import Word, step_of
+from ttastats.report.cells import Note
+from ttastats.report.digits import Digits, digits_of
+from ttastats.report.qualities import with_value
+from ttastats.sides import setup_names
+from ttastats.stats.means import MeanDifference, difference
+from ttastats.stats.moments import mean, standard_deviation
+from ttastats.stats.multiplicity import benjamini_hochberg, holm
+
+
+@dataclass(frozen=True, slots=True)
+class _Worth:
+    """What a metric was worth to one side: runs with a value, and how many reached without."""
+
+    n: int
+    missing: int
+    mean: float | None
+    sd: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Also:
+    """Another metric of one pair where the time of its runs ended. `gap` is B minus A.
+
+    `chose`: it is the metric whose target the runs had to meet.
+    """
+
+    metric: str
+    a: _Worth
+    b: _Worth
+    gap: MeanDifference | None
+    higher_is_better: bool
+    chose: bool
+    p_adjusted: float | None = None
+    verdict: Word = "unavailable"
+
+
+def measured(
+    sides: Sequence[tuple[Side, Side, Sequence[Pair]]], metrics: Sequence[str], options: Options
+) -> Iterator[list[tuple[Also, ...]]]:
+    """Give for every pair of every two sides what the metrics were worth, judged together."""
+    found = [
+        _measured(baseline, other, pair, metric, options)
+        for baseline, other, pairs in sides
+        for pair in pairs
+        for metric in metrics
+    ]
+    adjust = benjamini_hochberg if options.fdr else holm
+    adjusted = adjust([one.gap.p_value if one.gap else None for one in found])
+    judged = iter(
+        [
+            _judged(replace(one, p_adjusted=p), options)
+            for one, p in zip(found, adjusted, strict=True)
+        ]
+    )
+    for _, _, pairs in sides:
+        yield [tuple(islice(judged, len(metrics))) for _ in pairs]
+
+
+def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Options) -> Also:
+    a, b = (
+        at_stop.values(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
+        for side, runs in ((baseline, pair.a), (other, pair.b))
+    )
+    both = pl.concat([a.select(_USED), b.select(_USED)])
+    ways = both["higher_is_better"].drop_nulls()
+    of_a, of_b = (
+        _worth(found, runs.filter("reached").height) for found, runs in ((a, pair.a), (b, pair.b))
+    )
+    gap = None
+    if not (a.is_empty() or b.is_empty()):
+        gap = difference(
+            a["quality"].to_numpy(),
+            b["quality"].to_numpy(),
+            clusters=(setup_names(a).to_numpy(), setup_names(b).to_numpy()),
+            resolution=step_of(both),
+            confidence=options.confidence,
+        )
+    targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
+    higher = bool(ways[0]) if ways.len() else True
+    return Also(metric, of_a, of_b, gap, higher, metric in targets.to_list())
+
+
+_USED = ("quality", "quality_step", "higher_is_better")
+
+
+def _worth(found: pl.DataFrame, reached: int) -> _Worth:
+    values = found["quality"].to_numpy()
+    centre = mean(values) if values.size else None
+    return _Worth(values.size, reached - values.size, centre, standard_deviation(values))
+
+
+def _judged(one: Also, options: Options) -> Also:
+    gap = one.gap
+    if gap is None:
+        return one
+    shown = gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
+    if not shown or one.p_adjusted is None or one.p_adjusted >= 1 - options.confidence:
+        return replace(one, verdict="undecided")
+    better = (gap.estimate > 0) == one.higher_is_better
+    return replace(one, verdict="better" if better else "worse")
+
+
+# --------------------------------------------------------------------------------- how it is said
+
+
+def numbers(found: Sequence[Also]) -> dict[str, Any]:
+    """Give the keys of a row for programs, each after the name of its metric."""
+    row: dict[str, Any] = {}
+    for one in found:
+        gap = one.gap
+        row |= {
+            f"{one.metric}_a": one.a.mean,
+            f"{one.metric}_b": one.b.mean,
+            f"{one.metric}_difference": gap.estimate if gap else None,
+            f"{one.metric}_difference_low": gap.low if gap else None,
+            f"{one.metric}_difference_high": gap.high if gap else None,
+            f"{one.metric}_p_value": gap.p_value if gap else None,
+            f"{one.metric}_p_adjusted": one.p_adjusted,
+            f"{one.metric}_verdict": one.verdict,
+        }
+    return row
+
+
+def lines(found: Sequence[Also]) -> Iterator[str]:
+    """Give a line below a row for each metric."""
+    for one in found:
+        worth = "  ".join(
+            f"{name} {_mean(one, side)}" for name, side in (("A", one.a), ("B", one.b))
+        )
+        yield f"also {one.metric}  {worth}  {_gap(one)}"
+
+
+def sentences(found: Sequence[Also], row: Mapping[str, Any], a: str, b: str) -> Iterator[str]:
+    """Say of each metric what the comparison in time leaves out."""
+    for one in found:
+        there = f"{one.metric} where they stopped"
+        if one.gap is None:
+            yield f"{there}: unknown, as {_who_lacks(one, a, b)}."
+        elif one.verdict == "undecided":
+            yield f"{there}: not shown to differ ({_gap(one)})."
+        elif row["verdict"] == "faster" and one.verdict == "worse" and not one.chose:
+            yield (
+                f"{there}: the gain in time costs quality on data that did not choose the "
+                f"stopping point ({_gap(one)})."
+            )
+        else:
+            yield f"{there}: {b} is {one.verdict} than {a} ({_gap(one)})."
+
+
+def notes(found: Sequence[Sequence[Also]]) -> Iterator[Note]:
+    """Say what a second metric cannot show."""
+    every = [one for some in found for one in some]
+    chose = list(dict.fromkeys(one.metric for one in every if one.chose))
+    if chose:
+        text = (
+            f"{', '.join(chose)} chose where runs stopped, so that its value there is no evidence "
+            "of how good they are on other data."
+        )
+        yield Note("chose_the_stop", text)
+    missing = sum(one.a.missing + one.b.missing for one in every)
+    if missing:
+        text = (
+            "--also: "
+            + "; ".join(
+                f"{one.metric} is known of {_known(one.a)} runs of A and {_known(one.b)} of B that "
+                "reached the target"
+                for one in every
+                if one.a.missing or one.b.missing
+            )
+            + "."
+        )
+        yield Note("also_missing", text)
+
+
+def _known(side: _Worth) -> str:
+    return with_value(side.n, side.missing)
+
+
+def _who_lacks(one: Also, a: str, b: str) -> str:
+    lacking = [name for name, side in ((a, one.a), (b, one.b)) if not side.n]
+    return f"no run of {' and '.join(lacking)} tells it there"
+
+
+def _digits(one: Also) -> Digits:
+    spreads = [side.sd for side in (one.a, one.b) if side.sd]
+    return digits_of([], min(spreads, default=None), one.a.mean or one.b.mean)
+
+
+def _mean(one: Also, side: _Worth) -> str:
+    if side.mean is None:
+        return "–"
+    spread = "" if side.sd is None else f" ±{_digits(one).of(side.sd)}"
+    return _digits(one).of(side.mean) + spread
+
+
+def _gap(one: Also) -> str:
+    gap = one.gap
+    if gap is None:
+        return ""
+    digits = _digits(one)
+    text = f"B − A {digits.signed(gap.estimate)}"
+    if gap.low is not None and gap.high is not None:
+        text += f" [{digits.signed(gap.low)}, {digits.signed(gap.high)}]"
+    return text + ("" if one.p_adjusted is None else f", p {one.p_adjusted:.2g}")
