@@ -134,10 +134,10 @@ def interpolations(library: Library) -> Iterator[str]:
         for place in range(1, len(records) - 1)
         if (held := _left_out(records, place)) is not None
     }
-    number, by_runs, by_both = len(found), *np.sum(list(found.values()), axis=0)
+    by_runs, by_both = (sum(held[which] for held in found.values()) for which in (0, 1))
     yield "| records | within the scatter of the runs | within the interval that is shown |"
     yield "|---|---|---|"
-    yield f"| {number} | {by_runs} | {by_both} |"
+    yield f"| {len(found)} | {by_runs} | {by_both} |"
 
 
 def _left_out(records: Sequence[Record], place: int) -> tuple[bool, bool] | None:

@@ -53,7 +53,7 @@ LAYERS = (
     ("ttastats.conditions",),
     ("ttastats.counted", "ttastats.varying", "ttastats.stats"),
     ("ttastats.crossing", "ttastats.convergence_rules"),
-    ("ttastats.lengths",),
+    ("ttastats.lengths", "ttastats.convergence_sides"),
     ("ttastats.at_budget", "ttastats.at_stop"),
     ("ttastats.columns",),
     ("ttastats.axis",),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks import rcp as measured
 from tests.conftest import ROOT, matches_accepted
 from ttastats import api, convergence_records, convergence_rules, tables
 from ttastats import store as stored
@@ -532,6 +533,16 @@ class TestAnswers:
         assert found["low"] is None
         assert "the only two records" in found["status"]
 
+    def test_runs_that_tell_one_evaluation_each_may_stop_anywhere_else(self, records: Path) -> None:
+        (records / "rcps_llama2_70b_lora.json").write_text(
+            json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": [3072] * 6}})
+        )
+        runs = [lora(3072, evaluations=(lora(3072).evaluations[-1],))] * 4
+        found = answered(runs, records)
+        assert (found.rows[0]["ratio"], found.rows[0]["low"]) == (1.0, None)
+        assert "none tells where others are" in found.rows[0]["status"]
+        assert "grid  unknown" in str(found)
+
     @pytest.mark.parametrize("batch_size", [None, 0, -5])
     def test_a_batch_size_that_is_none_is_unknown(
         self, batch_size: int | None, records: Path
@@ -663,3 +674,21 @@ class TestCommand:
         words = (file(EIGHT), "--records", str(records), "--ruleset", written, "-f", "json")
         (one,) = json.loads(self.run(*words).stdout)["rows"]
         assert one["ruleset"] == "5.0.0"
+
+
+class TestBenchmark:
+    """The program that measures what docs/rcp.md says."""
+
+    def test_it_prints_its_tables(
+        self, records: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(measured, "SIZES", ((3, 6),))
+        monkeypatch.setattr(measured, "SPREADS", (0.02,))
+        monkeypatch.setattr(measured, "GRIDS", ((0.12, 0.12),))
+        words = ["--replicates", "40", "--draws", "200", "--records", str(records)]
+        assert measured.main(words) == 0
+        coverage, interpolations, rates = capsys.readouterr().out.strip().split("\n\n")
+        plain, shown = (float(cell.split()[0]) for cell in coverage.splitlines()[2].split("|")[4:6])
+        assert plain < 90 <= shown
+        assert interpolations.splitlines()[2].startswith("| 0 ")  # one inner record tells no misfit
+        assert rates.splitlines()[2].startswith("| 5.0.0 | 3 ")

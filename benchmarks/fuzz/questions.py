@@ -31,6 +31,7 @@ SORTED = {
     "summary": ("tta", "-cv", "n"),
     "variance": ("epochs", "-cv_ratio", "n"),
     "score": ("score", "-n"),
+    "rcp": ("ratio", "-n"),
 }
 GROUPS = (
     *("system", "submitter", "hardware", "benchmark", "accelerators", "global_batch_size"),
@@ -71,6 +72,7 @@ def questions(
         ["power", *ours, *chosen(rng, ("by", "where", "target", "power", "in"))],
         ["scaling", *ours, *chosen(rng, ("by", "where", "target", "in"))],
         ["score", *ours, *chosen(rng, ("by", "where"))],
+        ["rcp", *ours, *chosen(rng, ("by", "where"))],
         ["problems", *files, *chosen(rng, ("where",))],
         ["compare", *files, *rng.sample(SIDES, rng.choice((0, 0, 1, 2, 4)))],
         [

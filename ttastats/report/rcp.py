@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ttastats import benchmarks, convergence_rules, units
-from ttastats.convergence_records import Library, Record, ruleset_of
-from ttastats.convergence_rules import Point, Rules
+from ttastats import convergence_rules, units
+from ttastats.convergence_records import Library, ruleset_of
+from ttastats.convergence_rules import Rules
+from ttastats.convergence_sides import (
+    Benchmark,
+    Entry,
+    Unit,
+    batch_size_of,
+    benchmark_of,
+    entry_of,
+    reference_at,
+)
 from ttastats.counted import RESULT
-from ttastats.crossing import evaluation_interval
 from ttastats.errors import TtastatsError
 from ttastats.report import fields, rcp_words
 from ttastats.report.answer import Report
@@ -34,21 +42,9 @@ from ttastats.report.grouping import (
     row_keys,
     shown_keys,
 )
-from ttastats.stats.convergence import (
-    Part,
-    Reference,
-    between,
-    convergence,
-    misfits,
-    passes,
-    smallest_step,
-    stopped_early,
-)
-from ttastats.stats.moments import coefficient_of_variation, mean
-from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
-from ttastats.stats.results import Floats
-
-Unit = Literal["epochs", "samples"]
+from ttastats.stats.convergence import Reference, convergence, passes, stopped_early
+from ttastats.stats.moments import coefficient_of_variation
+from ttastats.stats.outcomes import Outcomes
 
 #: Truly faster setups whose chance to pass is told.
 _FASTER = (0.05, 0.1)
@@ -74,33 +70,6 @@ class Options:
     verbose: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Entry:
-    """Runs of an entry, counted as the reference is; `n` of them, of one batch size or unknown.
-
-    `converged` are those that say so themselves, None if one does not tell how far it trained.
-    """
-
-    outcomes: Outcomes | None
-    converged: tuple[float, ...] | None
-    n: int
-    batch_size: int | None
-    interval: float | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Benchmark:
-    """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
-
-    name: str
-    ruleset: str | None
-    records: tuple[Record, ...]
-    unit: Unit
-    per_unit: int
-    rules: Rules
-    points: tuple[Point, ...]
-
-
 def report(
     runs: pl.DataFrame,
     library: Library,
@@ -114,7 +83,7 @@ def report(
     TtastatsError
         No entry has a reference.
     """
-    known = cache(lambda *kind: _benchmark(library, *kind))
+    known = cache(lambda *kind: benchmark_of(library, *kind))
     rates = cache(lambda *point: _rates(options, *point))
     rows = []
     for keys, group in groups(runs, by):
@@ -149,7 +118,7 @@ def _expect_any(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _numbers(
     group: pl.DataFrame,
-    known: Callable[..., _Benchmark | str],
+    known: Callable[..., Benchmark | str],
     rates: Callable[..., dict[str, float | None]],
     options: Options,
 ) -> dict[str, Any]:
@@ -160,7 +129,7 @@ def _numbers(
         "seed": options.seed,
         "n": group.height,
         "reached": int(group.get_column("reached").sum()),
-        "batch_size": _batch_size(group),
+        "batch_size": batch_size_of(group),
         "published_factor": _published(group),
         "verdict": "no reference",
     }
@@ -172,11 +141,11 @@ def _numbers(
     held = known(suite, ruleset, benchmark)
     if isinstance(held, str):
         return empty | {"ruleset": ruleset, "status": held}
-    entry = _entry(group, held)
+    entry = entry_of(group, held)
     found = empty | {
         "ruleset": ruleset,
         "unit": held.unit,
-        **_official(group, entry, held, options),
+        **_official(entry, held, options),
     }
     found |= _compared(entry, held, options)
     if entry.batch_size is None:
@@ -195,83 +164,18 @@ _NAMES = (
 )
 
 
-def _only(group: pl.DataFrame, name: str) -> Any:
-    """Give what all runs have in a column, None if they differ."""
-    found = group.get_column(name).unique().to_list()
-    return found[0] if len(found) == 1 else None
-
-
-def _batch_size(group: pl.DataFrame) -> int | None:
-    """Give the batch size of all runs, None if theirs differ or none is told."""
-    found = _only(group, "global_batch_size")
-    return int(found) if found is not None and found > 0 else None
-
-
 def _published(group: pl.DataFrame) -> float | None:
     """Give the factor of the entry's own `scaling.json`, 1 if there is none."""
     factors = group.get_column("scaling_factor").fill_null(1.0).unique().to_list()
     return float(factors[0]) if len(factors) == 1 else None
 
 
-def _benchmark(
-    library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
-) -> _Benchmark | str:
-    """Give what holds for a benchmark, or why it has no reference."""
-    records = library(suite, ruleset).get(benchmark or "", ())
-    if not records:
-        of = f" under ruleset {ruleset}" if ruleset else ", and its edition is unknown"
-        return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
-    told = benchmarks.of(suite or "").get(benchmark or "")
-    edition = f"v{ruleset.removesuffix('.0')}" if ruleset else None
-    goals = benchmarks.targets(suite or "", benchmark or "", edition)
-    # Where no rule says how many runs a submission makes: the reference makes twice as many.
-    number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
-    found = convergence_rules.rules(benchmark or "", ruleset, number)
-    unit = records[0].unit if told is None or records[0].unit == "samples" else told.progress
-    return _Benchmark(
-        benchmark or "",
-        ruleset,
-        records,
-        unit,
-        (told.tokens_per_sample or 1) if told else 1,
-        found,
-        convergence_rules.points(records, found),
-    )
-
-
-def _entry(group: pl.DataFrame, held: _Benchmark) -> _Entry:
-    """Count the convergence of an entry's runs as the reference's is; epochs in three decimals."""
-    progress = (pl.col(held.unit).cast(pl.Float64) * held.per_unit).round(3)
-    counted = group.with_columns(progress=progress)
-    solved = counted.filter("reached")
-    quantum = {"epochs": "epoch_quantum", "samples": "sample_quantum"}[held.unit]
-    interval = evaluation_interval(solved, quantum) if solved.height else None
-    interval = interval * held.per_unit if interval else None
-    values = solved.get_column("progress")
-    found = None
-    if values.len() and not values.null_count():
-        amounts = counted.get_column("progress").fill_null(0.0).to_numpy()
-        reached = counted.get_column("reached").to_numpy()
-        found = outcomes(amounts, reached, progress=Epochs(values.to_numpy(), interval))
-    by_word = counted.filter(_converged()).get_column("progress")
-    told = None if by_word.null_count() else tuple(by_word.to_list())
-    return _Entry(found, told, group.height, _batch_size(group), interval)
-
-
-def _converged() -> pl.Expr:
-    """Tell whether the official check takes a run for converged: its log's word decides."""
-    status = pl.col("run_status")
-    return (status == "success") | ((status == "unknown") & pl.col("reached"))
-
-
 # -------------------------------------------------------------------------------- the official word
 
 
-def _official(
-    group: pl.DataFrame, entry: _Entry, held: _Benchmark, options: Options
-) -> dict[str, Any]:
+def _official(entry: Entry, held: Benchmark, options: Options) -> dict[str, Any]:
     """Give the official verdict of an entry; none in a division that sets rules of its own."""
-    if (_only(group, "division") or "closed").lower() == "open":
+    if (entry.division or "closed").lower() == "open":
         return {"official_reason": "open division: not checked"}
     if (converged := entry.converged) is None:
         return {"official_reason": f"the runs do not tell their {held.unit}"}
@@ -305,17 +209,16 @@ def _official(
 # ------------------------------------------------------------------------------ ratio with interval
 
 
-def _compared(entry: _Entry, held: _Benchmark, options: Options) -> dict[str, Any]:
+def _compared(entry: Entry, held: Benchmark, options: Options) -> dict[str, Any]:
     """Give the ratio of an entry over the reference at its batch size, as far as there is one."""
     if entry.batch_size is None:
         return {"status": "batch size unknown, or runs of several"}
-    found = _reference(held, entry.batch_size, entry.interval)
+    found = reference_at(held, entry.batch_size, entry.interval)
     if isinstance(found, str):
         return {"status": found}
-    kind, names, reference = found
-    told = _told(reference) | {
-        "reference": kind,
-        "reference_records": names,
+    told = _told(found.reference) | {
+        "reference": found.how,
+        "reference_records": found.records,
         "interval": entry.interval,
         "verdict": "undecided",
     }
@@ -324,7 +227,7 @@ def _compared(entry: _Entry, held: _Benchmark, options: Options) -> dict[str, An
             "status": f"the runs do not tell their {held.unit}",
             "verdict": "unavailable",
         }
-    return told | _ratio(entry.outcomes, reference, options)
+    return told | _ratio(entry.outcomes, found.reference, options)
 
 
 def _told(reference: Reference) -> dict[str, Any]:
@@ -366,55 +269,21 @@ def _no_interval(entry: Outcomes, reference: Reference) -> str:
     return "all runs stopped at one evaluation, and none tells where others are"
 
 
-def _reference(
-    held: _Benchmark, size: int, interval: float | None
-) -> tuple[str, tuple[str, ...], Reference] | str:
-    """Give the reference at a batch size, or why there is none.
-
-    Measured runs come first, also where the official check leaves their record out; it is
-    interpolated between the records next to it, and below the smallest the smallest one stands.
-    `interval` is the entry's, for a reference that never varied.
-    """
-    same = [record for record in held.records if record.batch_size == size]
-    below = [record for record in held.records if record.batch_size < size]
-    above = [record for record in held.records if record.batch_size > size]
-    if not same and not above:
-        return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
-    if same or not below:
-        record, kind = (same[0], "measured") if same else (above[0], "smallest")
-        found = Reference((Part(_values(record)),), smallest_step(_values(record)))
-        return kind, (record.name,), replace(found, interval=found.interval or interval)
-    low, high = below[-1], above[0]
-    position = (size - low.batch_size) / (high.batch_size - low.batch_size)
-    found = between(_values(low), _values(high), position, _misfits(held.records))
-    names = (low.name, high.name)
-    return "interpolated", names, replace(found, interval=found.interval or interval)
-
-
-def _values(record: Record) -> Floats:
-    return np.array(record.values)
-
-
-def _misfits(records: Sequence[Record]) -> Floats:
-    single = {record.batch_size: mean(_values(record)) for record in records}
-    return misfits(list(single), list(single.values()))
-
-
 # ---------------------------------------------------------------- error rates of the official check
 
 
 def _rates(
-    options: Options, held: _Benchmark, batch_size: int, interval: float | None
+    options: Options, held: Benchmark, batch_size: int, interval: float | None
 ) -> dict[str, float | None]:
     """Give how often the reference fails its own check, and truly faster setups pass."""
     point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
-    found = _reference(held, batch_size, interval)
+    found = reference_at(held, batch_size, interval)
     if point is None or isinstance(found, str):
         return {}
 
     def share(faster: float) -> float | None:
         return passes(
-            found[2],
+            found.reference,
             point.limit - held.rules.slack,
             held.rules.runs,
             dropped=held.rules.dropped,

@@ -13,7 +13,7 @@ Numbers = Mapping[str, Any]
 _WORDS: dict[str, tuple[str, Tone]] = {
     "earlier": ("earlier", "plain"),
     "later": ("later", "plain"),
-    "undecided": ("~ as the reference?", "dim"),
+    "undecided": ("~ undecided", "dim"),
     "unavailable": ("no verdict", "dim"),
     "no reference": ("no reference", "dim"),
 }
@@ -93,8 +93,9 @@ def _chances(row: Numbers) -> str:
     if row["reference_fails"] is None:
         return ""
     few, fewer = (_share(row[f"faster_{by}_passes"]) for by in (5, 10))
+    own = _share(row["reference_fails"]) if row["reference_fails"] else "none"
     return (
-        f"this check  the reference itself fails it in {_share(row['reference_fails'])} of "
+        f"this check  the reference itself fails it in {own} of "
         f"{row['draws']:,} draws of {row['submission_runs']} runs; a setup that truly needs 5% "
         f"fewer {row['unit']} passes it in {few}, one that needs 10% fewer in {fewer}"
     )
@@ -133,7 +134,9 @@ def _differ(row: Numbers) -> bool:
 
 def notes(rows: Sequence[Numbers], confidence: float, *, every: bool) -> list[Note]:
     """Give the footnotes of an answer."""
-    found = [_what_it_is(), _what_official_is()]
+    found = [_what_it_is()]
+    if any(row["official_verdict"] for row in rows):
+        found.append(_what_official_is())
     found += _several(rows, confidence)
     for code, text in (
         ("interpolated", _interpolated(rows)),

@@ -1,0 +1,152 @@
+"""Which runs of an entry are held against which runs of the reference?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from ttastats import benchmarks, convergence_rules
+from ttastats.convergence_records import Library, Record
+from ttastats.convergence_rules import Point, Rules
+from ttastats.crossing import evaluation_interval
+from ttastats.stats.convergence import Part, Reference, between, misfits, smallest_step
+from ttastats.stats.moments import mean
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.results import Floats
+
+Unit = Literal["epochs", "samples"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Runs of an entry, counted as the reference is; `n` of them, of one batch size or unknown.
+
+    `converged` are those that say so themselves, None if one does not tell how far it trained.
+    """
+
+    outcomes: Outcomes | None
+    converged: tuple[float, ...] | None
+    n: int
+    batch_size: int | None
+    interval: float | None
+    division: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Benchmark:
+    """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
+
+    ruleset: str | None
+    records: tuple[Record, ...]
+    unit: Unit
+    per_unit: int
+    rules: Rules
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The reference at a batch size, how it was found, and the records it rests on."""
+
+    how: Literal["measured", "interpolated", "smallest"]
+    records: tuple[str, ...]
+    reference: Reference
+
+
+def benchmark_of(
+    library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
+) -> Benchmark | str:
+    """Give what holds for a benchmark, or why it has no reference."""
+    records = library(suite, ruleset).get(benchmark or "", ())
+    if not records:
+        of = f" under ruleset {ruleset}" if ruleset else ", and its edition is unknown"
+        return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
+    told = benchmarks.of(suite or "").get(benchmark or "")
+    edition = f"v{ruleset.removesuffix('.0')}" if ruleset else None
+    goals = benchmarks.targets(suite or "", benchmark or "", edition)
+    # Where no rule says how many runs a submission makes: the reference makes twice as many.
+    number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
+    found = convergence_rules.rules(benchmark or "", ruleset, number)
+    unit = records[0].unit if told is None or records[0].unit == "samples" else told.progress
+    return Benchmark(
+        ruleset,
+        records,
+        unit,
+        (told.tokens_per_sample or 1) if told else 1,
+        found,
+        convergence_rules.points(records, found),
+    )
+
+
+def entry_of(group: pl.DataFrame, held: Benchmark) -> Entry:
+    """Count the convergence of an entry's runs as the reference's is; epochs in three decimals."""
+    progress = (pl.col(held.unit).cast(pl.Float64) * held.per_unit).round(3)
+    counted = group.with_columns(progress=progress)
+    solved = counted.filter("reached")
+    quantum = {"epochs": "epoch_quantum", "samples": "sample_quantum"}[held.unit]
+    interval = evaluation_interval(solved, quantum) if solved.height else None
+    interval = interval * held.per_unit if interval else None
+    values = solved.get_column("progress")
+    found = None
+    if values.len() and not values.null_count():
+        amounts = counted.get_column("progress").fill_null(0.0).to_numpy()
+        reached = counted.get_column("reached").to_numpy()
+        found = outcomes(amounts, reached, progress=Epochs(values.to_numpy(), interval))
+    by_word = counted.filter(_converged()).get_column("progress")
+    told = None if by_word.null_count() else tuple(by_word.to_list())
+    size, division = batch_size_of(group), _only(group, "division")
+    return Entry(found, told, group.height, size, interval, division)
+
+
+def _converged() -> pl.Expr:
+    """Tell whether the official check takes a run for converged: its log's word decides."""
+    status = pl.col("run_status")
+    return (status == "success") | ((status == "unknown") & pl.col("reached"))
+
+
+def _only(group: pl.DataFrame, name: str) -> Any:
+    """Give what all runs have in a column, None if they differ."""
+    found = group.get_column(name).unique().to_list()
+    return found[0] if len(found) == 1 else None
+
+
+def batch_size_of(group: pl.DataFrame) -> int | None:
+    """Give the batch size of all runs, None if theirs differ or none is told."""
+    found = _only(group, "global_batch_size")
+    return int(found) if found is not None and found > 0 else None
+
+
+def reference_at(held: Benchmark, size: int, interval: float | None) -> Found | str:
+    """Give the reference at a batch size, or why there is none.
+
+    Measured runs come first, also where the official check leaves their record out; it is
+    interpolated between the records next to it, and below the smallest the smallest one stands.
+    `interval` is the entry's, for a reference that never varied.
+    """
+    same = [record for record in held.records if record.batch_size == size]
+    below = [record for record in held.records if record.batch_size < size]
+    above = [record for record in held.records if record.batch_size > size]
+    if not same and not above:
+        return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
+    if same or not below:
+        record = same[0] if same else above[0]
+        found = Reference((Part(_values(record)),), smallest_step(_values(record)) or interval)
+        return Found("measured" if same else "smallest", (record.name,), found)
+    low, high = below[-1], above[0]
+    position = (size - low.batch_size) / (high.batch_size - low.batch_size)
+    found = between(_values(low), _values(high), position, _misfits(held.records))
+    found = replace(found, interval=found.interval or interval)
+    return Found("interpolated", (low.name, high.name), found)
+
+
+def _values(record: Record) -> Floats:
+    return np.array(record.values)
+
+
+def _misfits(records: Sequence[Record]) -> Floats:
+    single = {record.batch_size: mean(_values(record)) for record in records}
+    return misfits(list(single), list(single.values()))
