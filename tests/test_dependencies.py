@@ -31,8 +31,9 @@ NAMED = {
     "scikit-learn": "sklearn",
     "vl-convert-python": "vl_convert",
 }
-#: Packages of users, for whom there are callbacks, and the official logger, used where it is there.
-OF_USERS = {"keras", "lightning", "mlperf_logging", "pytorch_lightning", "transformers"}
+#: Packages of users, for whom there are callbacks; the official logger and that of NVIDIA's driver,
+#: used where they are there.
+OF_USERS = {"keras", "lightning", "mlperf_logging", "pynvml", "pytorch_lightning", "transformers"}
 
 
 def names(requirements: Sequence[str]) -> set[str]:
@@ -76,7 +77,7 @@ def test_the_core_is_what_the_product_imports() -> None:
 @pytest.mark.parametrize(
     ("extra", "places"),
     [
-        ("train", ("ttastats/trainer/**/*.py",)),
+        ("train", ("ttastats/trainer/**/*.py", "ttastats/profiler/*.py")),
         ("cluster", ("ttastats/ingestion/workers.py",)),
         ("writers", ("tests/test_real_writers.py",)),
         ("dev", ("tests/**/*.py", "dev.py", "benchmarks/**/*.py")),

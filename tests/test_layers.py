@@ -81,6 +81,7 @@ LAYERS = (
     ("ttastats.guessing",),
     ("ttastats.api",),
     ("ttastats.trainer",),
+    ("ttastats.profiler",),
     ("ttastats.cli",),
     ("ttastats.__main__",),
 )
@@ -215,9 +216,9 @@ def test_statistics_know_neither_tables_nor_files() -> None:
             assert not forbidden & {word.split(".")[0] for word in imports(path.read_text())}, name
 
 
-def test_only_the_trainer_imports_torch() -> None:
+def test_only_the_trainer_and_the_recorder_of_profiles_import_torch() -> None:
     for name, path in modules():
-        if not name.startswith("ttastats.trainer"):
+        if not name.startswith(("ttastats.trainer.", "ttastats.profiler.")):
             assert "torch" not in {word.split(".")[0] for word in imports(path.read_text())}, name
 
 

@@ -277,7 +277,7 @@ class TestIngest:
             written(tmp_path / "ranks" / f"host_{rank}.json", data)
         account = tta.ingest([tmp_path / "ranks"], tmp_path / "p.parquet")
         assert (account.traces, account.profiles) == (2, 1)
-        report = tta.profile(tmp_path / "p.parquet")
+        report = tta.profiled(tmp_path / "p.parquet")
         ranks = [row for row in report.rows if row["section"] == "rank"]
         assert [round(row["work_seconds"] * 1e6) for row in ranks] == [90, 90]
         assert "slowest of 2" in report.sentence
@@ -327,7 +327,7 @@ class TestIngest:
         tsv.write_text("epoch\thours\ttop1Accuracy\n1\t0.1\t93.0\n")
         tta.ingest([tsv], tmp_path / "r.parquet")
         with pytest.raises(TtastatsError, match="a table of runs, not a profile") as error:
-            tta.profile(tmp_path / "r.parquet")
+            tta.profiled(tmp_path / "r.parquet")
         assert "ttastats summary" in str(error.value)
 
 

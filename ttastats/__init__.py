@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         plot,
         power,
         problems,
-        profile,
+        profiled,
         rcp,
         read,
         runs,
@@ -38,18 +38,23 @@ if TYPE_CHECKING:
         variance,
     )
     from ttastats.errors import TtastatsError
+    from ttastats.profiler.script import profile
     from ttastats.recording import record
 
 __all__ = [
     "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
     "export", "filter", "from_frame", "guess", "html_report", "ingest", "plot", "power",
-    "problems", "profile", "rcp", "read", "record", "runs", "scaling", "score", "summary",
-    "targets", "variance",
+    "problems", "profile", "profiled", "rcp", "read", "record", "runs", "scaling", "score",
+    "summary", "targets", "variance",
 ]  # fmt: skip
 
 
-#: Names that others than the API offer; neither loads a library.
-_HOMES = {"TtastatsError": "ttastats.errors", "record": "ttastats.recording"}
+#: Names that others than the API offer; none but `profile` loads a library: that needs PyTorch.
+_HOMES = {
+    "TtastatsError": "ttastats.errors",
+    "profile": "ttastats.profiler.script",
+    "record": "ttastats.recording",
+}
 
 
 def __getattr__(name: str) -> Any:

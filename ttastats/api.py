@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare", "export", "filter",
     "from_frame", "guess", "html_report", "ingest", "pictures", "plot", "power", "problems",
-    "profile", "rcp", "read", "runs", "scaling", "score", "summary", "targets", "variance",
+    "profiled", "rcp", "read", "runs", "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 
@@ -404,7 +404,7 @@ def rcp(
     return _answered(rcp_report.report(found.runs, library, options, keys), found)
 
 
-def profile(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Report:
+def profiled(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Report:
     """Report where a training step goes: by part of the step, kind of work, operator and rank.
 
     Parameters
@@ -419,10 +419,10 @@ def profile(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Repo
     TtastatsError
         A file cannot be used.
     """
-    from ttastats.ingestion import profiled
+    from ttastats.ingestion import profiled as given_profiles
     from ttastats.report import profile as profile_report
 
-    found = profiled.rows(given.paths(source))
+    found = given_profiles.rows(given.paths(source))
     report = profile_report.report(found.rows, top=top)
     told = [Note(one.code, f"{one.source}: {one.message}.") for one in found.problems]
     return replace(report, notes=(*report.notes, *told))

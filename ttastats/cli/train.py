@@ -141,7 +141,7 @@ def train(
     """
     if dawnbench and emit_log is None:
         raise TtastatsError("needs a folder", where="--dawnbench", remedy="Add --emit-log DIR.")
-    with _needs_torch():
+    with needs_torch("training"):
         from ttastats.trainer import after, experiment
 
     options, grid = setup.options(workload)
@@ -180,7 +180,7 @@ def sweep(
     Every value may be a list, such as `--batch-size 32,512 --set lr=0.05,0.1`; the first of each
     makes the baseline. A sweep that was stopped goes on where it was.
     """
-    with _needs_torch():
+    with needs_torch("training"):
         from ttastats.trainer import after, experiment, table_7
 
     options, grid = setup.options(workload)
@@ -207,7 +207,7 @@ def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
 
 
 @contextmanager
-def _needs_torch() -> Iterator[None]:
+def needs_torch(what: str) -> Iterator[None]:
     """Say in one line how to get PyTorch where it is missing."""
     try:
         yield
@@ -215,7 +215,7 @@ def _needs_torch() -> Iterator[None]:
         if error.name != "torch":
             raise
         raise TtastatsError(
-            "training needs PyTorch", remedy='Get it with: pip install "ttastats[train]"'
+            f"{what} needs PyTorch", remedy='Get it with: pip install "ttastats[train]"'
         ) from None
 
 

@@ -22,6 +22,8 @@ Objects = NDArray[np.object_]
 
 #: Times of a trace are microseconds.
 _MICRO = 1e-6
+#: What parts of a step may miss of its length, as a share, for nothing but rounding.
+_ROUNDING = 1e-9
 #: Calls of the driver in which the host waits for the device.
 _WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
 _INPUT = ("enumerate(DataLoader)", "DataLoader")
@@ -334,7 +336,8 @@ def _step_measures(trace: _Trace) -> Iterator[Mapping[str, Any]]:
     parts = _parts_on_device(trace) if len(trace.device["start"]) else _parts_on_host(trace)
     found = {name: intervals.within(one, windows) for name, one in parts.items()}
     known = ("compute_seconds", "exposed_seconds", "copy_seconds", "input_seconds", "host_seconds")
-    found["idle_seconds"] = np.maximum(length - sum(found[name] for name in known), 0.0)
+    rest = length - sum(found[name] for name in known)
+    found["idle_seconds"] = np.where(rest > _ROUNDING * length, rest, 0.0)
     found["step_seconds"] = length
     for name, values in found.items():
         for number, value in zip(trace.steps.numbers, values, strict=True):

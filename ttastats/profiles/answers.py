@@ -80,8 +80,10 @@ def mean(values: pl.Series) -> float | None:
 
 
 def peak(rows: pl.DataFrame, name: str) -> float | None:
-    """Give the highest of a kind of measured peaks, or None."""
-    found = measures(rows, name)["value"].max()
+    """Give the highest of a kind of measured peaks, or None: that of its precision, if it says."""
+    known = measures(rows, name)
+    own = known.filter(pl.col("of").is_in(measures(rows, "precision")["text"].to_list()))
+    found = (known if own.is_empty() else own)["value"].max()
     return float(found) if isinstance(found, int | float) else None
 
 

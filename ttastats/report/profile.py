@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats import units
 from ttastats.profiles import answers, categories
-from ttastats.report import fields
+from ttastats.report import fields, profile_measured
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Table, Text
 
@@ -42,11 +42,14 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         operators = [head | row for row in _operators(own)]
         ranks = [head | row for row in _ranks(own)]
         memory = [head | row for row in _memory(own)]
+        measured = [head | row for row in profile_measured.rows(own)]
         shown = operators[:top] if top else operators
         title = f"{name}: " if several else ""
         tables += _tables(title, own, parts, kinds, shown, ranks, memory)
-        found += [*parts, *kinds, *operators, *ranks, *memory]
-        notes += [note for note in _notes(own) if note not in notes]
+        tables += profile_measured.tables(measured, title)
+        found += [*parts, *kinds, *operators, *ranks, *memory, *measured]
+        said = [*_notes(own), *profile_measured.notes(own)]
+        notes += [note for note in said if note not in notes]
         sentences.append(_sentence(title, own, parts))
     return Report(
         "profile", tuple(found), tuple(tables), tuple(notes), "\n".join(filter(None, sentences))

@@ -1,4 +1,4 @@
 """The reference trainer: fresh runs whose logs say how fast a quality target was reached.
 
-Only this package imports torch. `ttastats.cli.train` imports it when a command runs.
+Only this package and `ttastats.profiler` import torch, when a command runs.
 """

@@ -1,0 +1,25 @@
+"""One thread for each test, as the commands have it, and nothing that takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from ttastats.profiler import peaks
+
+
+@pytest.fixture(autouse=True)
+def _small_peaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure peaks by small products and copies: how high they are is no matter here."""
+    monkeypatch.setattr(peaks, "_SIDE", {"cpu": 64})
+    monkeypatch.setattr(peaks, "_COPIED", {"cpu": 2**16})
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,223 @@
+"""What is recorded of a step: FLOPs, times, memory, layers, and nothing on the screen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, trained
+from ttastats.profiler import ablation, gpu, kineto, recording
+from ttastats.profiler.recording import Recording
+from ttastats.profiler.subject import Subject
+from ttastats.profiles import kineto as reader
+
+
+@pytest.fixture
+def attending() -> Recording:
+    step, kept = trained(Attending(), torch.randn(4, 3, 16, 16))
+    return recorded(step, kept)
+
+
+class TestFlops:
+    def test_those_counted_are_those_of_the_network(self, attending: Recording) -> None:
+        assert attending.counted.flops == flops_of_attending(batch=4, side=16)
+
+    def test_those_of_the_operators_are_the_same(self, attending: Recording) -> None:
+        rows = reader.read([attending.trace]).rows
+        steps = rows.group_by("step").agg(total="flops").drop_nulls("step")
+        sums = {sum(filter(None, one)) for one in steps["total"]}
+        assert sums == {flops_of_attending(batch=4, side=16)}
+
+
+class TestTimes:
+    def test_operators_sum_to_the_step_that_nobody_watches(self) -> None:
+        model = nn.Sequential(
+            nn.Conv2d(3, 32, 3), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 32, 3)
+        )
+        step, _ = trained(model, torch.randn(16, 3, 32, 32))
+        found = recorded(step, steps=7)
+        sums = sorted(one.operator_seconds for one in found.watched)
+        # CPU time of a thread, but caches and clock rates are shared with whoever else computes.
+        assert 0.75 < sums[3] / found.step_seconds < 1.25
+
+    def test_a_step_in_the_trace_is_as_long_as_one_that_nobody_watches(
+        self, attending: Recording
+    ) -> None:
+        rows = reader.read([attending.trace]).rows
+        lengths = rows.filter(name="step_seconds")["value"]
+        longest = max(attending.step_seconds, *(one.operator_seconds for one in attending.watched))
+        assert attending.step_seconds * 0.999 <= lengths.min()
+        assert lengths.max() <= longest * 1.001
+
+    def test_optimizers_are_marked(self, attending: Recording) -> None:
+        assert b"Optimizer.step#SGD.step" in attending.trace
+
+    def test_there_are_enough_steps_and_not_too_many(self) -> None:
+        assert [recording.enough(seconds) for seconds in (0.001, 0.1, 9.0)] == [20, 10, 5]
+
+
+class TestMemory:
+    def test_kinds_sum_to_what_the_allocator_measured(self) -> None:
+        model = nn.Sequential(nn.Linear(100, 200), nn.ReLU(), nn.Linear(200, 10))
+        step, kept = trained(model, torch.randn(64, 100), momentum=0.9)
+        found = recorded(step, kept).memory
+        weights = 4 * (100 * 200 + 200 + 200 * 10 + 10)
+        assert found["weights"] == found["optimizer state"] == weights
+        # The peak is where the gradient of the first layer's weights is made: its inputs, which
+        # were there before the step, are not of it.
+        assert 0 < found["gradients"] <= weights
+        assert found["workspace"] >= 0
+        assert list(found) == [
+            "weights",
+            "gradients",
+            "optimizer state",
+            "feature maps",
+            "workspace",
+        ]
+
+    def test_feature_maps_are_what_the_backward_pass_needs(self) -> None:
+        model = nn.Sequential(*(nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(10)))
+        step, kept = trained(model, torch.randn(1000, 8))
+        found = recorded(step, kept).memory
+        # Ten outputs of tanh, of which each layer keeps one for both neighbours; the last is
+        # squared as well, so that its product is there but not kept.
+        assert found["feature maps"] == 10 * 1000 * 8 * 4
+        assert found["weights"] == 4 * 10 * (64 + 8)
+        assert found["optimizer state"] == 0
+
+    def test_without_a_model_nothing_is_told(self) -> None:
+        step, _ = trained(nn.Linear(4, 4), torch.randn(2, 4))
+        assert recorded(step).memory == {}
+
+
+def subject(*layers: nn.Module) -> Subject:
+    model = nn.Sequential(*layers)
+    step, kept = trained(model, torch.randn(8, 3, 8, 8))
+    return Subject(step, 8, model, model, kept.optimizers, CPU)
+
+
+class TestAblation:
+    def test_layers_are_left_out_and_products_stay(self) -> None:
+        found = ablation.measured(
+            lambda: subject(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), steps=2
+        )
+        assert [one.variant for one in found] == list(ablation.VARIANTS)
+        assert [one.left_out for one in found] == [0, 1, 2]
+        assert len({one.flops for one in found}) == 1
+        assert all(one.seconds > 0 for one in found)
+
+    def test_functions_are_left_out_like_modules(self) -> None:
+        x = torch.tensor([-1.0, 2.0])
+        with ablation.Without(["relu"]) as mode:
+            assert nn.functional.relu(x) is x
+            assert torch.relu(x) is x
+            assert x.relu() is x
+        assert mode.met["relu"] == 3
+        assert nn.functional.relu(x).tolist() == [0.0, 2.0]
+
+    def test_a_network_without_such_layers_has_no_ablation(self) -> None:
+        assert ablation.measured(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1) == []
+
+
+class TestScreen:
+    def test_what_the_profiler_says_is_kept_off_it(
+        self, capfd: pytest.CaptureFixture[str], tmp_path: Any
+    ) -> None:
+        recorder = kineto.Recorder(CPU)
+        recorder.start()
+        with recorder.step():
+            torch.ones(3).sum()
+        recorder.stop(tmp_path / "trace.json")
+        assert capfd.readouterr().err == ""
+        assert '"ProfilerStep#0"' in (tmp_path / "trace.json").read_text()
+
+    def test_what_others_say_is_let_through(self, capfd: pytest.CaptureFixture[str]) -> None:
+        with kineto.quietly():
+            os.write(2, b"USDT: a start\nan error\n")
+        assert capfd.readouterr().err == "an error\n"
+
+
+class NVMLError(Exception):
+    pass
+
+
+def driver(**changes: Any) -> Any:
+    """Give a stand-in for NVML that tells 300 W, 80 % and counters of 10 %, 20 %, ..."""
+
+    def get(asked: Any) -> None:
+        for place in range(asked.numMetrics):
+            asked.metrics[place].value = 10.0 * asked.metrics[place].metricId
+
+    def asked() -> Any:
+        metrics = [SimpleNamespace(metricId=0, value=0.0, nvmlReturn=0) for _ in range(9)]
+        return SimpleNamespace(metrics=metrics)
+
+    names = dict(zip(gpu.COUNTERS.values(), range(1, 9), strict=False))
+    return SimpleNamespace(**{
+        "NVMLError": NVMLError,
+        "nvmlInit": lambda: None,
+        "nvmlDeviceGetHandleByUUID": lambda uuid: uuid,
+        "nvmlDeviceGetPowerUsage": lambda handle: 300_000,
+        "nvmlDeviceGetUtilizationRates": lambda handle: SimpleNamespace(gpu=80),
+        "nvmlGpmQueryDeviceSupport": lambda handle: SimpleNamespace(isSupportedDevice=1),
+        "nvmlGpmSampleAlloc": object,
+        "nvmlGpmSampleGet": lambda handle, sample: sample,
+        "nvmlGpmSampleFree": lambda sample: None,
+        "nvmlGpmMetricsGet": get,
+        "c_nvmlGpmMetricsGet_t": asked,
+        "NVML_GPM_METRICS_GET_VERSION": 1,
+        **names,
+        **changes,
+    })  # fmt: skip
+
+
+class TestDriver:
+    @pytest.fixture(autouse=True)
+    def _a_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        about = SimpleNamespace(uuid="1234")
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
+        monkeypatch.setattr(gpu, "_EVERY_SECONDS", 1e-4)
+
+    def asked(self, monkeypatch: pytest.MonkeyPatch, nvml: Any) -> dict[str, float]:
+        monkeypatch.setitem(sys.modules, "pynvml", nvml)
+        it = gpu.Asked(torch.device("cuda", 0))
+        it.start()
+        while it._thread.is_alive() and not it._busy:
+            pass
+        it.stop()
+        return it.found
+
+    def test_it_tells_power_and_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.asked(monkeypatch, driver()) == {
+            "sm_utilization": pytest.approx(0.1),
+            "tensor_core_utilization": pytest.approx(0.2),
+            "fp32_utilization": pytest.approx(0.3),
+            "memory_utilization": pytest.approx(0.4),
+            "power": pytest.approx(300.0),
+            "gpu_utilization": pytest.approx(0.8),
+        }
+
+    def test_before_hopper_there_are_no_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        old = driver(nvmlGpmQueryDeviceSupport=lambda _: SimpleNamespace(isSupportedDevice=0))
+        assert self.asked(monkeypatch, old).keys() == {"power", "gpu_utilization"}
+
+    def test_a_driver_that_refuses_tells_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise NVMLError
+
+        mute = driver(nvmlDeviceGetPowerUsage=refuse, nvmlGpmQueryDeviceSupport=refuse)
+        assert self.asked(monkeypatch, mute) == {}
+        assert self.asked(monkeypatch, driver(nvmlInit=refuse)) == {}
+
+    def test_a_cpu_is_not_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pynvml", driver())
+        it = gpu.Asked(CPU)
+        it.start()
+        it.stop()
+        assert it.found == {}

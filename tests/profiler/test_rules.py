@@ -1,0 +1,77 @@
+"""The rules of a recorder that need no network: what warms up, what saturates, what lives."""
+
+from __future__ import annotations
+
+import pytest
+
+from ttastats.profiler import communication, memory, warm_up
+from ttastats.profiler.workload import fitting
+from ttastats.profiles import saturation
+
+
+class TestWarmUp:
+    def test_the_first_step_is_always_left_out(self) -> None:
+        assert warm_up.of([1.0] * 8).steps == 1
+
+    def test_slow_steps_are_left_out_until_one_is_within_five_percent(self) -> None:
+        assert warm_up.of([9.0, 3.0, 1.2, 1.04, 1.0, 1.0, 1.0, 1.0]).steps == 3
+
+    def test_a_slow_step_later_on_is_no_warming_up(self) -> None:
+        assert warm_up.of([9.0, 1.0, 5.0, 1.0, 1.0, 1.0, 1.0, 1.0]).steps == 1
+
+    def test_faster_steps_have_warmed_up(self) -> None:
+        assert warm_up.of([9.0, 0.5, 1.0, 1.0, 1.0, 1.0]).steps == 1
+
+    def test_steps_that_never_settle_cost_half_of_them_and_it_is_said(self) -> None:
+        found = warm_up.of([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0])
+        assert (found.steps, found.settled) == (4, False)
+        assert "none was" in found.rule
+
+    def test_no_rule_for_three_steps(self) -> None:
+        with pytest.raises(ValueError, match="fewer than four"):
+            warm_up.of([1.0, 1.0, 1.0])
+
+
+class TestSaturation:
+    def test_it_is_the_first_size_from_which_doubling_gains_less_than_five_percent(self) -> None:
+        assert saturation.point({8: 100.0, 16: 190.0, 32: 199.0, 64: 400.0}) == 16
+
+    def test_gains_are_per_doubling(self) -> None:
+        assert saturation.gains({8: 100.0, 32: 121.0}) == {32: pytest.approx(0.1)}
+        assert saturation.point({8: 100.0, 128: 121.0}) == 8
+
+    def test_what_still_gains_is_not_saturated(self) -> None:
+        assert saturation.point({8: 100.0, 16: 150.0}) is None
+        assert saturation.point({8: 100.0}) is None
+
+    def test_the_order_of_sizes_does_not_matter(self) -> None:
+        assert saturation.point({64: 104.0, 32: 100.0, 16: 50.0}) == 32
+
+
+class TestLivingStorages:
+    def test_what_lived_when_most_bytes_did(self) -> None:
+        log = [(0, 100), (1, 50), (0, -100), (2, 80), (1, -50)]
+        assert memory.at_peak(log) == {0: 100, 1: 50}
+
+    def test_the_end_may_be_the_peak(self) -> None:
+        assert memory.at_peak([(0, 5), (0, -5), (1, 4), (2, 4)]) == {1: 4, 2: 4}
+        assert memory.at_peak([]) == {}
+
+    def test_the_allocator_s_peak_is_of_the_cpu_and_in_the_order_of_time(self) -> None:
+        def event(moment: int, size: int, kind: int = 0) -> dict[str, object]:
+            about = {"Bytes": size, "Device Type": kind}
+            return {"name": "[memory]", "ts": moment, "args": about}
+
+        trace = [event(3, -10), event(1, 10), event(4, 15), event(2, 10), event(5, 99, kind=1)]
+        assert memory.highest([*trace, {"name": "aten::add", "ts": 0}]) == 25
+
+
+def test_the_union_of_intervals_counts_no_moment_twice() -> None:
+    assert communication.union([(0, 2), (1, 3), (1, 2), (5, 6)]) == 4
+    assert communication.union([]) == 0
+
+
+def test_a_batch_is_halved_until_its_step_is_short() -> None:
+    assert fitting(512, seconds_by_sample=0.03) == 8
+    assert fitting(512, seconds_by_sample=0.001) == 128
+    assert fitting(64, seconds_by_sample=0.001) == 64

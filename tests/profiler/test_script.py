@@ -1,0 +1,139 @@
+"""Any script records a profile of its own steps, and the command runs such scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import ttastats as tta
+from tests.profiler.nets import trained
+from tests.test_cli import run
+from ttastats.errors import TtastatsError
+
+SCRIPT = """
+import torch, ttastats as tta
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+with tta.profile({path!r}, steps=2) as prof:
+    while not prof.done:
+        model(torch.randn(4, 8)).sum().backward()
+        prof.step()
+"""
+
+
+@pytest.fixture
+def step() -> Callable[[], None]:
+    step, _ = trained(nn.Linear(8, 8), torch.randn(4, 8))
+    return step
+
+
+def test_steps_after_the_last_that_is_watched_cost_nothing(
+    step: Callable[[], None], tmp_path: Path
+) -> None:
+    with tta.profile(tmp_path / "p.parquet", steps=2, samples=4) as prof:
+        for number in range(50):
+            assert prof.done == (number >= 8 + 2 * 2 + 1)
+            step()
+            prof.step()
+    report = tta.profiled(tmp_path / "p.parquet")
+    names = {row["name"] for row in report.rows}
+    assert {"aten::addmm", "samples_per_second", "step_seconds"} <= names
+    assert not any(row["section"] == "memory" for row in report.rows)
+
+
+def test_with_a_model_the_memory_is_told(tmp_path: Path) -> None:
+    model = nn.Linear(8, 8)
+    step, kept = trained(model, torch.randn(4, 8), momentum=0.9)
+    path = tmp_path / "p.parquet"
+    with tta.profile(path, model=model, optimizer=kept.optimizers[0], steps=1) as prof:
+        while not prof.done:
+            step()
+            prof.step()
+    rows = tta.profiled(path).rows
+    memory = {row["name"]: row["bytes"] for row in rows if row["section"] == "memory"}
+    assert memory["weights"] == memory["optimizer state"] == 4 * (64 + 8)
+
+
+def test_too_few_steps_are_no_profile(step: Callable[[], None], tmp_path: Path) -> None:
+    with pytest.raises(TtastatsError, match="too few steps"), tta.profile(tmp_path / "p.parquet"):
+        step()
+    assert not (tmp_path / "p.parquet").exists()
+
+
+def test_a_step_that_fails_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    def broken() -> None:
+        with tta.profile(tmp_path / "p.parquet") as prof:
+            prof.step()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        broken()
+    assert not (tmp_path / "p.parquet").exists()
+    assert torch.ones(2).sum() == 2
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_first_step(tmp_path: Path) -> None:
+    with pytest.raises(TtastatsError, match="no such folder"):
+        tta.profile(tmp_path / "missing" / "p.parquet")
+
+
+class TestCommand:
+    def test_a_script_is_run_and_what_it_wrote_is_shown(self, tmp_path: Path) -> None:
+        script = tmp_path / "mine.py"
+        script.write_text(SCRIPT.format(path=str(tmp_path / "p.parquet")))
+        result = run("profile", script)
+        assert result.returncode == 0
+        assert "aten::addmm" in result.stdout
+        assert (tmp_path / "p.parquet").exists()
+
+    def test_a_script_without_a_profile_is_told_how(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("ttastats.profiler.script.WRITTEN", [])
+        script = tmp_path / "mine.py"
+        script.write_text("print('nothing')\n")
+        result = run("profile", script)
+        assert result.returncode == 2
+        assert "recorded no profile" in result.stderr
+
+    def test_options_of_a_recording_are_refused_for_files(self, tmp_path: Path) -> None:
+        result = run("profile", tmp_path / "p.parquet", "--batch-size", "8")
+        assert result.returncode == 2
+        assert "--batch-size: is for a profile that is recorded now" in result.stderr
+        result = run("profile", tmp_path / "p.parquet", "--ablation")
+        assert "--ablation: is for a profile" in result.stderr
+        assert "no such file" in run("profile", tmp_path / "p.parquet").stderr
+
+    def test_sizes_that_are_none_and_several_values_are_refused(self) -> None:
+        assert "are no sizes" in run("profile", "digits", "--batch-sizes", "8,x").stderr
+        assert "takes one value" in run("profile", "digits", "--width", "8,16").stderr
+        assert "knows no layers called 'bn'" in run("profile", "digits", "--without", "bn").stderr
+        assert "no workload is called 'digit'" in run("profile", "digit").stderr
+
+    def test_a_workload_is_profiled_with_all_that_can_be_measured(self, tmp_path: Path) -> None:
+        path = tmp_path / "p.parquet"
+        words = ["--width", "4", "--steps", "2", "--batch-sizes", "8,16", "--ablation"]
+        result = run("profile", "digits", *words, "-o", path, "--format", "json")
+        assert result.returncode == 0, result.stderr
+        rows = tta.profiled(path).rows
+        by_section: dict[str, list[str]] = {}
+        for row in rows:
+            by_section.setdefault(row["section"], []).append(str(row["name"]))
+        assert by_section["batch_size"] == ["8", "16"]
+        assert by_section["ablation"][0] == "all layers"
+        assert "aten::convolution_backward" in by_section["operator"]
+        assert len(by_section["memory"]) == 5
+        (flops,) = {row["flops"] for row in rows if row["name"] == "aten::convolution_backward"}
+        assert flops > 0
+
+    def test_layers_are_left_out_of_the_whole_profile(self, tmp_path: Path) -> None:
+        path = tmp_path / "p.parquet"
+        words = ("--width", "4", "--steps", "1", "--without", "batch norm,relu")
+        assert run("profile", "digits", *words, "-o", path).returncode == 0
+        names = {row["name"] for row in tta.profiled(path).rows}
+        assert "aten::convolution" in names
+        assert not names & {"aten::native_batch_norm", "aten::relu_", "batch norm"}

@@ -1,0 +1,76 @@
+"""What is measured? One step of a workload's training, which can be taken again and again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from ttastats.trainer import network, workloads
+from ttastats.trainer.network import Network
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import Settings
+from ttastats.trainer.workloads.contract import Data, Workload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A step of training; `samples` are those of one step over all workers."""
+
+    step: Callable[[], object]
+    samples: int
+    model: nn.Module
+    training: nn.Module
+    optimizers: tuple[Any, ...]
+    device: torch.device
+
+
+def of(settings: Settings, team: Team) -> Subject:
+    """Give the step of a workload, on made-up samples where it knows how to make them up."""
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    network.set_numerics(settings)
+    workload = workloads.load(settings.workload)
+    data = _data(workload, settings, team)
+    net = network.build(workload, settings, team, data)
+    batches = _alike(net, data)
+    first = next(batches)
+    steps = _steps(net, itertools.chain([first], batches))
+    return Subject(
+        step=lambda: next(steps),
+        samples=first[2],
+        model=net.bare,
+        training=net.training,
+        optimizers=tuple(net.optimizers),
+        device=team.device,
+    )
+
+
+def _data(workload: Workload, settings: Settings, team: Team) -> Data:
+    if workload.dummy is None or workload.batches is not None:
+        return network.read(workload, settings, team)
+    made_up = workload.dummy(settings.batch_size, **settings.given(team.device))
+    return Data(*made_up, *(part[:1] for part in made_up)).on(team.device)
+
+
+def _alike(net: Network, data: Data) -> Iterator[tuple[Any, Any, int]]:
+    """Give batch after batch of as many samples as the first has, epoch after epoch."""
+    order = torch.Generator(net.team.device).manual_seed(net.settings.seed)
+    size = None
+    for epoch in itertools.count():
+        for batch in net.batches(data, order, epoch):
+            size = size or batch[2]
+            if batch[2] == size:
+                yield batch
+
+
+def _steps(net: Network, batches: Iterator[tuple[Any, Any, int]]) -> Iterator[None]:
+    """Take a step whenever the next is asked for: the batch is picked in the step, as in a run."""
+    augmentation = torch.Generator(net.team.device).manual_seed(net.settings.seed + 2**32)
+    for number, (inputs, targets, _) in enumerate(batches):
+        net.step(inputs, targets, augmentation, 0.0, number)
+        yield
