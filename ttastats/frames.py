@@ -120,9 +120,11 @@ def from_frame(
         _expect_column(rows, "run", column)
     shared = [name for name in (benchmark, entry) if name in rows.columns]
     table = rows.select(
-        pl.concat_str(*map(_text, shared), pl.col(runs).cast(pl.String), separator="/").alias(
-            "source"
-        ),
+        pl.concat_str(
+            pl.col(shared).cast(pl.String).fill_null("unknown"),
+            pl.col(runs).cast(pl.String),
+            separator="/",
+        ).alias("source"),
         *(_given(rows, name, what) for name, what in given.items() if what is not None),
     )
     table = _with_values(table, rows, metric, value)
@@ -130,10 +132,6 @@ def from_frame(
         if what is not None and not isinstance(what, str):
             table = table.with_columns(_aim(table["metric"], name, what))
     return conform(_evaluations(table), _HERE).collect()
-
-
-def _text(column: str) -> pl.Expr:
-    return pl.col(column).cast(pl.String).fill_null("unknown")
 
 
 def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:

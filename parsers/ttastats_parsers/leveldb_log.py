@@ -11,17 +11,11 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ttastats_parsers.record_files import Records
+
 _BLOCK = 32 * 1024
 _HEADER = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
-
-
-class StoreRecords(NamedTuple):
-    """The records; where one is cut short, and where the checksum of a piece is wrong."""
-
-    data: list[bytes]
-    torn: int | None
-    damaged: list[int]
 
 
 class _Piece(NamedTuple):
@@ -31,7 +25,7 @@ class _Piece(NamedTuple):
     state: str
 
 
-def records_of(content: bytes, start: int) -> StoreRecords:
+def records_of(content: bytes, start: int) -> Records:
     """Give the records of a file behind `start` bytes; those with a damaged piece are left out."""
     data: list[bytes] = []
     damaged: list[int] = []
@@ -55,7 +49,7 @@ def records_of(content: bytes, start: int) -> StoreRecords:
                 parts = None
     if parts is not None and torn is None:
         torn = len(content)
-    return StoreRecords(data, torn, damaged)
+    return Records(data, torn, damaged)
 
 
 def _pieces(content: bytes, place: int) -> Iterator[_Piece]:

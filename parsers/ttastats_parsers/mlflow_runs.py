@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run, RunStatus
 from ttastats_parsers.checkpoints import Measured, evaluations_of
-from ttastats_parsers.payloads import as_float, shown, storable
+from ttastats_parsers.payloads import as_float, date_of, shown, storable
 from ttastats_parsers.settings import entry_of, seed_of
 
 #: The file store writes the number of a status, the database its word.
@@ -69,7 +68,7 @@ def _run(told: StoredRun, log: Log, name: Any) -> Run:
         benchmark=told.experiment if told.experiment != "Default" else None,
         entry=entry_of(told.params),
         seed=seed_of(told.params),
-        started_at=_date(begun),
+        started_at=date_of(None if begun is None else begun / 1e3),
         clock="wall",
         clock_zero="start of the MLflow run",
         run_status=_STATUS.get(shown(told.about.get("status")).lower(), "unknown"),
@@ -85,10 +84,3 @@ _NO_EVALUATION = Problem("no_evaluation", "the run has no evaluation", "warning"
 
 def _seconds(begun: float | None, time_ms: float | None) -> float | None:
     return None if begun is None or time_ms is None else round((time_ms - begun) / 1e3, 6)
-
-
-def _date(begun: float | None) -> datetime | None:
-    try:
-        return None if begun is None else datetime.fromtimestamp(begun / 1e3, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -34,22 +34,11 @@ _INIT = b"init_start"
 #: Events that are most of a log, in the logger's own field order, and decide nothing. Leaving them
 #: out before they are decoded halves the work; one in another order is decoded all the same.
 LEFT_OUT = (
-    _INIT,
-    b"weights_initialization",
-    b"tracked_stats",
-    b"cache_clear",
-    b"power_reading",
-    b"eval_stop",
-    b"train_loss",
-    b"block_start",
-    b"epoch_start",
-    b"dummy",
-    b"num_games",
-    b"resign_threshold",
-    b"save_model",
-    b"actual_selfplay_games_per_generation",
+    _INIT, b"weights_initialization", b"tracked_stats", b"cache_clear", b"power_reading",
+    b"eval_stop", b"train_loss", b"block_start", b"epoch_start", b"dummy", b"num_games",
+    b"resign_threshold", b"save_model", b"actual_selfplay_games_per_generation",
     b"min_selfplay_games_per_generation",
-)
+)  # fmt: skip
 #: The same where training metrics are wanted.
 WITHOUT_TRAINING = tuple(key for key in LEFT_OUT if key not in {b"tracked_stats", b"train_loss"})
 _BEFORE_KEY = rb'\{"namespace": "[^"\n]*+", "time_ms": [^,\n]*+, "event_type": "[^"\n]*+", "key": "'

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import floor
 
 import msgspec
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from ttastats.benchmarks import Benchmark, metrics
 from ttastats.quality import Target
 from ttastats.records import Evaluation, Problem
 from ttastats_parsers.mlperf_events import Event
-from ttastats_parsers.payloads import as_float, as_int, shown
+from ttastats_parsers.payloads import as_float, as_int, shown, since
 
 #: Labels of at least this size are samples, however the log names them: no run has more epochs.
 _FEWEST_SAMPLES = 20_000
@@ -81,8 +80,8 @@ def evaluations_of(
                 value=None if score.number is None else score.number * measure.scale,
                 logged_value=score.number,
                 logged_unit=measure.logged_unit,
-                seconds=_since(score.event.time, zero),
-                weights_seconds=_since(_ready(score, ready), zero),
+                seconds=since(score.event.time, zero),
+                weights_seconds=since(_ready(score, ready), zero),
                 higher_is_better=measure.higher_is_better,
                 epoch=epoch,
                 step=step,
@@ -117,19 +116,16 @@ def _measures(
     found = {}
     for metric in {score.metric for score in scores}:
         target, scale = targets.get(metric), scales.get(metric, 1.0)
+        goal = target.value if target else None
         found[metric] = _Measure(
             scale,
             "fraction" if scale != 1.0 else None,
             target.higher_is_better if target else directions.get(metric),
-            _base_units(target.value, scale) if target else None,
+            # A log may name its own target in fractions too.
+            goal * scale if goal is not None and goal <= 1.0 else goal,
             target.source if target else None,
         )
     return found
-
-
-def _base_units(target: float | None, scale: float) -> float | None:
-    """Give a target in the units of the values; a log may name its own in fractions too."""
-    return target * scale if target is not None and target <= 1.0 else target
 
 
 def _with_samples_at_end(found: list[Evaluation], trained: int) -> list[Evaluation]:
@@ -292,11 +288,3 @@ def _ready(score: _Score, ready: Ready) -> float | None:
         if evidence[1] <= time and (best is None or evidence > best):
             best = evidence
     return best[1] if best else None
-
-
-def _since(time: float | None, zero: float | None) -> float | None:
-    """Give a difference to the microsecond, which is what stamps tell; the rest is noise of floats.
-
-    It is what `round` gives, at a fifth of its price.
-    """
-    return None if time is None or zero is None else floor((time - zero) * 1e6 + 0.5) / 1e6

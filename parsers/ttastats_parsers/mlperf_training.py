@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ttastats.metric_names import higher_is_better
 from ttastats.records import Evaluation
 from ttastats_parsers.mlperf_events import Event
-from ttastats_parsers.payloads import as_float, as_int
+from ttastats_parsers.payloads import as_float, as_int, since
 
 #: Keys of events that training logs again and again; `tracked_stats` holds several numbers.
 KEYS = ("train_loss", "tracked_stats")
@@ -32,8 +32,7 @@ def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Eva
 def _rows(event: Event, start: Event) -> Iterator[Evaluation]:
     values = event.value if isinstance(event.value, dict) else {event.key: event.value}
     rate = {} if event.metadata.lr is None else {"lr": event.metadata.lr}
-    known = event.time is not None and start.time is not None
-    seconds = round((event.time or 0.0) - (start.time or 0.0), 6) if known else None
+    seconds = since(event.time, start.time)
     for metric, logged in {**values, **rate}.items():
         value = as_float(logged)
         if value is not None:

@@ -12,7 +12,7 @@ from itertools import groupby
 from ttastats.quality import Target
 from ttastats.records import Evaluation, Problem, RunStatus
 from ttastats_parsers.mlperf_events import Event
-from ttastats_parsers.payloads import as_float, as_int, shown
+from ttastats_parsers.payloads import as_float, as_int, shown, since
 
 #: Clocks beside the wall that an evaluation may tell.
 _CLOCKS = ("cpu_seconds", "training_seconds", "training_cpu_seconds")
@@ -76,13 +76,12 @@ def _evaluation(
     samples, step, epoch = event.metadata.labels()
     metric, value = shown(event.metadata.metric), as_float(event.value)
     target = targets.get(metric)
-    timed = event.time is not None and start.time is not None
     return Evaluation(
         index=index,
         metric=metric,
         value=value,
         logged_value=value,
-        seconds=round((event.time or 0.0) - (start.time or 0.0), 6) if timed else None,
+        seconds=since(event.time, start.time),
         higher_is_better=target.higher_is_better if target else None,
         epoch=as_float(epoch),
         step=as_int(step),

@@ -64,15 +64,14 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if names[0] != log.name or EVALUATIONS in log.listing(log.folder):
         return
     beside = [read(log.companion(log.folder / other) or b"") for other in names[1:]]
-    yield _run([read(log.read()), *map(_elsewhere, beside)], log)
-
-
-def _elsewhere(monitor: Monitor) -> Monitor:
-    """Give what another file tells: its lines are none of the log's."""
-    return monitor._replace(
-        episodes=[episode._replace(line=None) for episode in monitor.episodes],
-        problems=[structs.replace(problem, line=None) for problem in monitor.problems],
-    )
+    elsewhere = [  # their lines are none of the log's
+        one._replace(
+            episodes=[episode._replace(line=None) for episode in one.episodes],
+            problems=[structs.replace(problem, line=None) for problem in one.problems],
+        )
+        for one in beside
+    ]
+    yield _run([read(log.read()), *elsewhere], log)
 
 
 def environments(log: Log) -> list[str]:

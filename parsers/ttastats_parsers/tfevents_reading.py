@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers import protobuf
 from ttastats_parsers.checkpoints import Measured, evaluations_of
-from ttastats_parsers.payloads import as_float
+from ttastats_parsers.payloads import as_float, date_of, since
 from ttastats_parsers.tfrecords import records_of
 
 _NAME = re.compile(r"tfevents\.(\d{9,11})?")
@@ -57,12 +56,16 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     top, files = _files(log)
     if files[0] != log.path:
         return
-    read = [(place, _read(_content(log, place))) for place in files]
-    damage = [
-        _with_place(problem, "" if place == log.path else f"{place.relative_to(top)}: ")
-        for place, found in read
-        for problem in found.problems
+    read = [
+        (place, _read(log.read() if place == log.path else log.companion(place) or b""))
+        for place in files
     ]
+    damage = []
+    for place, found in read:
+        where = "" if place == log.path else f"{place.relative_to(top)}: "
+        damage += [
+            Problem(one.code, f"{where}{one.message}", one.severity) for one in found.problems
+        ]
     if _is_of_settings(log, [found for _, found in read]):
         yield from damage or [_NOT_A_RUN]
         return
@@ -80,14 +83,6 @@ def _is_of_settings(log: Log, files: Sequence[EventFile]) -> bool:
 
 
 _NOT_A_RUN = Problem("not_a_run", "holds settings, texts or graphs and no scalar", "info")
-
-
-def _with_place(problem: Problem, where: str) -> Problem:
-    return Problem(problem.code, f"{where}{problem.message}", problem.severity)
-
-
-def _content(log: Log, place: PurePosixPath) -> bytes:
-    return log.read() if place == log.path else log.companion(place) or b""
 
 
 def _files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
@@ -136,22 +131,13 @@ def _read(content: bytes) -> EventFile:
         scalars += found
         if time is not None and time > 0:
             times.append(time)
-    problems = list(_problems(records.torn, records.damaged, strange))
+    problems = list(records.problems())
+    if strange:
+        text = f"{strange:,} record(s) that are no events"
+        problems.append(Problem("unreadable_record", text, "warning"))
     begun, ended = min(times, default=None), max(times, default=None)
     settings = any(_SETTINGS in record for record in records.data)
     return EventFile(scalars, begun, ended, problems, settings)
-
-
-def _problems(torn: int | None, damaged: Sequence[int], strange: int) -> Iterator[Problem]:
-    if torn is not None:
-        text = f"the last record is cut short at byte {torn:,}: copied while it was written?"
-        yield Problem("torn_tail", text, "warning")
-    if damaged:
-        text = f"{len(damaged):,} record(s) with a wrong checksum, first at byte {damaged[0]:,}"
-        yield Problem("wrong_checksum", text, "error")
-    if strange:
-        text = f"{strange:,} record(s) that are no events"
-        yield Problem("unreadable_record", text, "warning")
 
 
 def _event(record: bytes) -> tuple[float | None, list[Scalar]]:
@@ -254,7 +240,7 @@ def _run(
             scalar.tag,
             scalar.value,
             scalar.step,
-            _since(begun, scalar.time),
+            since(scalar.time, begun),
             _epoch(scalar, epochs),
         )
         for scalar in scalars
@@ -262,10 +248,10 @@ def _run(
     evaluations, said = evaluations_of(measured, log)
     return Run(
         entry=top.name if top else None,
-        started_at=_date(begun),
+        started_at=date_of(begun),
         clock="wall",
         clock_zero="first event",
-        run_seconds=_since(begun, ended),
+        run_seconds=since(ended, begun),
         evaluations=evaluations,
         problems=(*problems, *said),
         extra={"event_files": len(files)} if len(files) > 1 else {},
@@ -277,16 +263,3 @@ def _epoch(scalar: Scalar, epochs: dict[int, float | None]) -> float | None:
     if scalar.tag.rpartition("/")[2].startswith("epoch_"):
         return float(scalar.step + 1)
     return epochs.get(scalar.step)
-
-
-def _since(begun: float | None, time: float | None) -> float | None:
-    return None if begun is None or time is None else round(time - begun, 6)
-
-
-def _date(seconds: float | None) -> datetime | None:
-    if seconds is None:
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -10,7 +10,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from ttastats_parsers.record_files import Records
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,18 +23,6 @@ _FOOTER = struct.Struct("<I")
 #: Larger records hold pictures, sounds and graphs and no scalars; their data are not checked, which
 #: would take as many steps as the longest has bytes.
 LARGEST_CHECKED = 64 * 1024
-
-
-class Records(NamedTuple):
-    """The data of the records, and what is wrong with the file.
-
-    `torn` is the offset at which the last record is cut short; `damaged` are offsets of records
-    whose checksum is wrong, which are left out. Behind a wrong length nothing can be found.
-    """
-
-    data: list[bytes]
-    torn: int | None
-    damaged: list[int]
 
 
 def records_of(content: bytes) -> Records:

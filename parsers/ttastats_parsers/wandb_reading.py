@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ttastats.dialect import PART_OF_A_RUN, Log
 from ttastats.records import Problem, Run, RunStatus
 from ttastats_parsers import leveldb_log, plain_yaml, protobuf
 from ttastats_parsers.checkpoints import Measured, evaluations_of
-from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable
 from ttastats_parsers.settings import entry_of, flat, seed_of
 from ttastats_parsers.wandb_names import HISTORY_FILE, SUMMARY_FILE
 
@@ -145,7 +145,7 @@ def _store(log: Log) -> RunFiles:
     """Read a store, and what is missing at its end from the summary beside it."""
     content = log.read()
     records = leveldb_log.records_of(content, _HEADER)
-    told = RunFiles([], {}, {}, {}, None, list(_damage(records)))
+    told = RunFiles([], {}, {}, {}, None, list(records.problems()))
     strange = 0
     for record in records.data:
         try:
@@ -159,18 +159,6 @@ def _store(log: Log) -> RunFiles:
     if not told.config:
         told = told._replace(config=_config(log, files))
     return told if told.exit_code is not None else _complemented(told, log, files)
-
-
-def _damage(records: leveldb_log.StoreRecords) -> Iterator[Problem]:
-    if records.torn is not None:
-        text = (
-            f"the last record is cut short at byte {records.torn:,}: copied while it was written?"
-        )
-        yield Problem("torn_tail", text, "warning")
-    if records.damaged:
-        text = f"{len(records.damaged):,} record(s) with a wrong checksum, "
-        text += f"first at byte {records.damaged[0]:,}"
-        yield Problem("wrong_checksum", text, "error")
 
 
 def _with_record(told: RunFiles, record: bytes) -> RunFiles:
@@ -378,7 +366,4 @@ def _started(told: RunFiles) -> datetime | None:
     begun = as_float(told.about.get("started"))
     if begun is None:
         begun = as_float(as_mapping(told.config.get("_wandb")).get("start_time"))
-    try:
-        return None if begun is None else datetime.fromtimestamp(begun, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
+    return date_of(begun)

@@ -52,28 +52,13 @@ def _root(
         raise typer.Exit
 
 
-for command in (
-    guess.guess,
-    ingest.ingest,
-    tables.runs,
-    tables.summary,
-    tables.variance,
-    compare.compare,
-    claim.claim,
-    compare.targets,
-    report.report,
-    plot.plot,
-    tables.power,
-    tables.scaling,
-    tables.score,
-    rcp.rcp,
-    tables.problems,
-    profile.profile,
-    export.export,
-    subset.filter,
-    train.train,
-    train.sweep,
-):
+COMMANDS = (
+    guess.guess, ingest.ingest, tables.runs, tables.summary, tables.variance, compare.compare,
+    claim.claim, compare.targets, report.report, plot.plot, tables.power, tables.scaling,
+    tables.score, rcp.rcp, tables.problems, profile.profile, export.export, subset.filter,
+    train.train, train.sweep,
+)  # fmt: skip
+for command in COMMANDS:
     app.command()(flat(command))
 
 

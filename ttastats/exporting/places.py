@@ -9,13 +9,28 @@ import polars as pl
 
 from ttastats import atomic, schema, store
 from ttastats.errors import TtastatsError
-from ttastats.exporting import logs, rows
+from ttastats.exporting import logs
 from ttastats.exporting.logs import Exported
+from ttastats.render.as_csv import FORMULA
+
+
+def _write_csv(table: pl.LazyFrame, output: Path) -> None:
+    """Write CSV: an empty cell for unknown, and `'` before text that would be a formula."""
+    inert = table.with_columns(pl.col(pl.String).str.replace_all(FORMULA, "${1}'${2}"))
+    with atomic.replacing(output) as temporary:
+        inert.sink_csv(temporary, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
+
+
+def _write_json_lines(table: pl.LazyFrame, output: Path) -> None:
+    """Write one JSON object a line, null for unknown."""
+    with atomic.replacing(output) as temporary:
+        table.sink_ndjson(temporary)
+
 
 _WRITERS: dict[str, Callable[[pl.LazyFrame, Path], None]] = {
-    ".csv": rows.write_csv,
-    ".jsonl": rows.write_json_lines,
-    ".ndjson": rows.write_json_lines,
+    ".csv": _write_csv,
+    ".jsonl": _write_json_lines,
+    ".ndjson": _write_json_lines,
 }
 
 

@@ -26,26 +26,15 @@ from ttastats.ingestion.streams import DAMAGED, decompressed
 #: what its conversions raise where a header is broken (ValueError, IndexError, struct.error), that
 #: of zip files RuntimeError for a member that is encrypted and for a method it does not know.
 UNUSABLE = (
-    *DAMAGED,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    ValueError,
-    LookupError,
-    RuntimeError,
-    ArithmeticError,
-    struct.error,
-)
+    *DAMAGED, zipfile.BadZipFile, tarfile.TarError, ValueError, LookupError, RuntimeError,
+    ArithmeticError, struct.error,
+)  # fmt: skip
 
 #: Archives by the end of their names, and how each is compressed as a whole.
 _WRAPPED = {
-    ".tar.gz": ".gz",
-    ".tgz": ".gz",
-    ".tar.xz": ".xz",
-    ".txz": ".xz",
-    ".tar.bz2": ".bz2",
-    ".tbz2": ".bz2",
-    ".tar.zst": ".zst",
-}
+    ".tar.gz": ".gz", ".tgz": ".gz", ".tar.xz": ".xz", ".txz": ".xz", ".tar.bz2": ".bz2",
+    ".tbz2": ".bz2", ".tar.zst": ".zst",
+}  # fmt: skip
 ARCHIVES = (*_WRAPPED, ".tar", ".zip")
 
 

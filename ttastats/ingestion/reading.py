@@ -141,7 +141,8 @@ def _read(
     try:
         bytes_of = _Bytes(source)
         head = bytes_of.head()
-        folder, name = source.container.folder(source.file.name), _name(source)
+        folder = source.container.folder(source.file.name)
+        name = printable(posixpath.basename(source.file.name))
         if head.startswith(LFS_POINTER):
             return _lfs_pointer(source, f"{folder}/{name}", reading)
         dialect, block, named = way(head, folder, name, chosen, reading)
@@ -243,10 +244,6 @@ def _no_log_of_the_block(source: Source, items: Sequence[Run | Problem]) -> Foun
     if last.code in {"no_metric", "no_column"} and source.name.endswith(_TABLES):
         return [], [structs.replace(last, source=source.name, severity="info")]
     return None
-
-
-def _name(source: Source) -> str:
-    return printable(posixpath.basename(source.file.name))
 
 
 class _Surroundings:

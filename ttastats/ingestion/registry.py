@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, NamedTuple
+from typing import Any
 
 from ttastats.dialect import Dialect
 from ttastats.errors import TtastatsError
@@ -43,28 +43,10 @@ def _load(point: EntryPoint) -> Dialect | None:
     return dialect
 
 
-class _Asked(NamedTuple):
-    """The dialects with how each is asked: those that ask for no path are not given any."""
-
-    known: Mapping[str, Dialect]
-    by_head: list[tuple[Dialect, Callable[[bytes], bool]]]
-    by_path: list[tuple[Dialect, Callable[[bytes, str], bool]]]
-
-
-_asked = _Asked({}, [], [])
-
-
-def _questions() -> _Asked:
-    """Work out how each is asked once, not for every file."""
-    global _asked
-    known = dialects()
-    if _asked.known is not known:
-        _asked = _Asked(known, [], [])
-        for dialect in known.values():
-            asked: Any = dialect.recognises
-            wants_path = len(inspect.signature(asked).parameters) > 1
-            (_asked.by_path if wants_path else _asked.by_head).append((dialect, asked))
-    return _asked
+@cache
+def _wants_path(recognises: Any) -> bool:
+    """Tell whether a dialect asks for the path of a file, which not all do."""
+    return len(inspect.signature(recognises).parameters) > 1
 
 
 def named(name: str) -> Dialect:
@@ -91,9 +73,11 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
     TtastatsError
         More than one does.
     """
-    _, by_head, by_path = _questions()
-    claimants = [dialect for dialect, asked in by_head if asked(head)]
-    claimants += [dialect for dialect, asked in by_path if asked(head, path)]
+    claimants = []
+    for dialect in dialects().values():
+        asked: Any = dialect.recognises
+        if asked(head, path) if _wants_path(asked) else asked(head):
+            claimants.append(dialect)
     if len(claimants) > 1:
         names = ", ".join(dialect.name for dialect in claimants)
         raise TtastatsError(

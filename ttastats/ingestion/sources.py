@@ -10,6 +10,7 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -160,7 +161,7 @@ def _walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
             continue
         try:
             with os.scandir(os.fspath(place)) as listing:
-                entries = sorted(listing, key=_name, reverse=True)
+                entries = sorted(listing, key=attrgetter("name"), reverse=True)
         except OSError as error:
             yield below or ".", error
             continue
@@ -170,10 +171,6 @@ def _walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
             for entry in entries
             if entry.name[0] != "." and _may_be_read(entry)
         ]
-
-
-def _name(entry: os.DirEntry[str]) -> str:
-    return entry.name
 
 
 def _may_be_read(entry: os.DirEntry[str]) -> bool:

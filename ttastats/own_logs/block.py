@@ -20,20 +20,9 @@ from ttastats.own_logs import patterns
 
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (
-    "entry",
-    "system",
-    "benchmark",
-    "seed",
-    "submitter",
-    "hardware",
-    "accelerators",
-    "nodes",
-    "global_batch_size",
-    "train_samples",
-    "framework",
-    "division",
-    "edition",
-)
+    "entry", "system", "benchmark", "seed", "submitter", "hardware", "accelerators", "nodes",
+    "global_batch_size", "train_samples", "framework", "division", "edition",
+)  # fmt: skip
 UNITS = {
     "ms": 1e-3,
     "s": 1.0,
@@ -181,23 +170,9 @@ def refined(preset: Block, block: Block) -> Block:
 
 
 KEYS = (
-    "files",
-    "preset",
-    "line",
-    "metric",
-    "seconds",
-    "step",
-    "epoch",
-    "samples",
-    "run",
-    "new_run",
-    "resume",
-    "new_epoch",
-    "clock",
-    "carry",
-    "failed",
-    *FIELDS,
-)
+    "files", "preset", "line", "metric", "seconds", "step", "epoch", "samples", "run", "new_run",
+    "resume", "new_epoch", "clock", "carry", "failed", *FIELDS,
+)  # fmt: skip
 
 #: What `ttastats.toml` or an option says, before it is read.
 Said = Mapping[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ttastats.errors import TtastatsError
@@ -41,7 +42,7 @@ def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
         )
     starts = [match.start() for match in _HEADER.finditer(text)] or [0]
     return tuple(
-        described(table, _where(shown, text, starts[min(number, len(starts) - 1)]), root)
+        described(table, partial(_place, shown, text, starts[min(number, len(starts) - 1)]), root)
         for number, table in enumerate(tables)
     )
 
@@ -85,10 +86,6 @@ def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool
                 "the columns that tell runs apart.",
             )
     return block
-
-
-def _where(shown: str, text: str, start: int) -> Callable[[str], str]:
-    return lambda key: _place(shown, text, start, key)
 
 
 def _place(shown: str, text: str, start: int, key: str) -> str:
