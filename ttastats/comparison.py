@@ -271,7 +271,7 @@ def _flags(a: SideNumbers, b: SideNumbers, axis: Axis) -> tuple[Flag, ...]:
                 "one setup are not independent evidence about others"
             )
             found.append(Flag("pooled_setups", message))
-    if in_separate_sessions((a, b)):
+    if in_separate_sessions(a.starts, b.starts):
         message = "all runs of one side were started before the other's: a session can differ"
         found.append(Flag("separate_sessions", message))
     return tuple(found)

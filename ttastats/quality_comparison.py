@@ -18,7 +18,7 @@ from ttastats.budget import END, Budget
 from ttastats.comparison import Options
 from ttastats.lengths import Lengths, lengths
 from ttastats.pairing import Pair
-from ttastats.sides import in_separate_sessions, setup_names, side
+from ttastats.sides import in_separate_sessions, setup_names, side, starts
 from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
@@ -118,7 +118,7 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     made = QualityComparison(
         pair.keys, metrics[0] if metrics.len() == 1 else None, higher, a, b, None, axis,
         why=_why_not(pair, a, b, budget, metrics.len()),
-        separate_sessions=in_separate_sessions([side(runs, None, None) for runs in with_value]),
+        separate_sessions=in_separate_sessions(*(starts(runs) for runs in with_value)),
     )  # fmt: skip
     if not a.n or not b.n or metrics.len() > 1:
         return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +16,8 @@ from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.variation import cv_interval
 
 Floats = NDArray[np.float64]
+#: When the first and the last run of a side were started.
+Starts = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +26,7 @@ class SideNumbers:
 
     `outcomes` holds the runs that have a time; `n` counts all of them, `n_untimed` those that
     failed after an unknown time. `progress` is in the unit both sides share, `setups` counts what
-    is pooled, `first_start` and `last_start` say when the runs were made.
+    is pooled, `starts` says when the runs were made.
     """
 
     n: int
@@ -38,8 +39,7 @@ class SideNumbers:
     cv_high: float | None
     batch_sizes: tuple[int, ...] = ()
     setups: tuple[str, ...] = ()
-    first_start: datetime | None = None
-    last_start: datetime | None = None
+    starts: Starts | None = None
 
     @property
     def n_reached(self) -> int:
@@ -104,8 +104,6 @@ def side(
         confidence=confidence,
         ddof=ddof,
     )
-    started = runs.get_column("started_at")
-    known = started.len() > 0 and not started.null_count()
     return SideNumbers(
         n=runs.height,
         outcomes=made,
@@ -117,8 +115,7 @@ def side(
         cv_high=spread.high,
         batch_sizes=tuple(runs.get_column("global_batch_size").drop_nulls().unique().sort()),
         setups=tuple(setup_names(runs).unique().sort()),
-        first_start=_time(started.min()) if known else None,
-        last_start=_time(started.max()) if known else None,
+        starts=starts(runs),
     )
 
 
@@ -158,20 +155,13 @@ def _floats(column: pl.Series) -> Floats:
     return column.cast(pl.Float64).to_numpy()
 
 
-def _time(value: object) -> datetime | None:
-    return value if isinstance(value, datetime) else None
+def starts(runs: pl.DataFrame) -> Starts | None:
+    """Give when several runs were made; None where a start is unknown, and of one run."""
+    found = runs.get_column("started_at")
+    ordered = found.sort()
+    return None if found.len() < 2 or found.null_count() else (ordered[0], ordered[-1])
 
 
-def in_separate_sessions(sides: Sequence[SideNumbers]) -> bool:
-    """Tell whether all runs of one side were started before the first of the other.
-
-    False where a start is unknown, or a side has one run.
-    """
-    a, b = sides
-    if a.n < 2 or b.n < 2:
-        return False
-    times = (a.first_start, a.last_start, b.first_start, b.last_start)
-    if any(time is None for time in times):
-        return False
-    first_a, last_a, first_b, last_b = (time for time in times if time is not None)
-    return last_a < first_b or last_b < first_a
+def in_separate_sessions(a: Starts | None, b: Starts | None) -> bool:
+    """Tell whether all runs of one side are known to be started before the first of the other."""
+    return a is not None and b is not None and (a[1] < b[0] or b[1] < a[0])
