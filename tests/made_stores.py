@@ -113,12 +113,13 @@ def history(values: Mapping[str, Any], *, nested: bool = False) -> bytes:
 
 
 def run_record(
-    run_id: str, project: str, config: Mapping[str, Any], start: int, **more: str
+    run_id: str, project: str, config: Mapping[str, Any], start: int, nanos: int = 0, **more: str
 ) -> bytes:
     numbers = {"group": 6, "run_name": 8}
     content = field(1, run_id) + field(3, project) + field(4, items(1, config))
     content += b"".join(field(numbers[word], value) for word, value in more.items())
-    return field(17, content + field(17, field(1, start)))
+    time = field(1, start) + (field(2, nanos) if nanos else b"")
+    return field(17, content + field(17, time))
 
 
 def summary_record(values: Mapping[str, Any]) -> bytes:

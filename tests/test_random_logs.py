@@ -107,8 +107,8 @@ def row_of(draw: random.Random, step: int) -> dict[str, Any]:
 def wandb(draw: random.Random) -> Made:
     """Give a store, perhaps without an end, with a summary and a configuration beside it."""
     config = {"lr": odd(draw, 0.1), "seed": odd(draw, 3), "batch_size": odd(draw, 64)}
-    about = stores.run_record("abc", "proj", config, draw.choice([0, 1_700_000_000]),
-                              group="g", run_name="n")  # fmt: skip
+    start, nanos = draw.choice([0, 1_700_000_000]), draw.choice([0, 5**12])
+    about = stores.run_record("abc", "proj", config, start, nanos, group="g", run_name="n")
     rows = [row_of(draw, step) for step in range(draw.randrange(6))]
     records = [stores.history(row | {"_step": n}, nested=draw.random() < 0.5)
                for n, row in enumerate(rows)]  # fmt: skip

@@ -215,7 +215,7 @@ def read(made: Made, seed: int) -> Iterator[str]:
         yield told(item)
 
 
-MAKERS = ((delimited, 100), (nested, 60), (parquet, 10), (panel, 16), (lines, 80))
+MAKERS = ((delimited, 70), (nested, 60), (parquet, 8), (panel, 16), (lines, 70))
 
 
 @pytest.mark.parametrize(("make", "number"), MAKERS, ids=lambda one: getattr(one, "__name__", ""))

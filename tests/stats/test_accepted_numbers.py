@@ -19,6 +19,7 @@ from ttastats.stats import (
     failures,
     fraction,
     logratio,
+    means,
     moments,
     multiplicity,
     outliers,
@@ -264,8 +265,38 @@ def of_plans() -> Numbers:
         )
 
 
+def of_means() -> Numbers:
+    samples = {name: values / 7 for name, values in SAMPLES.items()} | {
+        "decimals": np.array([0.94])
+    }
+    for name, values in samples.items():
+        yield ("smallest change", name), means.smallest_change(values)
+        for step in (0.0, 0.5) if values.size else ():
+            yield ("quality", name, step), means.mean_quality(values, resolution=step)
+        for threshold, higher in product((2.5, 3.5), (False, True)):
+            for level, sigma, step in ((0.05, None, 0.0), (0.01, 0.3, 0.0), (0.05, None, 0.5)):
+                found = means.against(
+                    values, threshold, higher_is_better=higher, level=level, sigma=sigma,
+                    resolution=step,
+                )  # fmt: skip
+                yield ("against", name, threshold, higher, level), found
+    for a, b in product(("1", "2", "5", "12", "same"), ("2", "5", "same")):
+        for step, c in ((0.0, 0.95), (0.5, 0.9)):
+            found = means.difference(samples[a], samples[b], resolution=step, confidence=c)
+            yield ("difference", a, b, step), found
+    for step in (0.0, 0.9):
+        clusters = ([1, 1, 2, 2, 3], None)
+        found = means.difference(samples["5"], samples["12"], clusters=clusters, resolution=step)
+        yield ("difference of setups", step), found
+    for n, value, level in product((1, 4), (3.0, 3.9), (0.05, 0.2)):
+        yield ("by design", n, value, level), means.by_design(n, value, 3.5, level)
+    for margin, known, number in product((0.1, 1.0), (False, True), (1, 2)):
+        found = power.runs_for_mean(margin, 0.4, samples=number, level=0.05, sigma_known=known)
+        yield ("runs for a mean", margin, known, number), found
+
+
 FUNCTIONS: tuple[Callable[[], Numbers], ...] = (
-    of_one_sample, of_fractions, of_two_sides, of_chance, of_many, of_parts, of_plans,
+    of_one_sample, of_fractions, of_two_sides, of_chance, of_many, of_parts, of_plans, of_means,
 )  # fmt: skip
 
 

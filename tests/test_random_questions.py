@@ -1,0 +1,139 @@
+"""Answers to random questions about odd runs are those that were accepted.
+
+Of each answer its sentence stands here, or the error, and a digest of all the rest: what the
+answer was before is seen by asking the same question of the code before.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+import xxhash
+
+from tests import test_accepted_answers as made
+from tests.conftest import matches_accepted
+from ttastats import api
+from ttastats.comparison import Options
+from ttastats.errors import TtastatsError
+from ttastats.report.answer import Report
+from ttastats.report.compare import View
+from ttastats.report.ordering import arranged
+
+Asked = dict[str, Any]
+
+TABLES: tuple[Callable[[], pl.DataFrame], ...] = (
+    made.before, made.both, made.odd, made.faulty, made.random_runs, made.scales,
+    lambda: made.claims()[1],
+)  # fmt: skip
+SIDES: tuple[Callable[[], list[pl.DataFrame]], ...] = (
+    lambda: [made.random_runs().filter(entry=name) for name in ("e0", "e1")],
+    lambda: [one.filter(benchmark="bert") for one in (made.before(), made.after())],
+    lambda: [one.filter(pl.col("benchmark").is_in(["unet", "ssd"]))
+             for one in (made.after(), made.before())],
+    lambda: [made.odd(), made.faulty()],
+    lambda: [one.filter(pl.col("benchmark").is_in(["failing", "two"])) for one in made.claims()],
+    lambda: [one.filter(pl.col("benchmark") == "few") for one in made.claims()],
+    lambda: [one.filter(benchmark="unet") for one in (made.before(), made.both())],
+)  # fmt: skip
+KEYS = ("benchmark", "entry", "system", "hardware", "seed", "division", "edition", "run_id")
+UNITS = ("seconds", "epochs", "steps", "samples", "evaluations", "cost", "energy", "cpu-seconds")
+WHERE = ("benchmark=bert", "benchmark!=resnet", "cv>1%", "reached>=4", "accelerators<16", "n>2",
+         "global_batch_size=256", "seed<3", "speedup>1", "nothing=1", "tta>100")  # fmt: skip
+TARGETS = ("0.75", "top1_accuracy=0.74", "masked_lm_accuracy>=0.7", "loss<=0.6", "eval=1", "900")
+BUDGETS: tuple[Asked, ...] = (
+    {"at_end": True}, {"at": "epoch=3"}, {"at": "seconds=50", "best": True}, {"at": "samples=2500"},
+    {"at": "epoch=2.5", "interpolate": True}, {"at_end": True, "best": True},
+)  # fmt: skip
+
+
+def asked(draw: random.Random, *more: str) -> Asked:
+    """Give some keywords that all questions share, and some of those that few have."""
+    found: Asked = {}
+    if draw.random() < 0.5:
+        found["by"] = draw.sample(KEYS, draw.randrange(1, 4))
+    if draw.random() < 0.2:
+        found["where"] = [draw.choice(WHERE)]
+    if draw.random() < 0.3:
+        found["unit"] = draw.choice(UNITS)
+        if found["unit"] == "cost":
+            found["price"] = draw.choice([12.0, "cost_per_hour"])
+    if "target" in more and draw.random() < 0.4:
+        found["target"] = [draw.choice(TARGETS)]
+    if "budget" in more and draw.random() < 0.4:
+        found |= draw.choice(BUDGETS)
+        found.pop("unit", None)
+        found["metric"] = draw.choice(["top1_accuracy", "masked_lm_accuracy", "loss"])
+    return found
+
+
+def options(draw: random.Random) -> Asked:
+    return {
+        "options": Options(
+            estimand=draw.choice(["mean", "geomean"]), margin=draw.choice([0.01, 0.3]),
+            confidence=draw.choice([0.9, 0.95]), fdr=draw.random() < 0.3, ddof=draw.choice([0, 1]),
+            epochs_fixed=draw.random() < 0.3, same_convergence=draw.random() < 0.2,
+        ),
+        "view": View(*(draw.random() < 0.5 for _ in range(4))),
+        "pool": draw.random() < 0.3,
+        "fail_on": draw.choice(["", "slower:3%"]), "require": draw.choice(["", "not-slower:9%"]),
+    }  # fmt: skip
+
+
+CLAIMS: tuple[Asked, ...] = (
+    {"quality": "top1_accuracy >= 0.7515"}, {"quality": "loss <= 0.9", "at_end": True},
+    {"seconds": "<= 90", "level": 0.01}, {"quality": "top1_accuracy >= 0.6", "at": "epoch=3"},
+    {"seconds": "<= 90", "quality": "top1_accuracy >= 0.7", "sigma": 0.01},
+)  # fmt: skip
+COMMANDS: dict[str, Callable[[random.Random], Asked]] = {
+    "summary": lambda draw: asked(draw, "target") | {"dots": draw.random() < 0.5},
+    "variance": lambda draw: asked(draw, "target") | {"ddof": draw.choice([0, 1])},
+    "power": lambda draw: asked(draw, "target") | {"n": draw.choice([None, 3])},
+    "scaling": lambda draw: asked(draw, "target"),
+    "score": lambda draw: {"by": asked(draw).get("by", [])},
+    "problems": lambda draw: {"where": asked(draw).get("where", [])},
+    "runs": lambda draw: {"where": asked(draw).get("where", [])},
+    "targets": lambda draw: asked(draw) | {"points": draw.randrange(1, 5)},
+    "claim": lambda draw: {**asked(draw, "target"), "unit": "seconds"} | draw.choice(CLAIMS),
+    "compare": lambda draw: asked(draw, "target", "budget") | options(draw),
+}
+
+
+def question(draw: random.Random) -> tuple[str, Asked, Callable[[], Report]]:
+    """Give the name of a command, its keywords, and the call."""
+    name = draw.choice([*COMMANDS, *["compare"] * 3])
+    keywords = COMMANDS[name](draw)
+    sided = name == "compare" or (name == "targets" and draw.random() < 0.5)
+    number = draw.randrange(len(SIDES if sided else TABLES))
+    if {"at", "at_end"} & keywords.keys():
+        keywords |= {"fail_on": "", "require": ""} if sided else {}
+    if sided == (number == 0) and draw.random() < 0.9:  # no run logs what these are about
+        keywords = {key: one for key, one in keywords.items() if key not in {"target", "metric"}}
+
+    def call() -> Report:
+        tables = SIDES[number]() if sided else [TABLES[number]()]
+        report: Report = getattr(api, name)(*tables, **keywords)
+        if len(report.tables) == 1 and len(report.tables[0].rows) == len(report.rows):
+            order = draw.choice(["", *(f"-{key}" for key in report.rows[0]), "cv"])
+            return arranged(report, sort=order, top=draw.choice([0, 2]))
+        return report
+
+    return f"{name} {'sides' if sided else 'table'} {number}", keywords, call
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_questions_are_answered_as_accepted(part: int) -> None:
+    lines = []
+    for seed in range(part, 100, 4):
+        name, keywords, call = question(random.Random(f"question {seed}"))
+        try:
+            report = call()
+            found = [report.sentence, xxhash.xxh3_64_hexdigest(made.text(report).encode())]
+        except TtastatsError as error:
+            found = [type(error).__name__, error.what, error.where, error.remedy]
+        lines.append(f"{json.dumps([seed, name, keywords, found], default=str)}\n")
+    assert matches_accepted(made.ACCEPTED / f"questions_{part}.txt", "".join(lines))
