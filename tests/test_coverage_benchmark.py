@@ -61,6 +61,9 @@ HELD = (
     "Rare events:",
     "Pooled systems:",
     "ERT: the interval covers",
+    "Qualities at a budget: the interval",
+    "Qualities at a budget: at most",
+    "A mean against a number:",
     "Real runs: the deciding",
 )
 

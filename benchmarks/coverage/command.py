@@ -8,7 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.coverage import cases, families, intervals, page, pitfalls, real, simulations
+from benchmarks.coverage import (
+    cases,
+    families,
+    intervals,
+    page,
+    pitfalls,
+    qualities,
+    real,
+    simulations,
+)
 from benchmarks.coverage.figures import Figure
 from benchmarks.coverage.simulations import Plan
 
@@ -26,6 +35,8 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "gates": cases.gates,
     "families": families.families,
     "families at the margin": families.at_the_margin,
+    "qualities": qualities.differences,
+    "claims": qualities.claims,
     "fractions": lambda _: intervals.fractions(),
     # A call resamples 2,000 times, so that a quarter of the replicates has to do.
     "shares": lambda plan: intervals.shares(plan.few(4)),

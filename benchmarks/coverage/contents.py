@@ -191,6 +191,29 @@ SECTIONS = (
         ),
     ),
     Section(
+        "Qualities at a budget",
+        "What `compare --at-end` and `--at` say of two sides whose mean qualities are equal. "
+        "Deviations are those of one run; rounded values tie in many samples, and no spread is "
+        "taken to be less than that of rounding.",
+        (
+            ("quality difference", "Coverage, %, of the difference of means."),
+            ("quality claims", 'False claims, %: "better" or "worse".'),
+        ),
+    ),
+    Section(
+        "A mean against a number",
+        "What `claim` says where the mean just is the number: 5 % are allowed to hold. In the "
+        "last two rows few runs are much worse than the others. Where a lower value is better, "
+        "a sample without one of them looks better than it is: no test of so few runs knows of "
+        'them, and the note that begins with "holds if no further run" says so. They promise '
+        "nothing.",
+        (
+            ("claim, lower is better", "Claims that hold, %, where a lower value is better."),
+            ("claim, higher is better", "The same where a higher value is better, %."),
+            ("mean quality", "Coverage, %, of the interval of one mean (`summary --at-end`)."),
+        ),
+    ),
+    Section(
         "The fraction reached",
         "Computed exactly, without drawing. Newcombe's interval is that of the difference of two "
         "sides, which is 0 here.",

@@ -22,8 +22,21 @@ _STEADY = frozenset({"claims ‡", "margin ‡"})
 _FAMILIES = frozenset({"any claim after Holm", "any claim about the margin"})
 
 
+#: Of a difference of qualities, and of a mean against a number.
+_OF_DIFFERENCES, _OF_NUMBERS = "quality claims", "claim, "
+
+
+def _of_qualities(figure: Figure) -> bool:
+    return figure.quantity == _OF_DIFFERENCES or figure.quantity.startswith(_OF_NUMBERS)
+
+
 def _unmarked(figure: Figure) -> bool:
-    return figure.kind == "false claim" and "‡" not in figure.quantity
+    times = figure.kind == "false claim" and not _of_qualities(figure)
+    return times and "‡" not in figure.quantity
+
+
+def _equal(figure: Figure) -> bool:
+    return "+" not in figure.runs
 
 
 def _can_fail(figure: Figure) -> bool:
@@ -66,6 +79,18 @@ GOALS = (
     Goal(
         "ERT: the same in all samples of sides that can fail, none seen or not",
         lambda f: f.quantity == "ERT, always" and f.runs in BALANCED and _can_fail(f),
+    ),
+    Goal(
+        "Qualities at a budget: the interval of the difference covers at least 94 %, equal sides",
+        lambda f: f.quantity == "quality difference" and _equal(f),
+    ),
+    Goal(
+        "Qualities at a budget: at most 6 % false claims, equal sides",
+        lambda f: f.quantity == _OF_DIFFERENCES and _equal(f),
+    ),
+    Goal(
+        "A mean against a number: at most 6 % hold falsely, of normal and of rounded qualities",
+        lambda f: f.quantity.startswith(_OF_NUMBERS) and f.kind == "false claim",
     ),
     Goal(
         "Real runs: the deciding interval covers at least 94 %",

@@ -101,6 +101,12 @@ REASONS = (
         _of("Wilson", "Newcombe"),
     ),
     Reason(
+        "Sides of different size whose qualities are skewed, or normal with few runs on one side: "
+        "the spread of three runs is a rough guess, and rests on what they happened to show. The "
+        'note "unbalanced" appears from two runs to one on; equal sides avoid it.',
+        lambda f: f.quantity in {"quality difference", "quality claims"} and "+" in f.runs,
+    ),
+    Reason(
         "Few entries have so many runs, so that the figure is uncertain itself: see its error.",
         lambda figure: figure.quantity.startswith("real"),
     ),

@@ -27,7 +27,7 @@ from ttastats.report.grouping import (
     row_keys,
     shown_keys,
 )
-from ttastats.report.qualities import budget_notes
+from ttastats.report.qualities import budget_notes, rare_note
 from ttastats.report.verdicts import row_names
 from ttastats.stats.means import AgainstNumber, against, by_design, smallest_change
 
@@ -272,6 +272,8 @@ def _notes(
 ) -> Iterator[Note]:
     if budget is not None:
         yield from budget_notes(runs, budget)
+    tested = [row["n"] for row in rows if row["holds"] and row["p_value"] is not None]
+    yield from rare_note(tested, 1 - rules.level)
     if any(row["n_missing"] for row in rows):
         text = (
             "a claim about all runs does not hold while some have no value: a mean of the others "

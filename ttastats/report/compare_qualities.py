@@ -23,7 +23,7 @@ from ttastats.report.grouping import (
     set_aside_notes,
     shown_keys,
 )
-from ttastats.report.qualities import best_note, short_notes, with_value
+from ttastats.report.qualities import best_note, rare_note, short_notes, with_value
 from ttastats.report.verdicts import row_names
 from ttastats.stats.means import MeanDifference
 
@@ -84,7 +84,7 @@ def report(
         for one, row, name in zip(side.found, side.rows, row_names(rows, keys), strict=False)
     ]
     tables = tuple(_table(side, baseline.label, budget, options) for side in sides)
-    notes = (*_of_runs(sides, budget), *_notes(found, budget, margin))
+    notes = (*_of_runs(sides, budget), *_notes(found, budget, margin, options.confidence))
     only_a = tuple(one.name for side in sides for one in side.pairing.alone if one.side == "a")
     return Report("compare", rows, tables, notes, " ".join(said), only_a, by=keys)
 
@@ -313,7 +313,10 @@ def _of_runs(sides: Sequence[_Compared], budget: Budget) -> list[Note]:
 
 
 def _notes(
-    found: Sequence[QualityComparison], budget: Budget, margin: float | None
+    found: Sequence[QualityComparison],
+    budget: Budget,
+    margin: float | None,
+    confidence: float,
 ) -> Iterator[Note]:
     for one in found:
         yield from _length_notes(one, budget)
@@ -326,6 +329,8 @@ def _notes(
         asks = " --margin 0.001 asks whether they are equal within that."
         equal = asks if margin is None else ""
         yield Note("undecided", f'~ undecided is not "equal".{equal}')
+    decided = [one for one in found if one.verdict in {"better", "worse", "same"}]
+    yield from rare_note([side.n for one in decided for side in (one.a, one.b)], confidence)
     if any(one.separate_sessions for one in found):
         text = (
             "all runs of one side were started before those of the other: if sessions or machines "

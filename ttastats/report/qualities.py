@@ -28,6 +28,7 @@ from ttastats.report.grouping import (
     set_aside_notes,
     shown_keys,
 )
+from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.means import mean_quality
 from ttastats.stats.moments import standard_deviation
 
@@ -84,6 +85,19 @@ def budget_notes(runs: pl.DataFrame, budget: Budget) -> list[Note]:
     if budget.best:
         notes.append(best_note())
     return notes
+
+
+def rare_note(counts: Sequence[int], confidence: float) -> list[Note]:
+    """Say under which condition a claim holds that so few runs cannot show; of the least runs."""
+    if not counts:
+        return []
+    n = min(counts)
+    share = 1 - reached_at_least(n, n, confidence=confidence)
+    text = (
+        f"holds if no further run ends far from these: {n} of {n} leave up to {share:.0%} of runs "
+        "that may."
+    )
+    return [Note("rare_runs", text)]
 
 
 def best_note() -> Note:

@@ -26,10 +26,7 @@ from ttastats.stats.results import Estimate, Flag, Floats
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """Mean of B minus mean of A, with its interval and its two-sided p.
-
-    ``needed``: runs a side that show a difference as large as the observed one at 80 % power.
-    """
+    """Mean of B minus mean of A, with its interval and its two-sided p."""
 
     estimate: float
     low: float | None
@@ -40,8 +37,16 @@ class MeanDifference:
     df: float | None
     n_a: int
     n_b: int
-    needed: int | None = None
     flags: tuple[Flag, ...] = ()
+
+    @property
+    def needed(self) -> int | None:
+        """Give the runs a side that show a difference as large as this one at 80 % power."""
+        if not self.se or not self.estimate:
+            return None
+        spread = self.se / math.sqrt(1 / self.n_a + 1 / self.n_b)
+        level = (1 - self.confidence) / 2
+        return runs_for_mean(abs(self.estimate), spread, samples=2, level=level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class AgainstNumber:
 
     ``margin`` is above 0 where the mean is better than the threshold. ``low`` and ``high`` are the
     interval of which the end nearer to the threshold is the bound of the test: its confidence is
-    1 - 2 ``level``. ``needed``: runs that show such a margin at 80 % power.
+    1 - 2 ``level``. ``spread`` is the standard deviation that the test uses.
     """
 
     n: int
@@ -63,8 +68,18 @@ class AgainstNumber:
     level: float
     p_value: float | None
     holds: bool
-    needed: int | None = None
+    spread: float | None = None
+    sigma_known: bool = False
     flags: tuple[Flag, ...] = ()
+
+    @property
+    def needed(self) -> int | None:
+        """Give the runs that show such a margin at 80 % power; None where the mean is no better."""
+        if not self.spread or self.margin is None or self.margin <= 0:
+            return None
+        return runs_for_mean(
+            self.margin, self.spread, samples=1, level=self.level, sigma_known=self.sigma_known
+        )
 
 
 def smallest_change(values: ArrayLike) -> tuple[float, ...]:
@@ -126,12 +141,9 @@ def difference(
             estimate, estimate, estimate, confidence, p_value, 0.0, None, *sizes, flags=(flag,)
         )
     half = two_sided_t(df, confidence) * se
-    typical = se / math.sqrt(1 / sizes[0] + 1 / sizes[1])
-    alpha = (1 - confidence) / 2
     return MeanDifference(
         estimate, estimate - half, estimate + half, confidence,
         min(1.0, 2 * t_tail(df, abs(estimate) / se)), se, df, *sizes,
-        needed=runs_for_mean(abs(estimate), typical, samples=2, level=alpha) if estimate else None,
         flags=_unbalanced(*sizes),
     )  # fmt: skip
 
@@ -177,13 +189,9 @@ def against(
         )
     se = spread / math.sqrt(n)
     half, p_value = two_sided_t(df, 1 - 2 * level) * se, t_tail(df, margin / se)
-    needed = None
-    if margin > 0:
-        known = sigma is not None
-        needed = runs_for_mean(margin, spread, samples=1, level=level, sigma_known=known)
     return replace(
         made, low=centre - half, high=centre + half, p_value=p_value, holds=p_value < level,
-        needed=needed,
+        spread=spread, sigma_known=sigma is not None,
     )  # fmt: skip
 
 

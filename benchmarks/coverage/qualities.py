@@ -1,0 +1,152 @@
+"""How often intervals and claims about mean qualities at a budget are right about made-up runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from benchmarks.coverage.figures import Figure, Kind, Rate, rate
+from benchmarks.coverage.shapes import Floats, Size, generator
+from benchmarks.coverage.simulations import Plan, hit_rate, sizes
+from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, mean_quality
+
+LEVEL = 0.05
+SIZES = sizes("3", "5", "10", "20", "5+10", "3+20")
+
+#: Steps over which the mean of rounded values is summed.
+_STEPS = np.arange(-40, 41)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How final losses vary: by a normal distribution of deviation `sd`, rounded to `step`.
+
+    `bad` is the share of runs that end `far` deviations worse; `skewed` runs follow an exponential
+    distribution instead.
+    """
+
+    name: str
+    sd: float = 1.0
+    step: float = 0.0
+    bad: float = 0.0
+    far: float = 4.0
+    skewed: bool = False
+
+    def draw(self, size: Size, rng: np.random.Generator, offset: Floats) -> Floats:
+        """Draw qualities of shape `size` about `offset`, shape (replicates, 1)."""
+        noise = rng.exponential(1.0, size) - 1 if self.skewed else rng.normal(0, 1, size)
+        worse = self.far * (rng.random(size) < self.bad)
+        values: Floats = offset + self.sd * (noise + worse)
+        return self.step * np.round(values / self.step) if self.step else values
+
+    def mean(self, offset: Floats) -> Floats:
+        """Give the mean of what is logged, of shape (replicates,)."""
+        centre = offset[:, 0] + self.sd * self.bad * self.far
+        if not self.step:
+            return centre
+        if self.bad or self.skewed:
+            raise ValueError("rounded values are normal ones here")
+        edges = (_STEPS + 0.5) * self.step
+        below = special.ndtr((edges - offset) / self.sd)
+        shares = np.diff(below, prepend=0.0, axis=1)
+        found: Floats = shares @ (_STEPS * self.step)
+        return found
+
+
+NORMAL = Quality("normal")
+QUALITIES = (
+    (NORMAL, NORMAL),
+    (NORMAL, Quality("normal, 3 times the spread", sd=3.0)),
+    *(
+        (rounded, rounded)
+        for rounded in (
+            Quality("normal, rounded to its deviation", step=1.0),
+            Quality("normal, rounded to 2 deviations", step=2.0),
+            Quality("normal, rounded to 5 deviations", step=5.0),
+        )
+    ),
+    *(
+        (odd, odd)
+        for odd in (
+            Quality("skewed (exponential)", skewed=True),
+            Quality("one run in ten 4 deviations worse", bad=0.1),
+        )
+    ),
+    (NORMAL, Quality("one run in ten 4 deviations worse", bad=0.1)),
+)
+
+
+def _name(a: Quality, b: Quality) -> str:
+    return a.name if a == b else f"{a.name} / {b.name}"
+
+
+def differences(plan: Plan) -> Iterator[Figure]:
+    """Measure the interval of a difference of means, and claims where there is none."""
+    for a, b in QUALITIES:
+        for runs, (n_a, n_b) in SIZES.items():
+            rng = generator(plan.seed, "quality", _name(a, b), runs)
+            offset = rng.uniform(0, 1, (plan.replicates, 1)) * max(a.step, 1.0)
+            # Equal means of what is logged: B is moved by what its own runs differ.
+            other = offset - b.sd * b.bad * b.far + a.sd * a.bad * a.far
+            one = a.draw((plan.replicates, n_a), rng, offset)
+            two = b.draw((plan.replicates, n_b), rng, other)
+            truth = b.mean(other) - a.mean(offset)
+            found = [
+                difference(x, y, resolution=max(a.step, b.step))
+                for x, y in zip(one, two, strict=True)
+            ]
+            gaps = [_around(each, true) for each, true in zip(found, truth, strict=True)]
+            hits = hit_rate(gaps, 0.0)
+            yield Figure("quality difference", _name(a, b), runs, hits, "coverage")
+            claims = sum(gap is not None and not gap[0] <= 0 <= gap[1] for gap in gaps)
+            yield Figure(
+                "quality claims", _name(a, b), runs, rate(claims, len(gaps)), "false claim"
+            )
+
+
+def _around(found: MeanDifference, truth: float) -> tuple[float, float] | None:
+    """Give the interval of what is left of a difference without the true one."""
+    if found.low is None or found.high is None:
+        return None
+    return float(found.low - truth), float(found.high - truth)
+
+
+#: Of a claim about losses, runs that are rarely worse are the danger, and runs rarely better none.
+_OFTEN_GOOD: Kind = "no promise"
+
+
+def claims(plan: Plan) -> Iterator[Figure]:
+    """Measure how often a mean that just is as good as a number is shown to be better."""
+    for quality in dict.fromkeys(one for pair in QUALITIES for one in pair):
+        odd = quality.skewed or bool(quality.bad)
+        for n in (3, 5, 10, 20):
+            rng = generator(plan.seed, "claim", quality.name, str(n))
+            offset = rng.uniform(0, 1, (plan.replicates, 1)) * max(quality.step, 1.0)
+            drawn = quality.draw((plan.replicates, n), rng, offset)
+            truth = quality.mean(offset)
+            pairs = list(zip(drawn, truth, strict=True))
+            lower = [_claim(x, true, quality, higher=False) for x, true in pairs]
+            upper = [_claim(x, true, quality, higher=True) for x, true in pairs]
+            kind: Kind = _OFTEN_GOOD if odd else "false claim"
+            setup, runs = quality.name, str(n)
+            yield Figure("claim, lower is better", setup, runs, _held(lower), kind)
+            yield Figure("claim, higher is better", setup, runs, _held(upper), kind)
+            means = [mean_quality(x, resolution=quality.step) for x, _ in pairs]
+            limits = [
+                (each.low - true, each.high - true)
+                for each, (_, true) in zip(means, pairs, strict=True)
+                if each.low is not None and each.high is not None
+            ]
+            promise: Kind = _OFTEN_GOOD if odd else "coverage"
+            yield Figure("mean quality", setup, runs, hit_rate(limits, 0.0), promise)
+
+
+def _claim(values: Floats, truth: float, quality: Quality, *, higher: bool) -> AgainstNumber:
+    return against(values, truth, higher_is_better=higher, level=LEVEL, resolution=quality.step)
+
+
+def _held(found: list[AgainstNumber]) -> Rate | None:
+    return rate(sum(one.holds for one in found), len(found))
