@@ -131,8 +131,6 @@ def power_of(
 
 def _unseen(epoch_shifts: Shifts, n: int, alpha: float) -> float:
     """How far epochs not seen could move the log ratio against the claim."""
-    if not any(epoch_shifts):
-        return 0.0
     less, more = (unseen_share(n, 1 - alpha) * shift for shift in epoch_shifts)
     if less >= 1 or math.isinf(more):
         return math.inf
