@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.mutation.command import GROUPS, _files, sample
 from benchmarks.mutation.mutants import mutants, mutated
-from benchmarks.mutation.running import BUDGET, within_budget
+from benchmarks.mutation.running import BUDGET, wide, within_budget
 
 SOURCE = '''
 """Words for people."""
@@ -63,3 +63,6 @@ def test_the_quickest_tests_are_asked_as_long_as_time_is_left() -> None:
     assert within_budget(["quick", "slow"], seconds) == ["quick"]
     assert within_budget(["slower"], seconds) == ["slower"]
     assert within_budget([], seconds) == []
+    assert wide(["a", "b_accepted", "c_accepted"], {"b_accepted": 0.1, "c_accepted": 9.0}) == [
+        "b_accepted"
+    ]
