@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -572,6 +573,37 @@ class TestAnswers:
         )
         assert "grids_differ" in notes(answered(EIGHT, records))
 
+    def test_tokens_are_counted_where_the_records_do(self, tmp_path: Path) -> None:
+        content = {
+            "a": {"Benchmark": "gpt3", "BS": 1536, "Epochs to converge": [1.2e9, 1.25e9] * 3}
+        }
+        (tmp_path / "rcps_gpt3.json").write_text(json.dumps(content))
+        runs = [lora(600_000, 1536, benchmark="gpt3", edition="v4.0") for _ in range(3)]
+        assert row(runs, tmp_path)["entry_mean"] == 600_000 * 2048
+
+    def test_records_may_have_the_name_that_their_round_gave_the_benchmark(
+        self, tmp_path: Path
+    ) -> None:
+        content = {"a": {"Benchmark": "gnn", "BS": 8, "Epochs to converge": [0.8, 0.85] * 10}}
+        (tmp_path / "rcps_gnn.json").write_text(json.dumps(content))
+        curve = lora(1).evaluations[-1]
+        runs = [
+            lora(
+                1,
+                benchmark="rgat",
+                edition="v4.0",
+                evaluations=(msgspec.structs.replace(curve, epoch=epoch),),
+            )
+            for epoch in (0.8, 0.85, 0.9)
+        ]
+        assert row(runs, tmp_path)["ratio"] == pytest.approx(0.85 / 0.825)
+
+    def test_epochs_that_no_run_could_have_are_samples(self, tmp_path: Path) -> None:
+        content = {"a": {"Benchmark": "unet3d", "BS": 8, "Epochs to converge": [300_000] * 80}}
+        (tmp_path / "rcps_unet3d.json").write_text(json.dumps(content))
+        runs = [lora(n, benchmark="unet3d", edition="v3.1") for n in (299_000, 301_000)]
+        assert (row(runs, tmp_path)["unit"], row(runs, tmp_path)["ratio"]) == ("samples", 1.0)
+
     def test_counts_of_another_unit_are_not_compared(self, records: Path) -> None:
         (records / "rcps_llama2_70b_lora.json").write_text(
             json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": [3, 4, 5, 6]}})
@@ -588,6 +620,16 @@ class TestAnswers:
         right = row(EIGHT, records)["official_factor"]
         assert "equal to the published" in note(right)
         assert "differs from the published" in note(1.2)
+
+    def test_how_many_entries_are_scaled_without_a_difference_is_said(self, records: Path) -> None:
+        slower = [lora(3456, entry="Example/slow", system="slow")] * 10
+        like = [
+            lora(n, entry="Example/like", system="like") for n in (2688, 3072, 3072, 3072, 3840)
+        ]
+        found = notes(answered([*EIGHT, *slower, *like], records))
+        assert "2 entries are scaled, of which 1 would be" in found["scaled"]
+        assert "2 of 3 entries differ from the reference at 95%" in found["many_entries"]
+        assert "scaled" not in notes(answered(slower, records))
 
     @pytest.mark.parametrize(("ruleset", "said"), [("5.0.0", False), ("6.0.0", True)])
     def test_where_rule_and_code_differ_it_is_said(

@@ -10,6 +10,9 @@ import msgspec
 
 from ttastats.quality import Target
 
+#: Progress of at least this size is samples, however it is named: no run has more epochs.
+FEWEST_SAMPLES = 20_000
+
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A row of the file: of all editions, or of `first` to `last`, both included."""

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from ttastats import benchmarks, convergence_rules
-from ttastats.convergence_records import Library, Record
+from ttastats.benchmarks import FEWEST_SAMPLES, canonical_name
+from ttastats.convergence_records import Library, Record, Records
 from ttastats.convergence_rules import Point, Rules
 from ttastats.crossing import evaluation_interval
 from ttastats.stats.convergence import Part, Reference, between, misfits, smallest_step
@@ -61,25 +62,39 @@ def benchmark_of(
     library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
 ) -> Benchmark | str:
     """Give what holds for a benchmark, or why it has no reference."""
-    records = library(suite, ruleset).get(benchmark or "", ())
+    edition = f"v{ruleset.removesuffix('.0')}" if ruleset else None
+    records = _records(library(suite, ruleset), suite or "", edition, benchmark or "")
     if not records:
         of = f" under ruleset {ruleset}" if ruleset else ", and its edition is unknown"
         return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
     told = benchmarks.of(suite or "").get(benchmark or "")
-    edition = f"v{ruleset.removesuffix('.0')}" if ruleset else None
     goals = benchmarks.targets(suite or "", benchmark or "", edition)
     # Where no rule says how many runs a submission makes: the reference makes twice as many.
     number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
     found = convergence_rules.rules(benchmark or "", ruleset, number)
-    unit = records[0].unit if told is None or records[0].unit == "samples" else told.progress
     return Benchmark(
         ruleset,
         records,
-        unit,
+        _unit(records, told),
         (told.tokens_per_sample or 1) if told else 1,
         found,
         convergence_rules.points(records, found),
     )
+
+
+def _records(found: Records, suite: str, edition: str | None, benchmark: str) -> tuple[Record, ...]:
+    """Find the records of a benchmark, which may be named as the logs of their round name it."""
+    names = (name for name in found if name != benchmark)
+    same = (name for name in names if canonical_name(suite, name, edition) == benchmark)
+    return found.get(benchmark) or found.get(next(same, ""), ())
+
+
+def _unit(records: Sequence[Record], told: benchmarks.Benchmark | None) -> Unit:
+    """Tell what records count: official ones say epochs of samples, and of tokens."""
+    many = min(record.values[0] for record in records) >= FEWEST_SAMPLES
+    if many or told is None:
+        return "samples" if many else records[0].unit
+    return "samples" if records[0].unit == "samples" else told.progress
 
 
 def entry_of(group: pl.DataFrame, held: Benchmark) -> Entry:

@@ -9,14 +9,12 @@ from itertools import pairwise
 import msgspec
 from msgspec.structs import replace
 
-from ttastats.benchmarks import Benchmark, metrics
+from ttastats.benchmarks import FEWEST_SAMPLES, Benchmark, metrics
 from ttastats.quality import Target
 from ttastats.records import Evaluation, Problem
 from ttastats_parsers.mlperf_events import Event
 from ttastats_parsers.payloads import as_float, as_int, shown, since
 
-#: Labels of at least this size are samples, however the log names them: no run has more epochs.
-_FEWEST_SAMPLES = 20_000
 #: Ranks that log one evaluation each do so within this many seconds; later equal values are real.
 _SAME_MOMENT = 1.0
 _METRIC_NAMES = {"BBOX": "bbox_map", "SEGM": "segm_map", "FID": "fid", "CLIP": "clip"}
@@ -260,7 +258,7 @@ def _progress(
     step = None if step is None else as_int(step)
     label = None if label is None else as_float(label)
     epoch = None
-    if label is not None and label >= _FEWEST_SAMPLES:
+    if label is not None and label >= FEWEST_SAMPLES:
         tokens = (benchmark and benchmark.tokens_per_sample) or 1
         samples = samples or as_int(round(label / tokens))
     elif labels_are_steps and step is None and samples is None:
