@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import ROOT, matches_accepted
 from tests.test_cli import run
+from tests.wild_tables import nanogpt
 from ttastats import footer, schema
 from ttastats.ingestion.ingest import Account
 from ttastats.profiles import table as profile_table
@@ -114,6 +115,21 @@ def test_the_page_of_reference_convergence_shows_what_its_command_prints(
     )
     assert count == 1
     assert matches_accepted(page, renewed)
+
+
+@pytest.mark.real
+def test_the_page_of_claims_shows_what_its_commands_print(wild: Path, tmp_path: Path) -> None:
+    page = ROOT / "docs" / "claims.md"
+    nanogpt(wild, tmp_path)
+    renewed, count = _SHOWN.subn(
+        lambda found: _with_output(found, tmp_path), page.read_text("utf-8")
+    )
+    assert count == 3
+    assert matches_accepted(page, renewed)
+    undecided = run("claim", "record_88.parquet", "--quality", "val_loss <= 3.279", cwd=tmp_path)
+    assert undecided.returncode == 3
+    assert "33 more runs of this kind" in undecided.stdout
+    assert "of record 88\nand 3.279, 33 more" in renewed
 
 
 #: Commands, and what the last of them prints.

@@ -1,7 +1,7 @@
 """The command line: each command parses its arguments, calls one function and prints the answer.
 
 Exit codes: 0 done; 1 done, but some input was rejected; 2 nothing could be done; 3 a condition of
-`--fail-on` or `--require` failed.
+`--fail-on` or `--require` failed, or a claim does not hold.
 """
 
 from __future__ import annotations

@@ -81,7 +81,11 @@ class SideOptions(PartOptions):
 class Judging:
     """How a comparison is made, and when it fails."""
 
-    margin: str = typer.Option("", "--margin", help="Difference that does not matter, such as 1%.")
+    margin: str = typer.Option(
+        "",
+        "--margin",
+        help="Difference that does not matter, such as 1%; at a budget in the unit of the quality.",
+    )
     estimand: Literal["mean", "geomean"] = typer.Option(
         "mean", "--estimand", help="Which mean of times is compared."
     )

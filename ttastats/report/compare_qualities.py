@@ -219,7 +219,7 @@ def _ratio(one: QualityComparison) -> str:
         return "–"
     if ratio.low is None or ratio.high is None:
         return f"{ratio.estimate:.4g}"
-    p_value = "" if ratio.p_value is None else f"  p {_p(ratio.p_value)}"
+    p_value = "" if ratio.p_value is None else f", p {_p(ratio.p_value)}"
     return f"{ratio.estimate:.4f} [{ratio.low:.4f}, {ratio.high:.4f}]{p_value}"
 
 
