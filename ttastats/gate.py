@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ttastats import percentages
-from ttastats.axis import Axis, of_row
+from ttastats.axis import of_row
 from ttastats.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Gate, Outcome
@@ -197,18 +197,13 @@ def _at_most(row: Row, asked: Requirement) -> str:
     else:
         words = f"slower by {much}" if low <= 0 else f"{much} slower"
         text = f"{row['b']} may be {words}; {_allowed(asked)}"
+    slower = axis.does(axis.worse)
     if row["verdict"] == "slower" and row["dagger"]:
-        text += (
-            f"; it {_slower(axis)} if epochs to target really are constant (--epochs-fixed says so)"
-        )
+        text += f"; it {slower} if epochs to target really are constant (--epochs-fixed says so)"
     elif row["inferiority_high"] < asked.lowest:
-        shown = "is shown to be slower" if axis.is_time else _slower(axis)
+        shown = "is shown to be slower" if axis.is_time else slower
         text += f"; by itself it {shown}, not once p is adjusted for all comparisons"
     return text
-
-
-def _slower(axis: Axis) -> str:
-    return axis.does(axis.worse)
 
 
 def _allowed(asked: Requirement) -> str:

@@ -92,15 +92,12 @@ def compare(
     """
     measured = [_measured(pair, budget, options, unit) for pair in pairs]
     adjust = benjamini_hochberg if options.fdr else holm
-    adjusted = adjust([_p(one) for one in measured])
+    gaps = [None if one.why else one.difference for one in measured]
+    adjusted = adjust([gap.p_value if gap else None for gap in gaps])
     return tuple(
         _judged(replace(one, p_adjusted=p), options, margin)
         for one, p in zip(measured, adjusted, strict=True)
     )
-
-
-def _p(one: QualityComparison) -> float | None:
-    return None if one.difference is None or one.why else one.difference.p_value
 
 
 def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:

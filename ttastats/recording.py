@@ -182,8 +182,7 @@ class Recording:
         self._described = {key: value for key, value in described.items() if value is not None}
         self._said = said
         self._enabled = enabled
-        self._log: EventLog = SilentLog()
-        self._close: Callable[[], None] = _nothing
+        self._log: RunLog | SilentLog = SilentLog()
         self._over = True
 
     def start(self) -> Recording:
@@ -199,9 +198,8 @@ class Recording:
         if self._enabled:
             system_file.write(self._place, self._described)
             self.path, stream = result_files.create(self._place)
-            log = RunLog(self.path, stream, Clock())
-            self._log, self._close = log, log.close
-            self._begin(log)
+            self._log = RunLog(self.path, stream, Clock())
+            self._begin(self._log)
         return self
 
     def _begin(self, log: RunLog) -> None:
@@ -267,14 +265,15 @@ class Recording:
         if reason is not None:
             about["reason"] = reason
         self._say(lambda log: log.end("run_stop", **about))
+        self._log.close()
         self._log = SilentLog()
-        self._close()
 
     def _say(self, say: Callable[[EventLog], None]) -> None:
         """Write to the log; a training of hours does not end because its log cannot be written."""
         try:
             say(self._log)
         except TtastatsError as error:
+            self._log.close()
             self._log = SilentLog()
             text = f"{error}\n  Nothing more is recorded; the run is read as one that was stopped."
             warnings.warn(text, RuntimeWarning, stacklevel=3)
@@ -296,7 +295,3 @@ def _tell_scores(log: EventLog, scores: Mapping[str, float], labels: Mapping[str
     moment = log.now()
     for metric, value in scores.items():
         log.point("eval_accuracy", value, at=moment, metric=metric, **labels)
-
-
-def _nothing() -> None:
-    """Close nothing."""

@@ -44,6 +44,9 @@ class SilentLog:
 
     begin = end = point
 
+    def close(self) -> None:
+        """Close nothing."""
+
 
 class RunLog:
     """The log of one run in a file, one line per event."""

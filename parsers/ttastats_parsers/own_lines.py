@@ -83,6 +83,5 @@ def _merged(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     others = [name for name in frame.columns if name not in {_AT, _LINE, _BEGINS}]
     return frame.group_by(_AT, _LINE, maintain_order=True).agg(
-        pl.col(_BEGINS).any(),
-        *(pl.col(name).drop_nulls().last() for name in others),
+        pl.col(_BEGINS).any(), *(pl.col(name).drop_nulls().last() for name in others)
     )

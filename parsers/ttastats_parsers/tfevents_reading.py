@@ -237,11 +237,7 @@ def _run(
     epochs = {s.step: s.value for s in scalars if s.tag.rpartition("/")[2] == "epoch"}
     measured = [
         Measured(
-            scalar.tag,
-            scalar.value,
-            scalar.step,
-            since(scalar.time, begun),
-            _epoch(scalar, epochs),
+            scalar.tag, scalar.value, scalar.step, since(scalar.time, begun), _epoch(scalar, epochs)
         )
         for scalar in scalars
     ]

@@ -36,10 +36,7 @@ def claim(
     steps: Annotated[
         str,
         typer.Option(
-            "--steps",
-            metavar="CLAIM",
-            help="The same of steps: '<= 3325'.",
-            show_default=False,
+            "--steps", metavar="CLAIM", help="The same of steps: '<= 3325'.", show_default=False
         ),
     ] = "",
     level: Annotated[

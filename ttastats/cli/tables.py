@@ -68,12 +68,7 @@ def summary(
 
     level = confidence_level(confidence)
     report = api.summary(
-        files,
-        ddof=ddof,
-        confidence=level,
-        dots=verbose,
-        **asked.judged(),
-        **budget.asked(),
+        files, ddof=ddof, confidence=level, dots=verbose, **asked.judged(), **budget.asked()
     )
     _show_arranged(report, sort, top, output)
 

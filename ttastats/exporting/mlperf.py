@@ -32,15 +32,12 @@ def was_recorded(run: Row) -> bool:
 def folder(run: Row) -> PurePosixPath:
     """Give the place of a run's log in a tree of official results: `v5.0/ORG/results/SYSTEM/..`."""
     *owner, system = str(run["entry"] or run["system"] or "unknown").split("/")
-    above = [_edition(run), *(owner or [run["submitter"]])]
+    edition = run["edition"]
+    if edition is not None and run["suite"] == "mlperf_hpc":
+        edition = f"hpc_results_{edition}"
+    above = [edition, *(owner or [run["submitter"]])]
     names = [file_name(name) for name in above if name is not None]
     return PurePosixPath(*names, "results", file_name(system), file_name(run["benchmark"]))
-
-
-def _edition(run: Row) -> str | None:
-    if run["edition"] is None or run["suite"] != "mlperf_hpc":
-        return None if run["edition"] is None else str(run["edition"])
-    return f"hpc_results_{run['edition']}"
 
 
 def companions(run: Row) -> dict[PurePosixPath, str]:
@@ -74,7 +71,12 @@ def log(rows: Sequence[Row]) -> str:
     init = _number(extra.get("init_seconds"))
     zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
     events = [*_head(run, extra, init), *_targets(rows), *_scores(rows), *_end(run)]
-    return "".join(_line(zero, *event) for event in events)
+    return "".join(
+        mllog.line(
+            kind, None if at is None else mllog.milliseconds(zero + at), key, value, metadata
+        )
+        for at, kind, key, value, metadata in events
+    )
 
 
 #: Seconds since the start of the run (None: it bears no time), type, key, value, metadata.
@@ -145,18 +147,6 @@ def _end(run: Row) -> Iterator[_Event]:
     elif seconds is not None:
         about = {} if status == "unknown" else _OWN_ENDS.get(status, {"status": status})
         yield seconds, "INTERVAL_END", "run_stop", None, about
-
-
-def _line(
-    zero: float,
-    seconds: float | None,
-    event_type: mllog.EventType,
-    key: str,
-    value: Any,
-    metadata: Mapping[str, Any],
-) -> str:
-    time_ms = None if seconds is None else mllog.milliseconds(zero + seconds)
-    return mllog.line(event_type, time_ms, key, value, metadata)
 
 
 def _number(value: object) -> float | None:

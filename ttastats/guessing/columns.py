@@ -83,7 +83,9 @@ def _metrics(
     found = [name for name in names.metrics(frame.columns) if name in told]
     says = "the name says it is an evaluation metric"
     doubt = ""
-    if found and not any("train" not in _plain(name) and _is_evaluated(name) for name in found):
+    # Beside a name that says so, one that does not is none of an evaluation.
+    said = [name for name in found if name in evaluated([name, "val_loss"])]
+    if found and not any("train" not in _plain(name) for name in said):
         says = "no name says that it is of an evaluation; is it?"
         doubt = says
     if not found:
@@ -105,7 +107,9 @@ def _metrics(
         reasons.append(Reason("metric", text, sure=False))
     if left_out:
         reasons.append(Reason("metric", f"left out: {listed(left_out)}", sure=False))
-    return tuple(map(_quoted, found)), [*reasons, *_directions(found, told)]
+    # A name that reads like a target is quoted.
+    quoted = (f'"{one}"' if re.search(r"[<>=]|\s(?:higher|lower)$", one) else one for one in found)
+    return tuple(quoted), [*reasons, *_directions(found, told)]
 
 
 def _may_be_one(name: str, found: Sequence[str]) -> bool:
@@ -114,11 +118,6 @@ def _may_be_one(name: str, found: Sequence[str]) -> bool:
     has_partner = any(_plain(one).endswith(plain) for one in found)
     known = bool(evaluated([name])) and higher_is_better(name) is True
     return known and not has_partner and "train" not in plain
-
-
-def _is_evaluated(name: str) -> bool:
-    """Tell whether a name says so by itself: beside it, one that does not is none."""
-    return name in evaluated([name, "val_loss"])
 
 
 def rank(name: str) -> int:
@@ -133,19 +132,12 @@ def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[li
     known = [name for name in rest if higher_is_better(name) is not None]
     if known:
         return known[:1], "of training, and nothing is evaluated; name another if there is one"
-    named = [name for name in evaluated(rest) if not _is_key(name)]
+    keys = {*_NAMES, "seed", "id"}
+    named = [name for name in evaluated(rest) if _plain(name) not in keys]
+    named = [name for name in named if not _plain(name).startswith("column_")]
     if len(named) == 1 and told[named[0]].len() > 1:
         return named, "the only number that is no time and no count"
     return [], ""
-
-
-def _is_key(name: str) -> bool:
-    return _plain(name) in {*_NAMES, "seed", "id"} or _plain(name).startswith("column_")
-
-
-def _quoted(name: str) -> str:
-    """Give a metric as a block says it; a name that reads like a target is quoted."""
-    return f'"{name}"' if re.search(r"[<>=]|\s(?:higher|lower)$", name) else name
 
 
 def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator[Reason]:

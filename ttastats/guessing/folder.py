@@ -72,7 +72,8 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
             raise atomic.kept(Path(output), "exists already")
     blocks, sources = described.gathered(described.Said(), [str(path)], list(find([str(path)])))
     root, folder = _root(str(path), sources)
-    files = [_File(source, _below(source, root)) for source in sources]
+    start = f"{root.rstrip('/')}/"
+    files = [_File(source, str(_place(source)).removeprefix(start)) for source in sources]
     found = _sorted(files, Reading(blocks=blocks))
     tried = [
         _tried(title, own, proposal, root, blocks)
@@ -116,10 +117,6 @@ def _root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
 def _place(source: Source) -> PurePosixPath:
     name = printable(posixpath.basename(source.file.name))
     return source.container.folder(source.file.name) / name
-
-
-def _below(source: Source, root: str) -> str:
-    return str(_place(source)).removeprefix(f"{root.rstrip('/')}/")
 
 
 def _prefix(root: str, output: str | Path | None) -> str:

@@ -164,8 +164,8 @@ def _ingest(
     problems += described.unused(blocks, sources)
     if ledger.is_whole(before, fresh, kept):  # nothing to write, then
         runs = tables.heads(store.read([target]))
-        account = _account(runs, sources, problems, others, target, kept)
-        return replace(account, written=False, parts=len(parts))
+        account = _account(runs, sources, problems, others, parts, target, kept)
+        return replace(account, written=False)
     for result in _read_all(fresh, reading, held, readers, on_progress):
         held.add(result.rows)
         problems += result.problems
@@ -182,12 +182,11 @@ def _ingest(
             rest = [one for one in problems if one.code != traces.CODE]
             return _profile(own, sources, rest, others, target, words)
         raise _nothing(paths, len(sources), problems, parts)
-    account = _account(runs, sources, problems, others, target, kept)
     record = ledger.record(sources, others, parts, together, words)
     store.write(
         tables.marked(rows, runs), target, ledger=record, problems=problems, in_parts=in_parts
     )
-    return replace(account, parts=len(parts))
+    return _account(runs, sources, problems, others, parts, target, kept)
 
 
 def _profile(
@@ -250,6 +249,7 @@ def _account(
     sources: Sequence[Source],
     problems: Sequence[Problem],
     others: Sequence[str],
+    parts: Sequence[str],
     target: Path,
     kept: Collection[str],
 ) -> Account:
@@ -261,6 +261,7 @@ def _account(
         problems=(*problems, *tables.duplicate_problems(runs)),
         output=target,
         unchanged=len(kept),
+        parts=len(parts),
     )
 
 

@@ -128,9 +128,7 @@ def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
             ),
             detail="series:N",
             tooltip=charts.tooltips(
-                ("series:N", "runs of"),
-                ("time:N", "within"),
-                ("runs:N", "reached"),
+                ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
             ),
         )
     )

@@ -11,13 +11,12 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() else _spelled(letter) for letter in text)
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
 
 
 def visible_lines(text: str) -> str:
     """Give a text of several lines as `visible` does; the line ends stay."""
     return "\n".join(visible(line) for line in text.split("\n"))
-
-
-def _spelled(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")

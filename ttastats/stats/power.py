@@ -70,12 +70,7 @@ def detectable_ratio(
 
 
 def runs_for_mean(
-    effect: float,
-    sd: float,
-    *,
-    samples: Literal[1, 2],
-    level: float,
-    sigma_known: bool = False,
+    effect: float, sd: float, *, samples: Literal[1, 2], level: float, sigma_known: bool = False
 ) -> int | None:
     """Smallest number of runs, of each sample, that shows a mean to be better by ``effect``.
 

@@ -104,7 +104,7 @@ def decide(
     ratio = speedup.ratio
     alpha = _alpha(ratio)
     if ratio.low is None or ratio.high is None:
-        claim = "no verdict: " + _reason(ratio.flags)
+        claim = "no verdict: " + ("; ".join(flag.message for flag in ratio.flags) or "no interval")
         return Decision("unavailable", claim, margin, flags=ratio.flags)
     required = _required_p(ratio, p_value, p_permutation)
     flags = _borderline(ratio, p_permutation, alpha)
@@ -118,10 +118,6 @@ def decide(
 
 def _alpha(ratio: Ratio) -> float:
     return round(1 - ratio.confidence, 12)
-
-
-def _reason(flags: tuple[Flag, ...]) -> str:
-    return "; ".join(flag.message for flag in flags) or "no interval"
 
 
 def _required_p(ratio: Ratio, p_value: float | None, p_permutation: float | None) -> float | None:
