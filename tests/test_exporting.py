@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,16 @@ def round_trip(first: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     return content(first), content(ingested(folder / "exported", folder, "again.parquet"))
 
 
+def some_runs(whole: Path, path: Path) -> Path:
+    """Give a table of every fourth log, or all of them where TTASTATS_LONG is set."""
+    if os.environ.get("TTASTATS_LONG"):
+        return whole
+    table = pl.read_parquet(whole)
+    sources = table["source"].unique().sort().gather_every(4)
+    store.write(table.filter(pl.col("source").is_in(sources.to_list())), path)
+    return path
+
+
 def assert_same(first: pl.DataFrame, again: pl.DataFrame) -> None:
     assert again.height == first.height
     for name in first.columns:
@@ -71,7 +82,8 @@ class TestRoundTrip:
     def test_a_public_round_comes_back_as_it_was(
         self, edition: str, ingested_round: Callable[[str], Account], tmp_path: Path
     ) -> None:
-        assert_same(*round_trip(ingested_round(edition).output, tmp_path))
+        whole = ingested_round(edition).output
+        assert_same(*round_trip(some_runs(whole, tmp_path / "some.parquet"), tmp_path))
 
     def test_runs_of_every_end_keep_it(self, tmp_path: Path) -> None:
         every = api.run_table(ingested(FIXTURES, tmp_path))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch")
 if not torch.distributed.is_available():
     pytest.skip("this PyTorch has no process groups", allow_module_level=True)
 
-from tests.programs import ended, environment, python  # noqa: E402
+from tests.programs import PATIENCE, ended, environment, python  # noqa: E402
 from tests.trainer.runs import evaluating, log_of, request, small, trained  # noqa: E402
 from tests.trainer.test_interrupted import LONG_RUN  # noqa: E402
 from ttastats import api  # noqa: E402
@@ -91,19 +94,49 @@ def test_torchrun_starts_the_workers_as_well(tmp_path: Path) -> None:
     assert sorted(done.stdout.split()) == ["False", "True"]
 
 
-def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path) -> None:
-    process = evaluating(TWO_WORKERS, tmp_path)
-    process.send_signal(signal.SIGINT)
-    _, _, said = ended(process)
+@contextmanager
+def as_soon_as_it_evaluated(root: Path, act: Callable[[], object]) -> Iterator[None]:
+    """Do something while this process waits for the workers of a run."""
+    log, over, end = log_of(root), threading.Event(), time.monotonic() + PATIENCE
+
+    def look() -> None:
+        while not over.wait(0.02):
+            evaluated = log.exists() and '"key": "eval_stop"' in log.read_text()
+            if evaluated or time.monotonic() > end:
+                act()
+                return
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looking.join()
+
+
+def stopped(root: Path, act: Callable[[], object], capfd: pytest.CaptureFixture[str]) -> str:
+    """Let two workers train for very long, give what is said when something has stopped them."""
+    endless = small(workers=2, target=0.9999, epochs=100_000.0)
+    planned = experiment.plan(request(root), endless, (0,)).runs
+    with as_soon_as_it_evaluated(root, act), pytest.raises(TtastatsError) as caught:
+        experiment.make(planned)
+    return f"{caught.value}{''.join(capfd.readouterr())}"
+
+
+def test_an_interrupt_reaches_the_worker_that_logs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = stopped(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT), capfd)
     assert "interrupted by SIGINT" in said
     assert "Traceback" not in said
     last = json.loads(log_of(tmp_path).read_text().splitlines()[-1].removeprefix(":::MLLOG "))
     assert (last["key"], last["metadata"]["status"]) == ("run_stop", "aborted")
 
 
-def workers(process: subprocess.Popen[str]) -> list[int]:
-    """Give the workers that a process has started, in their order."""
-    tasks = Path(f"/proc/{process.pid}/task").glob("*/children")
+def workers() -> list[int]:
+    """Give the workers that this process has started, in their order."""
+    tasks = Path("/proc/self/task").glob("*/children")
     children = {int(child) for task in tasks for child in task.read_text().split()}
     return sorted(
         child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
@@ -111,11 +144,10 @@ def workers(process: subprocess.Popen[str]) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the worker through /proc")
-def test_a_lost_worker_ends_the_run_with_one_clear_message(tmp_path: Path) -> None:
-    process = evaluating(TWO_WORKERS, tmp_path)
-    os.kill(workers(process)[1], signal.SIGKILL)
-    code, _, said = ended(process)
-    assert code == 1
+def test_a_lost_worker_ends_the_run_with_one_clear_message(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = stopped(tmp_path, lambda: os.kill(workers()[1], signal.SIGKILL), capfd)
     assert "worker 1 died" in said or "another worker was lost" in said
     assert "Traceback" not in said
     (row,) = api.runs(_ingested(tmp_path)).rows
