@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare", "export", "filter",
-    "from_frame", "guess", "html_report", "ingest", "pictures", "plot", "power", "problems",
-    "profiled", "rcp", "read", "runs", "scaling", "score", "summary", "targets", "variance",
+    "from_frame", "guess", "html_report", "ingest", "pictures", "plot", "plot_profiles", "power",
+    "problems", "profiled", "rcp", "read", "runs", "scaling", "score", "summary", "targets",
+    "variance",
 ]  # fmt: skip
 
 
@@ -495,6 +496,32 @@ def plot(
 
     draw = kinds.of(kind, metric)
     return draw(material(*sources, metric=metric, **asked))
+
+
+def plot_profiles(kind: str, source: str | Path | Sequence[str | Path]) -> tuple[Picture, ...]:
+    """Give the pictures of one kind of some profiles, all of them together.
+
+    Parameters
+    ----------
+    kind
+        `roofline`, `work`, `memory`, `batch-sizes` or `workers`.
+    source
+        As `profiled`.
+
+    Raises
+    ------
+    TtastatsError
+        The kind is unknown, or these profiles have no such picture; the error says why.
+    """
+    from ttastats.ingestion import profiled as given_profiles
+    from ttastats.pictures.profiled import kinds, shared
+
+    if kind not in kinds.KINDS:
+        raise TtastatsError(
+            f"no picture of profiles is called {kind!r}",
+            remedy=f"There are: {', '.join(kinds.KINDS)}.",
+        )
+    return kinds.KINDS[kind](shared.by_name(given_profiles.rows(given.paths(source)).rows))
 
 
 @takes(Compared)

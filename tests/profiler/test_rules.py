@@ -73,5 +73,6 @@ def test_the_union_of_intervals_counts_no_moment_twice() -> None:
 
 def test_a_batch_is_halved_until_its_step_is_short() -> None:
     assert fitting(512, seconds_by_sample=0.03) == 8
+    assert fitting(512, seconds_by_sample=9) == 2
     assert fitting(512, seconds_by_sample=0.001) == 128
     assert fitting(64, seconds_by_sample=0.001) == 64

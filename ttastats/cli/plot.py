@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import Field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,9 +69,16 @@ def plot(
 ) -> None:
     """Draw one kind of picture, sized for a paper."""
     from ttastats.pictures import kinds
+    from ttastats.pictures.profiled import kinds as of_profiles
 
     if kind == "list":
-        typer.echo("\n".join(f"{name:<16}{said}" for name, said in kinds.described()))
+        every = [*kinds.described(), *of_profiles.described()]
+        typer.echo("\n".join(f"{name:<16}{said}" for name, said in every))
+        return
+    look = partial(_look, width, title, dpi)
+    if kind in of_profiles.KINDS:
+        _expect_no_choice(kind, metric, confidence, sides, asked)
+        _draw_profiles(kind, files or [], output, look)
         return
     kinds.of(kind, metric)
     if confidence and kind not in _OF_ANY_CONFIDENCE:
@@ -80,7 +89,7 @@ def plot(
         )
     if not files:
         raise TtastatsError("no file to draw", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
-    inches = _inches(width)
+    drawn = look()
     if output is not None:
         _expect(output, files)
     from ttastats import api
@@ -92,13 +101,49 @@ def plot(
     if output is None:
         _print(kind, api.material(*sources, metric=metric, **chosen))
         return
-    pictures = api.plot(kind, *sources, metric=metric, **chosen)
+    _write(output, api.plot(kind, *sources, metric=metric, **chosen), drawn)
+
+
+def _draw_profiles(
+    kind: str, files: Sequence[Path], output: Path | None, look: Callable[[], Look]
+) -> None:
+    from ttastats import api
+
+    if output is None or not files:
+        raise TtastatsError(
+            "is drawn of profiles to a file",
+            where=f"plot {kind}",
+            remedy=f"ttastats plot {kind} prof.parquet -o {kind}.svg",
+        )
+    drawn = look()
+    _expect(output, files)
+    _write(output, api.plot_profiles(kind, files), drawn)
+
+
+def _expect_no_choice(kind: str, metric: str, confidence: str, *groups: object) -> None:
+    """Refuse options that choose runs, where profiles are drawn."""
+    said = {"metric": metric, "confidence": confidence}
+    for group in groups:
+        said |= {one.name: getattr(group, one.name) for one in fields(group)}  # type: ignore[arg-type]
+        unsaid = {one.name for one in fields(group) if said[one.name] == _default(one)}  # type: ignore[arg-type]
+        said = {name: value for name, value in said.items() if name not in unsaid}
+    wrong = [name for name, value in said.items() if value not in (None, "", False, [])]
+    if wrong:
+        raise TtastatsError(
+            f"is no option of {kind}, which is drawn of profiles",
+            where=f"--{wrong[0].strip('_').replace('_', '-')}",
+        )
+
+
+def _default(option: Field[object]) -> object:
+    """Give what an option is when nobody says it."""
+    return getattr(option.default, "default", option.default)
+
+
+def _look(width: str, title: bool, dpi: float) -> Look:
     from ttastats.pictures.drawing import Look
 
-    _write(output, pictures, Look(inches * 96, title, dpi))
-    for picture in pictures:
-        say(f"{picture.title}\n  {picture.caption}")
-    say(f"wrote {output}")
+    return Look(_inches(width) * 96, title, dpi)
 
 
 def _inches(text: str) -> float:
@@ -132,7 +177,10 @@ def _expect(output: Path, files: Sequence[Path]) -> None:
 
 
 def _write(output: Path, pictures: Sequence[Picture], look: Look) -> None:
-    """Write pictures as the name of the output says; a reader sees the old file or the new one."""
+    """Write pictures as the name of the output says, and say what they show.
+
+    A reader sees the old file or the new one.
+    """
     from ttastats import atomic
     from ttastats.pictures import drawing
 
@@ -149,6 +197,9 @@ def _write(output: Path, pictures: Sequence[Picture], look: Look) -> None:
     content = drawn.encode() if isinstance(drawn, str) else drawn
     with atomic.replacing(output) as temporary:
         temporary.write_bytes(content)
+    for picture in pictures:
+        say(f"{picture.title}\n  {picture.caption}")
+    say(f"wrote {output}")
 
 
 def _expect_one_benchmark(pictures: Sequence[Picture]) -> None:

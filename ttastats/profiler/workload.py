@@ -26,7 +26,7 @@ from ttastats.units import seconds
 
 #: Without a batch size from the user, a CPU gets one whose step is not longer.
 _LONGEST_SECONDS = 0.25
-_SMALLEST = 8
+_FIRST_TRIED, _SMALLEST = 8, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ def _name(request: Request, settings: Settings) -> str:
     workload = workloads.load(request.workload)
     changed = {**request.options.values, "batch_size": settings.batch_size}
     suffix = setup_suffix(replace(request.options, values=changed), settings, workload)
-    return workload.name + suffix + "".join(f" without {kind}" for kind in request.without)
+    without = f" without {', '.join(request.without)}" if request.without else ""
+    return workload.name + suffix + without
 
 
 def _recorded(settings: Settings, us: Team, request: Request) -> tuple[Recording, int]:
@@ -163,9 +164,9 @@ def _fitting(request: Request, settings: Settings, us: Team) -> tuple[Settings, 
     A batch size that the user names is taken as it is.
     """
     asked, workers = settings.batch_size, settings.workers
-    if us.device.type != "cpu" or "batch_size" in request.options.values or asked <= _SMALLEST:
+    if us.device.type != "cpu" or "batch_size" in request.options.values or asked <= _FIRST_TRIED:
         return settings, None
-    small = _of_batch(request, us, _SMALLEST)
+    small = _of_batch(request, us, _FIRST_TRIED)
     small.step()
     length = timing.timed(small.step, us.device)
     taken = timing.seconds(length, by_cpu_time=timing.in_cpu_time(us.device))

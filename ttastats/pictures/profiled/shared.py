@@ -1,0 +1,147 @@
+"""What do pictures of profiles share: profiles by name, the operators of each, axes of rates?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ttastats import units
+from ttastats.pictures import charts, theme
+from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.profiles import answers
+
+if TYPE_CHECKING:
+    import altair as alt
+
+#: The rows of profiles by their names.
+Profiles = Mapping[str, pl.DataFrame]
+
+
+def by_name(rows: pl.DataFrame) -> Profiles:
+    """Give the rows of each profile; of those with one name the later ones are numbered.
+
+    Raises
+    ------
+    NothingToDrawError
+        There are more than have colours.
+    """
+    found: dict[str, pl.DataFrame] = {}
+    seen: Counter[str] = Counter()
+    for name, own in answers.profiles(rows):
+        seen[name] += 1
+        found[name if seen[name] == 1 else f"{name} ({seen[name]})"] = own
+    if len(found) > theme.HIGHLIGHTS:
+        raise NothingToDrawError(
+            f"{len(found)} profiles in one picture",
+            remedy=f"Give {theme.HIGHLIGHTS} at most.",
+        )
+    return found
+
+
+def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
+    """Give the operators of all profiles that took time, with their rate and share of the time.
+
+    Raises
+    ------
+    NothingToDrawError
+        No profile knows FLOPs of an operator.
+    """
+    frames = [
+        answers.operators(own)
+        .filter(pl.col("seconds") > 0)
+        .select(
+            pl.lit(name).alias("profile"),
+            "operator",
+            "category",
+            "calls",
+            "seconds",
+            "share",
+            pl.col("flops_per_second").fill_null(0.0),
+            *more,
+        )
+        for name, own in profiles.items()
+    ]
+    found = pl.concat(frames, how="vertical_relaxed")
+    if not found["flops_per_second"].sum():
+        raise NothingToDrawError(
+            "FLOPs are not known: the traces hold no shapes of inputs",
+            remedy="torch.profiler.profile(record_shapes=True) writes them.",
+        )
+    return found
+
+
+def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
+    """Give the values of a measure in all profiles, by what they are `of`.
+
+    Raises
+    ------
+    NothingToDrawError
+        No profile has any; `how` it is recorded is said.
+    """
+    frames = [
+        answers.measures(own, measure).select(
+            pl.lit(name).alias("profile"), "of", pl.col("value").alias(measure)
+        )
+        for name, own in profiles.items()
+    ]
+    found = pl.concat(frames).drop_nulls()
+    if found.is_empty():
+        raise NothingToDrawError("was not measured", where=measure, remedy=how)
+    return found
+
+
+def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
+    """Give the measured peaks of each profile: FLOP/s of a product, and bytes/s of a copy."""
+    return {
+        name: (answers.peak(own, "peak_flops"), answers.peak(own, "peak_bandwidth"))
+        for name, own in profiles.items()
+    }
+
+
+def machines(profiles: Profiles) -> str:
+    """Say on which devices the profiles were made."""
+    devices = [answers.measures(own, "device_name")["text"] for own in profiles.values()]
+    known = list(dict.fromkeys(str(name) for one in devices for name in one.drop_nulls()))
+    return f"On {units.listed(known)}." if known else ""
+
+
+def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
+    """Give the encodings of profiles by colour and shape."""
+    import altair as alt  # costs start-up time
+
+    labels = list(profiles)
+    colours, shapes = charts.colour_scale(labels)
+    key = charts.legend(labels)
+    return (
+        alt.Color("profile:N", scale=colours, legend=key),
+        alt.Shape("profile:N", scale=shapes, legend=key),
+    )
+
+
+def picture(
+    kind: str,
+    title: str,
+    caption: Sequence[str],
+    chart: alt.LayerChart | alt.Chart,
+    data: Mapping[str, pl.DataFrame],
+    *,
+    height: float,
+) -> Picture:
+    """Give a picture of profiles; the caption's sentences are those that are not empty."""
+    text = " ".join(sentence for sentence in caption if sentence)
+    specification = charts.finished(chart, height=height, description=f"{title}. {text}")
+    return Picture(kind, title, text, specification, data)
+
+
+#: How an axis writes a rate, such as `20 GFLOP/s`; 1e9 is `1B` elsewhere, so that G is written.
+def rate(value: str, unit: str) -> str:
+    """Give the expression of a rate in words."""
+    return f"replace(format({value}, '.3~s'), 'B', 'G') + '{unit}'"
+
+
+def described(profiles: Profiles, one: str) -> str:
+    """Give the title of a picture: of what it is, if of one profile."""
+    return f"{one}: {next(iter(profiles))}" if len(profiles) == 1 else one
