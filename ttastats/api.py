@@ -581,10 +581,12 @@ def html_report(
         if made.compares
         else summary(*runs, by=what.by, ddof=options.ddof, confidence=options.confidence)
     )
+    answer = _answered(answer, *found)
+    left_out = (Note("not_drawn", sentence) for sentence in kinds.left_out(made))
     page = document.page(
         content.content(
             list(zip(names, runs, strict=True)),
-            _with_left_out(_answered(answer, *found), kinds.left_out(made)),
+            replace(answer, notes=(*answer.notes, *left_out)),
             kinds.all_pictures(made),
             title=title,
             conditions=[*what.where, *(f"target {text}" for text in what.target)],
@@ -594,11 +596,6 @@ def html_report(
     if output is not None:
         place.write(Path(output), page.html)
     return page
-
-
-def _with_left_out(answer: Report, sentences: Sequence[str]) -> Report:
-    notes = tuple(Note("not_drawn", sentence) for sentence in sentences)
-    return replace(answer, notes=(*answer.notes, *notes))
 
 
 @takes(Compared)

@@ -65,11 +65,12 @@ def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
         None,
         sourced.dialect,
         *_plain_run_fields(run),
-        _json_of(_problem_fields(run.problems)),
+        _json_of([{name: getattr(one, name) for name in _OF_A_PROBLEM} for one in run.problems]),
         _json_of(dict(run.extra)),
     )
 
 
+_OF_A_PROBLEM = ("code", "severity", "message", "line")
 _IDENTITY = ("run_id", "source", "source_digest", "content_digest", "duplicate_of", "dialect")
 _plain_run_fields = attrgetter(
     *(name for name in schema.RUN_NAMES if name not in {*_IDENTITY, "problems", "extra"})
@@ -167,18 +168,6 @@ _evaluation_row = attrgetter(*_FIELDS)
 _checkpoint = itemgetter(_FIELDS.index("index"), _FIELDS.index("metric"))
 #: The row of a run without evaluations.
 _NONE = (None,) * len(_FIELDS)
-
-
-def _problem_fields(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    return [
-        {
-            "code": problem.code,
-            "severity": problem.severity,
-            "message": problem.message,
-            "line": problem.line,
-        }
-        for problem in problems
-    ]
 
 
 def problems_of(rows: pl.LazyFrame) -> list[Problem]:

@@ -165,14 +165,14 @@ def _with_record(told: RunFiles, record: bytes) -> RunFiles:
     """Add what one record tells; ValueError where it is none."""
     for number, value in protobuf.fields(record):
         if number == _HISTORY:
-            told.history.append(_items(protobuf.block(value), 1))
+            told.history.append(_items(protobuf.block(value)))
         elif number == _SUMMARY:
-            told.summary.update(_items(protobuf.block(value), 1))
+            told.summary.update(_items(protobuf.block(value)))
         elif number == _RUN:
             told.about.update(_about(protobuf.block(value)))
             configs = [v for n, v in protobuf.fields(protobuf.block(value)) if n == 4]
             for config in configs:
-                told.config.update(_items(protobuf.block(config), 1))
+                told.config.update(_items(protobuf.block(config)))
         elif number == _EXIT:
             fields = dict(protobuf.fields(protobuf.block(value)))
             code, runtime = fields.get(1, 0), fields.get(2)
@@ -182,11 +182,11 @@ def _with_record(told: RunFiles, record: bytes) -> RunFiles:
     return told
 
 
-def _items(message: bytes, wanted: int) -> Row:
+def _items(message: bytes) -> Row:
     """Give the keys and values of the items of a message; nested keys are joined by points."""
     row: Row = {}
     for number, value in protobuf.fields(message):
-        if number != wanted:
+        if number != 1:
             continue
         keys: list[str] = []
         key, content = "", b"null"

@@ -44,12 +44,17 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
         for rows in _runs(table):
             files = _files(rows, taken)
             for place, text in files.items():
-                _write(folder / place, text)
+                (folder / place).parent.mkdir(parents=True, exist_ok=True)
+                (folder / place).write_text(text, "utf-8", newline="\n")
             taken |= files.keys()
             written += bool(files)
             left_out.update([] if files else [str(rows[0]["suite"] or "unknown")])
         if not written:
-            raise _nothing_to_write(left_out)
+            raise TtastatsError(
+                f"no log format is known for these runs: {', '.join(left_out) or 'no run'}",
+                where="export",
+                remedy="Name a file NAME.csv or NAME.jsonl: every run has rows.",
+            )
     return Exported(output, written, dict(left_out))
 
 
@@ -82,17 +87,3 @@ def _free(folder: PurePosixPath, name: str, taken: set[PurePosixPath]) -> PurePo
         return own
     numbered = (folder / each for each in result_files.names())
     return next(place for place in numbered if place not in taken)
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8", newline="\n")
-
-
-def _nothing_to_write(left_out: Mapping[str, int]) -> TtastatsError:
-    suites = ", ".join(left_out) or "no run"
-    return TtastatsError(
-        f"no log format is known for these runs: {suites}",
-        where="export",
-        remedy="Name a file NAME.csv or NAME.jsonl: every run has rows.",
-    )

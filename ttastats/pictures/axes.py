@@ -154,7 +154,7 @@ def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str,
 _MONEY = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
 
-def money_axis(amounts: Iterable[float], what: str) -> TimeAxis:
+def money_axis(amounts: Iterable[float]) -> TimeAxis:
     """Give the logarithmic axis of amounts of money."""
     known = [amount for amount in amounts if amount > 0]
     low, high = min(known, default=1.0), max(known, default=1.0)
@@ -163,4 +163,5 @@ def money_axis(amounts: Iterable[float], what: str) -> TimeAxis:
         values = [value for value in values if str(value).strip("0.") == "1"]
     # Room on the right for the words at the last mark.
     scale = _log_scale(low, high * (high / low) ** 0.2)
-    return TimeAxis(what, 1.0, scale, {"values": values, "labelExpr": "'$' + datum.value"})
+    ticks = {"values": values, "labelExpr": "'$' + datum.value"}
+    return TimeAxis("cost in US dollars", 1.0, scale, ticks)

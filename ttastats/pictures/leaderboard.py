@@ -126,11 +126,9 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
     if measure == "tta_seconds":
         room = _with_room(shown.get_column(measure))
         axis = axes.amount_axis(room, of, of.to_target, log_from=5)
-        start = axis.scale["domain"][0]
         words = axes.said(f"datum.{measure}", of)
     else:
-        axis = axes.money_axis(shown.get_column(measure), "cost in US dollars")
-        start = axis.scale["domain"][0]
+        axis = axes.money_axis(shown.get_column(measure))
         words = "format(datum.cost, datum.cost < 1 ? '$.2f' : '$,.2f')"
     what = "cost" if measure == "cost" else of.mean.removeprefix("mean ")
     y = alt.Y(
@@ -140,7 +138,9 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
     x = charts.x(axis)
     base = (
         alt.Chart(alt.NamedData(name=name))
-        .transform_calculate(at=axis.shown(measure), words=words, start=str(start))
+        .transform_calculate(
+            at=axis.shown(measure), words=words, start=str(axis.scale["domain"][0])
+        )
         .encode(y=y)
     )
     blue = alt.value(theme.COLOURS[0])

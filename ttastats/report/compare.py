@@ -228,8 +228,8 @@ def _row_of(
     row |= {"estimand": one.estimand, **_limits("speedup", ratio)}
     row |= {
         "time_saved": time_saved(ratio.estimate) if ratio and ratio.estimate else None,
-        **_allowing("epoch_safe", one, epochs=True),
-        **_allowing("robust", one, epochs=True, stragglers=True),
+        **_allowing("epoch_safe", one),
+        **_allowing("robust", one, stragglers=True),
         "non_inferiority_low": one_sided[0],
         "inferiority_high": one_sided[1],
         "planning_cv": plan.cv if plan else None,
@@ -274,15 +274,13 @@ def _judged_by(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _allowing(
-    name: str, one: Comparison, *, epochs: bool, stragglers: bool = False
-) -> dict[str, float | None]:
-    """Give the interval that allows for what was not seen; None where nothing bounds it."""
+def _allowing(name: str, one: Comparison, *, stragglers: bool = False) -> dict[str, float | None]:
+    """Give the interval that allows for unseen epochs and more; None where nothing bounds it."""
     found = one.speedup
     asked = found is not None and (stragglers or found.unseen_epochs)
     limits = None
     if found is not None and asked:
-        limits = found.limits(found.ratio.confidence, epochs=epochs, stragglers=stragglers)
+        limits = found.limits(found.ratio.confidence, epochs=True, stragglers=stragglers)
     if limits is None or not math.isfinite(limits[1]):
         return {f"{name}_low": None, f"{name}_high": None}
     return {f"{name}_low": limits[0], f"{name}_high": limits[1]}

@@ -48,18 +48,14 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
 
 def _sorted(pairs: Sequence[_Pair], sort: str) -> list[_Pair]:
     """Sort inside each benchmark: times of different benchmarks have nothing in common."""
-    key = _key(sort.removeprefix("-"), pairs[0][0] if pairs else {})
+    name, row = sort.removeprefix("-"), pairs[0][0] if pairs else {}
+    key = columns.full_name(name, tuple(row))
+    if key is None:
+        raise columns.unknown(name, columns.spoken(row), "--sort")
     known = [pair for pair in pairs if pair[0][key] is not None]
     unknown = [pair for pair in pairs if pair[0][key] is None]
     known.sort(key=lambda pair: pair[0][key], reverse=sort.startswith("-"))
     return sorted([*known, *unknown], key=lambda pair: _place(pair[0]))
-
-
-def _key(name: str, row: Mapping[str, Any]) -> str:
-    key = columns.full_name(name, tuple(row))
-    if key is None:
-        raise columns.unknown(name, columns.spoken(row), "--sort")
-    return key
 
 
 def _place(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:

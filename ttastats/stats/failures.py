@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.outcomes import outcomes, time_term
-from ttastats.stats.results import Bools, Flag, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +41,3 @@ def expected_time(times: ArrayLike, reached: ArrayLike) -> ExpectedTime:
         return ExpectedTime(math.inf, side.n, None)
     term = time_term(side)
     return ExpectedTime(term.estimate, side.n, term.variance)
-
-
-def no_success_flags(
-    times_a: Floats, reached_a: Bools, times_b: Floats, reached_b: Bools
-) -> tuple[Flag, ...]:
-    """Flag the sides of which no run reached the target."""
-    return tuple(
-        Flag("no_success", f"{name}: 0/{times.size} runs reached the target, {spent:g} s spent")
-        for name, times, hits in (("A", times_a, reached_a), ("B", times_b, reached_b))
-        for spent in [float(np.sum(times))]
-        if not hits.any()
-    )

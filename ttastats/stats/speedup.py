@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from ttastats.stats.failures import no_success_flags
 from ttastats.stats.logratio import LogTerm, ratio_of, safe_exp
 from ttastats.stats.moments import is_constant
 from ttastats.stats.outcomes import Estimand, Outcomes, outcomes, time_term
@@ -127,7 +126,13 @@ def _bound(a: Outcomes, b: Outcomes, confidence: float) -> Ratio:
     bound = None
     if a.n_reached or b.n_reached:
         bound = 0.0 if a.n_reached else math.inf
-    flags = no_success_flags(a.times, a.reached, b.times, b.reached)
+    flags = tuple(
+        Flag(
+            "no_success", f"{name}: 0/{one.n} runs reached the target, {one.times.sum():g} s spent"
+        )
+        for name, one in (("A", a), ("B", b))
+        if not one.n_reached
+    )
     return Ratio(bound, None, None, confidence, None, None, None, a.n, b.n, flags=flags)
 
 
