@@ -108,6 +108,14 @@ def test_several_benchmarks_share_one_alpha() -> None:
     assert "adjusted" in codes(found)
 
 
+def test_several_tables_are_each_held_against_the_first() -> None:
+    found = report(side(A), side(LOWER), side(LIKE_A))
+    assert [row["verdict"] for row in found.rows] == ["better", "undecided"]
+    assert "B is better than A" in found.sentence
+    assert "C is not shown to differ from A" in found.sentence
+    assert found.rows[0]["p_adjusted"] == pytest.approx(2 * found.rows[0]["p_value"])
+
+
 def test_the_title_says_what_is_compared() -> None:
     (table,) = report(side(A), side(LOWER), at_end=False, at="step=250", best=True).tables
     assert "val_loss at step 250, best so far, lower is better" in table.title
@@ -164,7 +172,7 @@ def test_ends_of_different_lengths_are_no_budget() -> None:
     (numbers,) = found.rows
     assert (numbers["verdict"], numbers["why"]) == ("unavailable", "ends differ")
     text = note(found, "ends_differ")
-    assert "A: 5 of 6 runs end at 300 steps, the shortest at 200 steps" in text
+    assert "A: 5 of 6 runs at 300 steps, the shortest at 200 steps" in text
     assert "--at step=200 is the largest budget that all reach" in text
 
 
@@ -172,7 +180,7 @@ def test_sides_of_two_lengths_are_compared_at_their_ends_and_that_is_said() -> N
     shorter = logs([curve(5.0, end) for end in LOWER])
     found = report(side(A), shorter)
     assert found.rows[0]["verdict"] == "better"
-    assert "at equal cost, --at step=200" in note(found, "lengths_differ")
+    assert "A at 300 steps, B at 200 steps (--at step=200)" in note(found, "lengths_differ")
 
 
 def test_one_run_a_side_is_an_estimate_without_an_interval() -> None:

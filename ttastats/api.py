@@ -287,10 +287,14 @@ def claim(
             remedy="Write --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
         )
     budget = what.budget or (None if threshold is None else END)
-    if budget is None:
-        (found,) = question.sides([source], what)
-    else:
-        (found,) = question.sides_at([source], what, budget, of_answer=False)
+    try:
+        (found,) = (
+            question.sides([source], what)
+            if budget is None
+            else question.sides_at([source], what, budget, of_answer=False)
+        )
+    except TtastatsError as error:
+        raise question.about_claim(error) if threshold is not None else error from None
     keys = question.keys(what.by, ENTRY, found)
     report = claim_report.report(
         found.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules

@@ -103,7 +103,10 @@ def runs(
 
 
 def _of_another_metric(rows: pl.LazyFrame) -> pl.Expr:
-    """Set aside the runs of an entry that logs other metrics alone: they have not failed."""
+    """Set aside the runs of an entry that logs other metrics alone: they have not failed.
+
+    So are those of a benchmark with several metrics, of which none is meant more than the others.
+    """
     group = (*schema.BENCHMARK, "entry")
     never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
     others = rows.filter(schema.of_evaluations()).select(schema.RUN).unique().collect()
@@ -143,9 +146,10 @@ def _metrics(evaluations: pl.LazyFrame, metric: str) -> pl.DataFrame:
         return logged.filter(pl.col("metric") == metric)
     some = pl.col("aimed").any().over(schema.BENCHMARK)
     found = logged.filter(pl.col("aimed") | ~some)
-    several = found.filter(pl.len().over(schema.BENCHMARK) > 1)
-    if several.is_empty():
-        return found
+    one = pl.len().over(schema.BENCHMARK) == 1
+    several = found.filter(~one)
+    if several.is_empty() or found.filter(one).height:
+        return found.filter(one)
     benchmark = several["benchmark"][0]
     same = several.filter(pl.col("benchmark").eq_missing(pl.lit(benchmark, pl.String)))
     names = same["metric"].unique(maintain_order=True).to_list()

@@ -104,7 +104,10 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     with_value = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
     axis = _axis(with_value, budget, unit)
     found = pl.concat(with_value, how="vertical_relaxed")
-    metrics, ways = (found[name].drop_nulls().unique() for name in _ABOUT)
+    metrics, ways = (
+        pl.concat([runs[name] for runs in (pair.a, pair.b)]).drop_nulls().unique()
+        for name in _ABOUT
+    )
     higher = bool(ways[0]) if ways.len() else True
     step = step_of(found)
     a, b = (

@@ -259,6 +259,15 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
     return claimed.value, replace(question, target=(quality,))
 
 
+def about_claim(error: TtastatsError) -> TtastatsError:
+    """Give an error about the target that a claim stands for as one about the claim."""
+    where, remedy = (
+        None if text is None else text.replace("--target", "--quality")
+        for text in (error.where, error.remedy)
+    )
+    return TtastatsError(error.what, where=where, remedy=remedy)
+
+
 def _at(found: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     targets = parse_targets(question.target)
     if found.rows.head(1).collect().is_empty():

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ttastats import percentages, units
 from ttastats.budget import Budget
 from ttastats.comparison import Options
 from ttastats.pairing import Pairing, Side, pairings
-from ttastats.quality_comparison import QualityComparison, SideAt, compare
+from ttastats.quality_comparison import QualityComparison, compare
 from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Note, PValue, Row, Table, Text, Tone
+from ttastats.report.cells import Column, Note, Row, Table
 from ttastats.report.compare import View
-from ttastats.report.digits import Digits, digits_of
 from ttastats.report.grouping import (
     common_title,
     left_out_notes,
@@ -23,13 +23,10 @@ from ttastats.report.grouping import (
     set_aside_notes,
     shown_keys,
 )
-from ttastats.report.qualities import best_note, rare_note, short_notes, with_value
+from ttastats.report.qualities import short_notes
+from ttastats.report.quality_cells import beside, cells
+from ttastats.report.quality_notes import notes, sentence
 from ttastats.report.verdicts import row_names
-from ttastats.stats.means import MeanDifference
-
-Numbers = Mapping[str, Any]
-
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +61,42 @@ def report(
         A table has no group in common with the baseline.
     """
     options, view = options or Options(), view or View()
-    paired = pairings(baseline, others, by, pool=pool)
     margin = options.margin if view.margin_claims else None
+    paired = pairings(baseline, others, by, pool=pool)
     pairs = [pair for each in paired for pair in each.pairs]
     found = compare(pairs, budget, options, unit=unit, margin=margin)
-    sides, start = [], 0
-    for other, each in zip(others, paired, strict=True):
-        mine = found[start : start + len(each.pairs)]
-        start += len(each.pairs)
-        labels = (baseline.label, other.label)
-        rows = tuple(_row(one, labels, each.by, budget) for one in mine)
-        sides.append(_Compared(other.label, each, mine, rows))
+    sides = _by_side(baseline, others, paired, found, budget)
     rows = tuple(row for side in sides for row in side.rows)
-    keys = row_keys(sides[0].pairing.by)
-    names = ("A", "B") if not view.named else None
+    keys = row_keys(paired[0].by)
+    called = row_names(rows, keys)
+    named = view.named or len(sides) > 1
     said = [
-        _sentence(one, row, name, budget, names or (baseline.label, side.label), options)
-        for side in sides
-        for one, row, name in zip(side.found, side.rows, row_names(rows, keys), strict=False)
+        sentence(one, row, name, budget, (row["a"], row["b"]) if named else ("A", "B"), options)
+        for one, row, name in zip(found, rows, called, strict=True)
     ]
+    prefixes = [f"{name}: " if len(rows) > 1 else "" for name in called]
+    below = (
+        *_of_runs(sides, budget),
+        *notes(list(zip(prefixes, found, strict=True)), budget, margin, options.confidence),
+    )
     tables = tuple(_table(side, baseline.label, budget, options) for side in sides)
-    notes = (*_of_runs(sides, budget), *_notes(found, budget, margin, options.confidence))
-    only_a = tuple(one.name for side in sides for one in side.pairing.alone if one.side == "a")
-    return Report("compare", rows, tables, notes, " ".join(said), only_a, by=keys)
+    only_a = tuple(one.name for each in paired for one in each.alone if one.side == "a")
+    return Report("compare", rows, tables, below, " ".join(said), only_a, by=keys)
+
+
+def _by_side(
+    baseline: Side,
+    others: Sequence[Side],
+    paired: Sequence[Pairing],
+    found: Sequence[QualityComparison],
+    budget: Budget,
+) -> list[_Compared]:
+    sides, rest = [], iter(found)
+    for other, each in zip(others, paired, strict=True):
+        mine = tuple(islice(rest, len(each.pairs)))
+        rows = tuple(_row(one, (baseline.label, other.label), each.by, budget) for one in mine)
+        sides.append(_Compared(other.label, each, mine, rows))
+    return sides
 
 
 def _row(
@@ -127,9 +137,6 @@ def _row(
     }
 
 
-# ------------------------------------------------------------------------------------------ cells
-
-
 def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> Table:
     keys = shown_keys(side.rows, side.pairing.by)
     metrics = {row["metric"] for row in side.rows}
@@ -145,8 +152,8 @@ def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> 
     )
     body = tuple(
         Row(
-            (*(fields.key(name, row) for name in (*keys, *of)), *_cells(one)),
-            tuple(_beside(one)),
+            (*(fields.key(name, row) for name in (*keys, *of)), *cells(one)),
+            tuple(beside(one)),
         )
         for one, row in zip(side.found, side.rows, strict=True)
     )
@@ -159,207 +166,20 @@ def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> 
     return Table(columns, body, "   ".join(parts))
 
 
-def _cells(one: QualityComparison) -> tuple[Any, ...]:
-    return (
-        Text(_mean(one, one.a)),
-        Text(_mean(one, one.b)),
-        Text(" ".join(with_value(side.n, side.missing) for side in (one.a, one.b))),
-        Text(_difference(one)),
-        PValue(one.p_adjusted),
-        Text(_verdict(one), _TONES.get(one.verdict, "plain")),
-    )
-
-
-def _digits(one: QualityComparison) -> Digits:
-    spreads = [side.sd for side in (one.a, one.b) if side.sd]
-    return digits_of([], min(spreads, default=None), one.a.mean)
-
-
-def _mean(one: QualityComparison, side: SideAt) -> str:
-    if side.mean is None:
-        return "–"
-    digits = _digits(one)
-    return digits.of(side.mean) + ("" if side.sd is None else f" ±{digits.of(side.sd)}")
-
-
-def _difference(one: QualityComparison) -> str:
-    gap = one.difference
-    if gap is None:
-        return "–"
-    digits = _digits(one)
-    if gap.low is None or gap.high is None:
-        return digits.signed(gap.estimate)
-    return f"{digits.signed(gap.estimate)} [{digits.signed(gap.low)}, {digits.signed(gap.high)}]"
-
-
-def _verdict(one: QualityComparison) -> str:
-    if one.verdict == "undecided":
-        return "~ undecided"
-    if one.verdict == "unavailable":
-        return f"no verdict: {one.why}"
-    return "same" if one.verdict == "same" else f"B {one.verdict}"
-
-
-def _beside(one: QualityComparison) -> Iterator[str]:
-    """Give what stands below a row: what was spent by then, and the target."""
-    if one.a.spent is not None and one.b.spent is not None:
-        a, b = (units.amount(side.spent or 0.0, one.axis.unit) for side in (one.a, one.b))
-        yield f"{one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {_ratio(one)}"
-    if one.a.meets is not None and one.b.meets is not None:
-        sign = "≥" if one.higher_is_better else "≤"
-        target = one.a.meets.threshold
-        same = target == one.b.meets.threshold
-        limit = f"{target:g}" if same else f"{target:g} | {one.b.meets.threshold:g}"
-        yield f"mean {sign} {limit}  A {_meets(one.a)}  B {_meets(one.b)}"
-
-
-def _ratio(one: QualityComparison) -> str:
-    ratio = one.ratio
-    if ratio is None or ratio.estimate is None:
-        return "–"
-    if ratio.low is None or ratio.high is None:
-        return f"{ratio.estimate:.4g}"
-    p_value = "" if ratio.p_value is None else f", p {_p(ratio.p_value)}"
-    return f"{ratio.estimate:.4f} [{ratio.low:.4f}, {ratio.high:.4f}]{p_value}"
-
-
-def _meets(side: SideAt) -> str:
-    if side.meets is None or side.meets.p_value is None:
-        return "–"
-    shown = side.meets.holds and not side.missing
-    return f"{'shown' if shown else 'not shown'} (p {_p(side.meets.p_value)})"
-
-
-def _p(value: float) -> str:
-    return f"{value:.2g}"
-
-
-# ------------------------------------------------------------------------------------------ words
-
-
-def _sentence(
-    one: QualityComparison,
-    row: Numbers,
-    name: str,
-    budget: Budget,
-    sides: tuple[str, str],
-    options: Options,
-) -> str:
-    """Say what became of one benchmark aloud."""
-    a, b = sides
-    metric = one.metric or "quality"
-    about = f"{name}, {metric} {budget}" if name != "these runs" else f"{metric} {budget}"
-    gap = one.difference
-    if gap is None:
-        return f"{about}: {one.why}."
-    said = {
-        "better": f"{b} is better than {a}",
-        "worse": f"{b} is worse than {a}",
-        "same": f"{b} is as good as {a} within {options.margin:g}",
-        "undecided": f"{b} is not shown to differ from {a}",
-        "unavailable": "no verdict",
-    }[one.verdict]
-    if one.why == "runs missing":
-        said = f"{b} is not called {'better' if _better(one, gap) else 'worse'} than {a}"
-    p_value = "" if gap.p_value is None else f", p = {_p(row['p_adjusted'] or gap.p_value)}"
-    text = f"{about}: {said} (B − A = {_difference(one)}{p_value})"
-    return " ".join(part for part in (f"{text}{_because(one)}.", _spent(one, a, b)) if part)
-
-
-def _better(one: QualityComparison, gap: MeanDifference) -> bool:
-    return (gap.estimate > 0) == one.higher_is_better
-
-
-def _because(one: QualityComparison) -> str:
-    gap = one.difference
-    if one.why == "runs missing":
-        return ", since some of the better side's runs have no value"
-    if one.why == "ends differ":
-        return ", since the runs of a side end at different lengths"
-    if one.why == "one run":
-        return ": a verdict takes 2 runs a side, and a good one 5"
-    if one.verdict != "undecided" or gap is None or gap.needed is None:
-        return "" if not one.why else f": {one.why}"
-    if gap.needed <= min(gap.n_a, gap.n_b):
-        return ""
-    return f"; to show a difference of this size would take {gap.needed:,} runs a side"
-
-
-def _spent(one: QualityComparison, a: str, b: str) -> str:
-    ratio = one.ratio
-    if ratio is None or ratio.estimate is None or one.a.spent is None or one.b.spent is None:
-        return ""
-    of_a, of_b = (units.amount(side.spent or 0.0, one.axis.unit) for side in (one.a, one.b))
-    return f"{b} took {of_b}, {a} {of_a}: {one.axis.ratio} {_ratio(one)}."
-
-
 def _of_runs(sides: Sequence[_Compared], budget: Budget) -> list[Note]:
-    notes = []
+    found = []
     several = len(sides) > 1
     for each in sides:
         for letter, runs in (("A", each.pairing.a), ("B", each.pairing.b)):
             who = each.label if several and letter == "B" else letter
-            notes += short_notes(runs, budget, who)
-            notes += [
+            found += short_notes(runs, budget, who)
+            found += [
                 Note(note.code, f"{who}: {note.text}")
                 for note in (*left_out_notes(runs, ("pair",)), *set_aside_notes(runs))
             ]
-        notes += [Note(one.code, one.text) for one in each.pairing.remarks]
+        found += [Note(one.code, one.text) for one in each.pairing.remarks]
     unmatched = [one.text for side in sides for one in side.pairing.alone]
     if unmatched:
         text = f"without a partner, and left out: {units.listed(unmatched, 6, '; ')}."
-        notes.append(Note("unmatched", text))
-    return list(dict.fromkeys(notes))
-
-
-def _notes(
-    found: Sequence[QualityComparison],
-    budget: Budget,
-    margin: float | None,
-    confidence: float,
-) -> Iterator[Note]:
-    for one in found:
-        yield from _length_notes(one, budget)
-        if one.difference is not None:
-            yield from (Note(flag.code, f"{flag.message}.") for flag in one.difference.flags)
-    tested = sum(one.p_adjusted is not None for one in found)
-    if tested > 1:
-        yield Note("adjusted", f"p: adjusted together over {tested} comparisons.")
-    if any(one.verdict == "undecided" for one in found):
-        asks = " --margin 0.001 asks whether they are equal within that."
-        equal = asks if margin is None else ""
-        yield Note("undecided", f'~ undecided is not "equal".{equal}')
-    decided = [one for one in found if one.verdict in {"better", "worse", "same"}]
-    yield from rare_note([side.n for one in decided for side in (one.a, one.b)], confidence)
-    if any(one.separate_sessions for one in found):
-        text = (
-            "all runs of one side were started before those of the other: if sessions or machines "
-            "differ, that is part of the difference."
-        )
-        yield Note("separate_sessions", text)
-    if budget.best:
-        yield best_note()
-
-
-def _length_notes(one: QualityComparison, budget: Budget) -> Iterator[Note]:
-    if budget.amount is not None:
-        return
-    for name, side in (("A", one.a), ("B", one.b)):
-        ends = side.lengths
-        if side.n and not ends.one:
-            able = f" {ends.all_reach}." if ends.all_reach else ""
-            text = (
-                f"{name}: {ends.n_longest} of {units.plural(ends.n, 'run')} end at "
-                f"{ends.said(ends.most)}, the shortest at {ends.said(ends.least)}: where runs "
-                f"ended is no one budget, and no verdict is given.{able}"
-            )
-            yield Note("ends_differ", text)
-    a, b = one.a.lengths, one.b.lengths
-    if a.one and b.one and a.unit == b.unit and one.a.n and one.b.n:
-        short, long = sorted((a.most, b.most))
-        if a.unit is not None and a.unit != "seconds" and short < long:
-            text = (
-                f"A ends at {a.said(a.most)}, B at {b.said(b.most)}: their ends are compared; at "
-                f"equal cost, --at {a.unit}={short:.15g}."
-            )
-            yield Note("lengths_differ", text)
+        found.append(Note("unmatched", text))
+    return list(dict.fromkeys(found))

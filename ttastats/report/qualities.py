@@ -128,10 +128,13 @@ def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> list[Note
 
 
 def _names(runs: pl.DataFrame) -> list[str]:
-    """Name runs by their files without folders, or in full where that does not tell them apart."""
-    sources = runs["source"].to_list()
-    short = [source.rsplit("/", 1)[-1] for source in sources]
-    return short if len(set(short)) == len(short) else sources
+    """Name runs by their files, without the folder that all share."""
+    sources: list[str] = runs["source"].to_list()
+    folders = [source.split("/")[:-1] for source in sources]
+    shared = 0
+    while all(len(one) > shared for one in folders) and len({one[shared] for one in folders}) == 1:
+        shared += 1
+    return ["/".join(source.split("/")[shared:]) for source in sources]
 
 
 def of_groups(

@@ -1,0 +1,92 @@
+"""How a comparison of qualities is shown: its cells, and the lines beneath."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ttastats import units
+from ttastats.quality_comparison import QualityComparison, SideAt
+from ttastats.report.cells import Cell, PValue, Text, Tone
+from ttastats.report.digits import Digits, digits_of
+from ttastats.report.qualities import with_value
+
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
+
+
+def cells(one: QualityComparison) -> tuple[Cell, ...]:
+    """Give the cells after the keys, in the order of the columns."""
+    return (
+        Text(_mean(one, one.a)),
+        Text(_mean(one, one.b)),
+        Text(" ".join(with_value(side.n, side.missing) for side in (one.a, one.b))),
+        Text(difference(one)),
+        PValue(one.p_adjusted),
+        Text(_verdict(one), _TONES.get(one.verdict, "plain")),
+    )
+
+
+def _digits(one: QualityComparison) -> Digits:
+    spreads = [side.sd for side in (one.a, one.b) if side.sd]
+    return digits_of([], min(spreads, default=None), one.a.mean)
+
+
+def _mean(one: QualityComparison, side: SideAt) -> str:
+    if side.mean is None:
+        return "–"
+    digits = _digits(one)
+    return digits.of(side.mean) + ("" if side.sd is None else f" ±{digits.of(side.sd)}")
+
+
+def difference(one: QualityComparison) -> str:
+    """Give B minus A with its interval."""
+    gap = one.difference
+    if gap is None:
+        return "–"
+    digits = _digits(one)
+    if gap.low is None or gap.high is None:
+        return digits.signed(gap.estimate)
+    return f"{digits.signed(gap.estimate)} [{digits.signed(gap.low)}, {digits.signed(gap.high)}]"
+
+
+def _verdict(one: QualityComparison) -> str:
+    if one.verdict == "undecided":
+        return "~ undecided"
+    if one.verdict == "unavailable":
+        return f"no verdict: {one.why}"
+    return "same" if one.verdict == "same" else f"B {one.verdict}"
+
+
+def beside(one: QualityComparison) -> Iterator[str]:
+    """Give what stands below a row: what was spent by then, and the target."""
+    if one.a.spent is not None and one.b.spent is not None:
+        a, b = (units.amount(side.spent or 0.0, one.axis.unit) for side in (one.a, one.b))
+        yield f"{one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {ratio(one)}"
+    if one.a.meets is not None and one.b.meets is not None and one.verdict != "unavailable":
+        sign = "≥" if one.higher_is_better else "≤"
+        target = one.a.meets.threshold
+        same = target == one.b.meets.threshold
+        limit = f"{target:g}" if same else f"{target:g} | {one.b.meets.threshold:g}"
+        yield f"mean {sign} {limit}  A {_meets(one.a)}  B {_meets(one.b)}"
+
+
+def ratio(one: QualityComparison) -> str:
+    """Give A over B of what was spent, with its interval and p."""
+    found = one.ratio
+    if found is None or found.estimate is None:
+        return "–"
+    if found.low is None or found.high is None:
+        return f"{found.estimate:.4g}"
+    told = "" if found.p_value is None else f", p {p_value(found.p_value)}"
+    return f"{found.estimate:.4f} [{found.low:.4f}, {found.high:.4f}]{told}"
+
+
+def _meets(side: SideAt) -> str:
+    if side.meets is None or side.meets.p_value is None:
+        return "–"
+    shown = side.meets.holds and not side.missing
+    return f"{'shown' if shown else 'not shown'} (p {p_value(side.meets.p_value)})"
+
+
+def p_value(value: float) -> str:
+    """Give a p in a sentence."""
+    return f"{value:.2g}"

@@ -1,0 +1,153 @@
+"""What is said aloud of a comparison of qualities, and what stands beneath it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ttastats import units
+from ttastats.budget import Budget
+from ttastats.comparison import Options
+from ttastats.lengths import Lengths
+from ttastats.quality_comparison import QualityComparison
+from ttastats.report.cells import Note
+from ttastats.report.qualities import best_note, rare_note
+from ttastats.report.quality_cells import difference, p_value, ratio
+from ttastats.stats.means import MeanDifference
+
+Numbers = Mapping[str, Any]
+
+
+def sentence(
+    one: QualityComparison,
+    row: Numbers,
+    name: str,
+    budget: Budget,
+    sides: tuple[str, str],
+    options: Options,
+) -> str:
+    """Say what became of one benchmark aloud."""
+    a, b = sides
+    metric = one.metric or "quality"
+    about = f"{name}, {metric} {budget}" if name != "these runs" else f"{metric} {budget}"
+    gap = one.difference
+    if gap is None:
+        return f"{about}: {one.why}."
+    said = {
+        "better": f"{b} is better than {a}",
+        "worse": f"{b} is worse than {a}",
+        "same": f"{b} is as good as {a} within {options.margin:g}",
+        "undecided": f"{b} is not shown to differ from {a}",
+        "unavailable": "no verdict",
+    }[one.verdict]
+    if one.why == "runs missing":
+        said = f"{b} is not called {'better' if _better(one, gap) else 'worse'} than {a}"
+    told = "" if gap.p_value is None else f", p = {p_value(row['p_adjusted'] or gap.p_value)}"
+    text = f"{about}: {said} (B − A = {difference(one)}{told})"
+    return " ".join(part for part in (f"{text}{_because(one)}.", _spent(one, a, b)) if part)
+
+
+def _better(one: QualityComparison, gap: MeanDifference) -> bool:
+    return (gap.estimate > 0) == one.higher_is_better
+
+
+def _because(one: QualityComparison) -> str:
+    gap = one.difference
+    if one.why == "runs missing":
+        return ", since some of the better side's runs have no value"
+    if one.why == "ends differ":
+        return ", since the runs of a side end at different lengths"
+    if one.why == "one run":
+        return ": a verdict takes 2 runs a side, and a good one 5"
+    if one.verdict != "undecided" or gap is None or gap.needed is None:
+        return "" if not one.why else f": {one.why}"
+    if gap.needed <= min(gap.n_a, gap.n_b):
+        return ""
+    return f"; to show a difference of this size would take {gap.needed:,} runs a side"
+
+
+def _spent(one: QualityComparison, a: str, b: str) -> str:
+    if (
+        one.ratio is None
+        or one.ratio.estimate is None
+        or one.a.spent is None
+        or one.b.spent is None
+    ):
+        return ""
+    of_a, of_b = (units.amount(side.spent or 0.0, one.axis.unit) for side in (one.a, one.b))
+    return f"{b} took {of_b}, {a} {of_a}: {one.axis.ratio} {ratio(one)}."
+
+
+def notes(
+    named: Sequence[tuple[str, QualityComparison]],
+    budget: Budget,
+    margin: float | None,
+    confidence: float,
+) -> Iterator[Note]:
+    """Say what must be known of the rows, each after its name where there are several."""
+    yield from _length_notes(named, budget)
+    for name, one in named:
+        if one.difference is not None:
+            yield from (Note(flag.code, f"{name}{flag.message}.") for flag in one.difference.flags)
+    found = [one for _, one in named]
+    tested = sum(one.p_adjusted is not None for one in found)
+    if tested > 1:
+        yield Note("adjusted", f"p: adjusted together over {tested} comparisons.")
+    if any(one.verdict == "undecided" for one in found):
+        asks = " --margin 0.001 asks whether they are equal within that."
+        equal = asks if margin is None else ""
+        yield Note("undecided", f'~ undecided is not "equal".{equal}')
+    decided = [one for one in found if one.verdict in {"better", "worse", "same"}]
+    yield from rare_note([side.n for one in decided for side in (one.a, one.b)], confidence)
+    if any(one.separate_sessions for one in found):
+        text = (
+            "all runs of one side were started before those of the other: if sessions or machines "
+            "differ, that is part of the difference."
+        )
+        yield Note("separate_sessions", text)
+    if budget.best:
+        yield best_note()
+
+
+def _length_notes(named: Sequence[tuple[str, QualityComparison]], budget: Budget) -> Iterator[Note]:
+    """Say where runs did not end at one length, and where the two sides ended at different ones."""
+    if budget.amount is not None:
+        return
+    apart = [
+        f"{name}{letter}: {_ends(side.lengths)}"
+        for name, one in named
+        for letter, side in (("A", one.a), ("B", one.b))
+        if side.n and not side.lengths.one
+    ]
+    if apart:
+        listed = units.listed(apart, 6, "; ")
+        text = f"where runs ended is no one budget, and no verdict is given: {listed}."
+        yield Note("ends_differ", text)
+    differ = [
+        f"{name}{_both(one.a.lengths, one.b.lengths)}"
+        for name, one in named
+        if _of_two_lengths(one)
+    ]
+    if differ:
+        text = (
+            f"the sides ended at different lengths, and their ends are compared: "
+            f"{units.listed(differ, 6, '; ')} would compare them at equal cost."
+        )
+        yield Note("lengths_differ", text)
+
+
+def _ends(ends: Lengths) -> str:
+    able = f" ({ends.budget.option} is the largest budget that all reach)" if ends.budget else ""
+    longest = f"{ends.n_longest} of {units.plural(ends.n, 'run')} at {ends.said(ends.most)}"
+    return f"{longest}, the shortest at {ends.said(ends.least)}{able}"
+
+
+def _both(a: Lengths, b: Lengths) -> str:
+    shorter = min(a.most, b.most)
+    return f"A at {a.said(a.most)}, B at {b.said(b.most)} (--at {a.unit}={shorter:.15g})"
+
+
+def _of_two_lengths(one: QualityComparison) -> bool:
+    a, b = one.a.lengths, one.b.lengths
+    steady = one.a.n and one.b.n and a.one and b.one and a.unit == b.unit
+    return bool(steady) and a.unit not in {None, "seconds"} and a.most != b.most
