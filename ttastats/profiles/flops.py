@@ -204,6 +204,10 @@ def _product(rule: Callable[[Shape, Shape], Cost], first: int) -> Callable[[Inpu
     return lambda given: rule(given.shape(first), given.shape(first + 1))
 
 
+_FUSED = (
+    "flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu",
+    "fused_attention_overrideable",
+)  # fmt: skip
 _RULES: dict[str, Callable[[Inputs], Cost]] = {
     "aten::mm": _product(_mm, 0),
     "aten::_scaled_mm": _product(_mm, 0),
@@ -223,26 +227,8 @@ _RULES: dict[str, Callable[[Inputs], Cost]] = {
     "aten::cudnn_convolution_backward": _library_backward,
     "aten::miopen_convolution_backward": _library_backward,
     "aten::mkldnn_convolution_backward": _library_backward,
-    **{
-        f"aten::_scaled_dot_product_{kind}": _attention
-        for kind in (
-            "flash_attention",
-            "efficient_attention",
-            "cudnn_attention",
-            "flash_attention_for_cpu",
-            "fused_attention_overrideable",
-        )
-    },
-    **{
-        f"aten::_scaled_dot_product_{kind}_backward": _attention_backward
-        for kind in (
-            "flash_attention",
-            "efficient_attention",
-            "cudnn_attention",
-            "flash_attention_for_cpu",
-            "fused_attention_overrideable",
-        )
-    },
+    **{f"aten::_scaled_dot_product_{kind}": _attention for kind in _FUSED},
+    **{f"aten::_scaled_dot_product_{kind}_backward": _attention_backward for kind in _FUSED},
     "aten::_flash_attention_forward": _heads_third(_attention),
     "aten::_efficient_attention_forward": _heads_third(_attention),
     "aten::_flash_attention_backward": _heads_third(_attention_backward),
@@ -262,28 +248,18 @@ def cost(name: str, given: Inputs) -> Cost | None:
 
 #: Bytes of an element by the name of its type, in the words of PyTorch and of C.
 _SIZES = {
-    "float": 4,
-    "double": 8,
-    "c10::half": 2,
-    "c10::bfloat16": 2,
-    "half": 2,
-    "bfloat16": 2,
-    "at::half": 2,
-    "at::bfloat16": 2,
-    "long": 8,
-    "long int": 8,
-    "int": 4,
-    "short": 2,
-    "short int": 2,
-    "unsigned char": 1,
-    "signed char": 1,
-    "char": 1,
-    "bool": 1,
-    "c10::complex<float>": 8,
-    "c10::complex<double>": 16,
-    "c10::float8_e4m3fn": 1,
-    "c10::float8_e5m2": 1,
-}
+    name: size
+    for size, names in (
+        (1, ("unsigned char", "signed char", "char", "bool", "c10::float8_e4m3fn",
+             "c10::float8_e5m2")),
+        (2, ("c10::half", "c10::bfloat16", "half", "bfloat16", "at::half", "at::bfloat16", "short",
+             "short int")),
+        (4, ("float", "int")),
+        (8, ("double", "long", "long int", "c10::complex<float>")),
+        (16, ("c10::complex<double>",)),
+    )
+    for name in names
+}  # fmt: skip
 #: Operators that only make memory, or another view of some.
 _NO_WORK = re.compile(
     r"(aten::)?(empty\w*|new_empty\w*|resize_|\w*view\w*|\w*reshape\w*|as_strided|t|transpose|"
