@@ -566,6 +566,36 @@ class TestAnswers:
         with pytest.raises(TtastatsError, match="above the largest record"):
             answered([lora(9984, 128)], records)
 
+    def test_a_benchmark_without_records_is_named(self, records: Path) -> None:
+        found = answered([*EIGHT, *[lora(3072, benchmark="bert", system="other")] * 2], records)
+        assert "no reference record of bert under ruleset 5.0.0" in notes(found)["no_reference"]
+
+    def test_two_benchmarks_are_no_entry(self, records: Path) -> None:
+        runs = [*EIGHT, lora(3072, benchmark="bert")]
+        with pytest.raises(TtastatsError, match="several benchmarks or editions in one group"):
+            answered(runs, records, by=["system"])
+
+    def test_runs_that_do_not_tell_how_far_they_trained_have_no_ratio(self, records: Path) -> None:
+        curve = lora(3072).evaluations[-1]
+        silent = lora(3072, evaluations=(msgspec.structs.replace(curve, samples=None),))
+        found = row([*EIGHT[:9], silent], records)
+        assert found["status"] == "the runs do not tell their samples"
+        assert (found["ratio"], found["official_verdict"]) == (None, None)
+        assert found["official_reason"] == found["status"]
+
+    @pytest.mark.parametrize(
+        ("samples", "said"),
+        [
+            ((3072,) * 4 + (3456,) * 3, "5.2% fewer to 8.7% more samples"),
+            ((3840,) * 9 + (3456,), "as if every run stopped 1.6 evaluations later"),
+            ((2688,) * 2 + (3072,) * 8, "as if 5 of 10 runs stopped one evaluation earlier"),
+        ],
+    )
+    def test_the_verdict_is_said_in_a_sentence(
+        self, samples: Sequence[int], said: str, records: Path
+    ) -> None:
+        assert said in str(answered([lora(one) for one in samples], records))
+
     def test_a_grid_that_differs_is_said(self, records: Path) -> None:
         assert "grids_differ" not in notes(answered(EIGHT, records))
         (records / "rcps_llama2_70b_lora.json").write_text(

@@ -63,6 +63,19 @@ def test_runs_that_never_varied_leave_room_for_another_evaluation() -> None:
     assert limits[1] > 1.16
 
 
+@pytest.mark.parametrize(
+    ("entry", "reference"),
+    [(np.full(5, 3072.0), LORA), (np.array([2688.0, 3072, 3456]), np.full(20, 3072.0))],
+)
+def test_one_side_that_never_varied_is_enough_for_that(entry: Floats, reference: Floats) -> None:
+    found = convergence(side(entry, 384), measured(reference, 384))
+    limits = found.limits(0.95, epochs=True)
+    assert limits is not None
+    assert found.ratio.low is not None
+    assert found.ratio.high is not None
+    assert limits[0] < found.ratio.low < found.ratio.high < limits[1]
+
+
 def test_without_a_grid_runs_that_never_varied_bound_nothing() -> None:
     limits = convergence(side(np.full(3, 4.0)), measured(np.full(20, 4.0))).limits(
         0.95, epochs=True
@@ -76,6 +89,9 @@ class TestInterpolation:
 
     def test_it_lies_on_the_line_between_both(self) -> None:
         assert between(self.LOW, self.HIGH, 0.25, np.array([0.1])).mean == pytest.approx(125)
+
+    def test_its_grid_is_the_coarser_of_both(self) -> None:
+        assert between(self.LOW, self.HIGH, 0.5, np.array([0.1])).interval == 20
 
     def test_next_to_a_record_it_is_that_record(self) -> None:
         entry = side(np.array([80.0, 100, 120]), 10)
@@ -128,6 +144,7 @@ def test_early_is_before_the_references_median_run() -> None:
     assert (stopped_early(ENTRY, reference), stopped_early(LORA, reference)) == (2, 3)
     nearly = np.array([3072 - 150.0, 3072 - 300.0])  # an entry may have another grid
     assert stopped_early(nearly, reference) == 1
+    assert stopped_early(np.array([3.9, 4.0]), Reference((Part(np.full(5, 4.0)),))) == 1
 
 
 class TestErrorRates:
