@@ -158,9 +158,10 @@ def train(
         from ttastats import api
 
         table = after.table_of(results)
-        _print(api.summary(table))
+        report = api.summary(table)
+        _print(report)
         _say_all(after.remarks(table))
-    _say_next(emit_log, results[0].parent.parent if emit_log else None)
+    _say_next(report, emit_log, results[0].parent.parent)
 
 
 def sweep(
@@ -190,9 +191,10 @@ def sweep(
     if results is None:
         return
     table = after.table_of(results)
-    _print(table_7.report(table, {name: place.system for name, place in plan.setups.items()}))
+    report = table_7.report(table, {name: place.system for name, place in plan.setups.items()})
+    _print(report)
     _say_all(after.odd_data(table))
-    _say_next(emit_log, results[0].parent.parent)
+    _say_next(report, emit_log, results[0].parent.parent)
 
 
 def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
@@ -238,12 +240,15 @@ def _print(report: Report) -> None:
     as_table.render(report, console, width=console.width if console.is_terminal else None)
 
 
-def _say_next(emit_log: Path | None, results: Path | None) -> None:
-    if emit_log is None or results is None:
+def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
+    """Name the commands that say more, by the clock that tells of these runs."""
+    if emit_log is None:
         _say("next: ttastats train --runs 10 --emit-log logs   (this time nothing was kept)")
         return
     file = f"{emit_log.resolve().name}.parquet"
-    _say(f"next: ttastats ingest {results} -o {file} && ttastats variance {file}")
+    contended = any(note.code == "contended" for note in report.notes)
+    clock = " --in cpu-seconds" if contended else ""
+    _say(f"next: ttastats ingest {results} -o {file} && ttastats variance {file}{clock}")
 
 
 def _say_all(lines: list[str]) -> None:
