@@ -46,8 +46,8 @@ def told(report: Report) -> Iterator[tuple[str, Any]]:
     yield "only a, by", [report.only_a, report.by]
     if report.gate:
         yield "gate", report.gate
-    of_times = report.command == "compare" and all("claim" in row for row in report.rows)
-    if of_times or report.command == "summary":
+    key = {"compare": "claim", "summary": "tta_mean_seconds"}.get(report.command)
+    if key and all(key in row for row in report.rows):
         for verdict in verdicts(report):
             yield "verdict", verdict
 
@@ -345,6 +345,27 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "power": lambda: api.power(both()),
     "power_of_few": lambda: api.power(before(), n=4, effects=(0.03,), power=0.9, **EPOCHS),
     "power_of_a_cv": lambda: api.power(cv=0.1, n=8),
+    "summary_at_the_end": lambda: api.summary(both(), at_end=True),
+    "summary_at_epoch_4": lambda: api.summary(odd(), at="epoch=4", confidence=0.9),
+    "runs_at_epoch_4": lambda: api.runs(before(), at="epoch=4"),
+    "compare_at_the_end": lambda: api.compare(before(), after(), at_end=True, best=True),
+    "compare_at_epoch_4": lambda: api.compare(
+        before(),
+        after(),
+        at="epoch=4",
+        unit="cost",
+        view=View(margin_claims=True),
+        options=Options(margin=0.1, estimand="geomean", fdr=True),
+    ),
+    "compare_at_2500_samples": lambda: api.compare(
+        before(), odd(), after(), at="samples=2500", interpolate=True, pool=True
+    ),
+    "compare_also": lambda: api.compare(before(), after(), also=["top1_accuracy"]),
+    "claim_of_quality": lambda: api.claim(both(), quality="0.7505"),
+    "claim_of_time": lambda: api.claim(before(), seconds="<= 100", level=0.01, by=["benchmark"]),
+    "claim_at_epoch_4": lambda: api.claim(
+        both(), quality="top1_accuracy >= 0.66", seconds="90", at="epoch=4", sigma=0.02
+    ),
     "runs": lambda: api.runs(odd()),
     "runs_of_one_benchmark": lambda: api.runs(before(), where=[RESNET]),
     "scaling": lambda: api.scaling(scales()),

@@ -135,7 +135,19 @@ def test_entries_that_log_another_metric_have_not_failed() -> None:
     other = logs([of(evaluation(0, 0.9, metric="accuracy"), entry="other")])
     found = claimed(pl.concat([side(LOSSES, entry="one"), other]))
     assert [one["entry"] for one in found.rows] == ["one"]
-    assert "1 run of entries that log other metrics alone left out" in str(found)
+    assert "1 run of entries that log other metrics alone" in str(found)
+
+
+def test_an_error_speaks_of_the_claim() -> None:
+    with pytest.raises(TtastatsError, match="far outside") as error:
+        claimed(side(LOSSES), "val_loss <= 3280")
+    assert error.value.where == "--quality val_loss<=3280"
+
+
+def test_what_no_run_tells_cannot_be_claimed() -> None:
+    bare = logs([of(evaluation(0, 3.2, step=None)), of(evaluation(0, 3.21, step=None))])
+    with pytest.raises(TtastatsError, match="no run tells its steps"):
+        api.claim(bare, steps="<= 300", at_end=True)
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,35 @@ def test_a_budget_nobody_reached_is_refused() -> None:
     assert "--at step=300 is the largest budget that all reach" in (error.value.remedy or "")
 
 
+def test_of_a_round_a_benchmark_with_several_metrics_is_left_out() -> None:
+    def round_of(ends: Sequence[float]) -> pl.DataFrame:
+        other = {"metric": "other", "target_value": 0.1}
+        both = logs(
+            [of(evaluation(0, end, target_value=3.0), evaluation(0, end, **other)) for end in ends]
+        )
+        return pl.concat([side(ends), both.with_columns(benchmark=pl.lit("two"))])
+
+    found = report(round_of(A), round_of(LOWER))
+    assert [row["benchmark"] for row in found.rows] == ["lm"]
+    aside = [note.text for note in found.notes if note.code == "other_metric"]
+    assert [text[:2] for text in aside] == ["A:", "B:"]
+    assert all("5 runs of entries that log other metrics alone" in text for text in aside)
+    only = {"where": ["benchmark=two"]}
+    with pytest.raises(TtastatsError, match="two: several metrics"):
+        report(round_of(A), round_of(LOWER), **only)
+
+
+def test_runs_are_named_without_the_folder_they_share() -> None:
+    short = logs([curve(5.0, 4.0), curve(5.5, 4.0)])
+    names = pl.Series(["/data/a/x/1.txt", "/data/a/y/1.txt"])
+    sources = pl.col("source").replace(short["source"].unique().sort(), names)
+    found = report(
+        pl.concat([side(A), short.with_columns(sources)]), side(LOWER), at_end=False, at="step=300"
+    )
+    assert "data/a/x/1.txt" not in note(found, "ended_before")
+    assert note(found, "ended_before").endswith(": x/1.txt, y/1.txt.")
+
+
 def test_a_metric_the_runs_lack_is_refused_with_the_nearest() -> None:
     with pytest.raises(TtastatsError, match="no benchmark logs") as error:
         report(side(A), side(LOWER), metric="val_los")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import polars as pl
@@ -43,7 +44,10 @@ class Lengths:
     @property
     def budget(self) -> Budget | None:
         """Give the largest budget that every run reached."""
-        return Budget(self.unit, self.least) if self.unit and self.least else None
+        if self.unit is None or not self.least:
+            return None
+        fine = self.unit == "seconds"  # no clock is read to more than milliseconds
+        return Budget(self.unit, math.floor(self.least * 1e3) / 1e3 if fine else self.least)
 
     @property
     def all_reach(self) -> str:

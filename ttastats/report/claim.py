@@ -11,6 +11,7 @@ import polars as pl
 
 from ttastats import percentages, units
 from ttastats.budget import Budget
+from ttastats.counted import standing
 from ttastats.errors import TtastatsError
 from ttastats.quality_comparison import step_of
 from ttastats.report import fields
@@ -105,6 +106,7 @@ def report(
         Of what the runs took to the target, or up to the budget.
     """
     by = tuple(by)
+    _expect_told(runs, limits)
     rows = [
         key_row(keys) | row
         for keys, group in groups(runs, by)
@@ -130,6 +132,18 @@ def report(
         names = [""] * len(rows)
     said = " ".join(_sentence(row, name, rules) for row, name in zip(rows, names, strict=True))
     return Report("claim", tuple(rows), (table,), tuple(notes), said, by=row_keys(by, ENTRY))
+
+
+def _expect_told(runs: pl.DataFrame, limits: Sequence[Limit]) -> None:
+    """Refuse a claim about what no run tells, though some got there."""
+    there = standing(runs).filter("reached")
+    for one in limits:
+        if there.height and not there[_COLUMNS[one.unit]].count():
+            raise TtastatsError(
+                f"no run tells its {one.unit}",
+                where=f"--{one.unit}",
+                remedy="`ttastats runs FILE` shows what runs tell.",
+            )
 
 
 def _rows(

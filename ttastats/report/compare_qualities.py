@@ -76,8 +76,8 @@ def report(
     ]
     prefixes = [f"{name}: " if len(rows) > 1 else "" for name in called]
     below = (
-        *_of_runs(sides, budget),
-        *notes(list(zip(prefixes, found, strict=True)), budget, margin, options.confidence),
+        *_of_runs(baseline, others, sides, budget),
+        *notes(list(zip(prefixes, found, strict=True)), budget, margin, options),
     )
     tables = tuple(_table(side, baseline.label, budget, options) for side in sides)
     only_a = tuple(one.name for each in paired for one in each.alone if one.side == "a")
@@ -166,16 +166,21 @@ def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> 
     return Table(columns, body, "   ".join(parts))
 
 
-def _of_runs(sides: Sequence[_Compared], budget: Budget) -> list[Note]:
+def _of_runs(
+    baseline: Side, others: Sequence[Side], sides: Sequence[_Compared], budget: Budget
+) -> list[Note]:
+    """Say of each side which runs have no value, and which do not count."""
     found = []
     several = len(sides) > 1
-    for each in sides:
-        for letter, runs in (("A", each.pairing.a), ("B", each.pairing.b)):
-            who = each.label if several and letter == "B" else letter
+    for other, each in zip(others, sides, strict=True):
+        who_b = each.label if several else "B"
+        for who, side, runs in (
+            ("A", baseline, each.pairing.a), (who_b, other, each.pairing.b)
+        ):  # fmt: skip
             found += short_notes(runs, budget, who)
             found += [
                 Note(note.code, f"{who}: {note.text}")
-                for note in (*left_out_notes(runs, ("pair",)), *set_aside_notes(runs))
+                for note in (*left_out_notes(runs, ("pair",)), *set_aside_notes(side.runs))
             ]
         found += [Note(one.code, one.text) for one in each.pairing.remarks]
     unmatched = [one.text for side in sides for one in side.pairing.alone]

@@ -74,7 +74,10 @@ _SET_ASIDE = {
         "that somebody or the machine stopped (--censor-stopped: counted)",
     ),
     "exception": (("run", "runs"), "that ended by an exception"),
-    "other_metric": (("run", "runs"), "of entries that log other metrics alone"),
+    "other_metric": (
+        ("run", "runs"),
+        "of entries that log other metrics alone, or several (--metric names one)",
+    ),
 }
 
 

@@ -82,7 +82,7 @@ def notes(
     named: Sequence[tuple[str, QualityComparison]],
     budget: Budget,
     margin: float | None,
-    confidence: float,
+    options: Options,
 ) -> Iterator[Note]:
     """Say what must be known of the rows, each after its name where there are several."""
     yield from _length_notes(named, budget)
@@ -90,6 +90,9 @@ def notes(
         if one.difference is not None:
             yield from (Note(flag.code, f"{name}{flag.message}.") for flag in one.difference.flags)
     found = [one for _, one in named]
+    if options.estimand == "geomean":
+        text = "what was spent is compared by geometric means (--estimand geomean)."
+        yield Note("geomean", text)
     tested = sum(one.p_adjusted is not None for one in found)
     if tested > 1:
         yield Note("adjusted", f"p: adjusted together over {tested} comparisons.")
@@ -98,7 +101,7 @@ def notes(
         equal = asks if margin is None else ""
         yield Note("undecided", f'~ undecided is not "equal".{equal}')
     decided = [one for one in found if one.verdict in {"better", "worse", "same"}]
-    yield from rare_note([side.n for one in decided for side in (one.a, one.b)], confidence)
+    yield from rare_note([side.n for one in decided for side in (one.a, one.b)], options.confidence)
     if any(one.separate_sessions for one in found):
         text = (
             "all runs of one side were started before those of the other: if sessions or machines "
