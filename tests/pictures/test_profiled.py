@@ -46,6 +46,12 @@ def measures() -> Iterable[Mapping[str, Any]]:
     for size, rate in ((8, 100.0), (16, 190.0), (32, 195.0)):
         yield measure("batch_samples_per_second", rate, of=str(size))
         yield measure("batch_step_flops", size * 1e6, of=str(size))
+    yield measure("uninstrumented_step_seconds", 0.011, text="by CPU time of the thread")
+    yield measure("step_flops", 38e7)
+    yield measure("cpu_utilization", 0.5)
+    for variant, seconds in (("all layers", 0.011), ("no batch norm", 0.008)):
+        yield measure("ablated_step_seconds", seconds, of=variant)
+        yield measure("ablated_step_flops", 38e7, of=variant)
     yield measure("workers_step_seconds", 0.02, of="2")
     for kind, seconds in (("under_way", 0.01), ("exposed", 0.004), ("pure", 0.002)):
         yield measure(f"workers_{kind}_seconds", seconds, of="2")

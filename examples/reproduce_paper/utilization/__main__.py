@@ -1,0 +1,214 @@
+"""Measure here what two papers show of utilization: pictures into a folder, tables beside theirs.
+
+    python examples/reproduce_paper/utilization FOLDER
+
+Coleman et al. (2019), "Analysis of DAWNBench", sections 5.1 and 5.2: Figures 5 to 8 and 11, Tables
+8 and 9. Zhu et al. (2018), "TBD: Benchmarking and Analyzing Deep Neural Network Training": Figures
+4, 6, 7 and 8, Tables V and VI. Profiles that the folder holds already are not recorded again. What
+cannot be measured on this machine, and why, stands in docs/profile.md.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from ttastats import api
+from ttastats.errors import TtastatsError
+from ttastats.pictures import drawing
+from ttastats.profiler import workload
+from ttastats.profiler.workload import Request
+from ttastats.profiles import answers, store
+from ttastats.render import as_table
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.trainer.settings import Options
+
+#: The network of DAWNBench at a quarter of its width, on a batch that a CPU takes in seconds.
+_CIFAR10 = Options({"width": 16, "batch_size": 32})
+#: What is recorded, by the name of its file. Residual networks stand for the papers' ResNet-50, a
+#: small transformer for their translators.
+PROFILES: Mapping[str, Request] = {
+    "cifar10": Request("cifar10", _CIFAR10, batch_sizes=(), ablation=True),
+    "cifar10_no_norm": Request("cifar10", _CIFAR10, without=("batch norm",)),
+    "cifar10_no_norm_no_relu": Request("cifar10", _CIFAR10, without=("batch norm", "relu")),
+    "digits": Request("digits", Options(), batch_sizes=()),
+    "digits_lm": Request("digits-lm", Options(), batch_sizes=()),
+    "digits_2_workers": Request("digits", Options({"workers": 2})),
+    "digits_lm_2_workers": Request("digits-lm", Options({"workers": 2})),
+}
+#: The pictures, by the name of their file: their kind and the profiles in them.
+PICTURES: Mapping[str, tuple[str, Sequence[str]]] = {
+    "figures_5_and_6_communication": ("workers", ("digits_2_workers", "digits_lm_2_workers")),
+    "figures_7_and_8_roofline": ("roofline", ("cifar10", "digits", "digits_lm")),
+    "figure_11_share_of_time": (
+        "work",
+        ("cifar10", "cifar10_no_norm", "cifar10_no_norm_no_relu"),
+    ),
+    "tbd_figures_4_and_6_batch_size": ("batch-sizes", ("cifar10", "digits", "digits_lm")),
+    "tbd_figure_8_memory": ("memory", ("cifar10", "digits", "digits_lm")),
+}
+_LONGEST = 5
+
+
+def main(arguments: list[str]) -> int:
+    """Record, draw and print; return the exit code."""
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, request in PROFILES.items():
+            _record(folder / f"{name}.parquet", request)
+        for name, (kind, shown) in PICTURES.items():
+            files = [folder / f"{each}.parquet" for each in shown]
+            drawn = drawing.svg(api.plot_profiles(kind, files))
+            (folder / f"{name}.svg").write_text(drawn, "utf-8")
+    except (TtastatsError, OSError) as error:
+        print(f"utilization: {error}", file=sys.stderr)
+        return 2
+    as_table.render(tables(folder), Console(width=130))
+    print(f"pictures: {folder}/*.svg")
+    return 0
+
+
+def _record(path: Path, request: Request) -> None:
+    if not path.exists():
+        print(f"recording {path.stem} ...", file=sys.stderr)
+        store.write(workload.recorded(request), path)
+
+
+def tables(folder: Path) -> Report:
+    """Give the tables of both papers from the profiles of a folder."""
+    paper = tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
+    rows = {name: store.read([folder / f"{name}.parquet"]) for name in PROFILES}
+    found = {name: api.profiled(folder / f"{name}.parquet").rows for name in PROFILES}
+    return Report(
+        "utilization",
+        (),
+        (
+            _communication(paper, found),
+            _whole_steps(paper["single_worker"], rows, found),
+            _layers(found["cifar10"]),
+            *(
+                _longest(f"TBD, Table {number}: longest operators below average, {name}", one)
+                for number, name, one in (
+                    ("V", "cifar10", found["cifar10"]),
+                    ("VI", "digits-lm", found["digits_lm"]),
+                )
+            ),
+        ),
+    )
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def _of(rows: Rows, section: str) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row["section"] == section]
+
+
+def _communication(paper: Mapping[str, Any], found: Mapping[str, Rows]) -> Table:
+    """Give Tables 8 and 9, and below them ours: three ways to tell."""
+    titles = ("Tables 8, 9: communication", "of the time", "exposed", "pure")
+    columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
+    theirs = [
+        Row((Text(f"paper: {name}"), Quantity(percent / 100, "fraction"), Text("–"), Text("–")))
+        for table in ("table_8", "table_9")
+        for name, percent in paper[table].items()
+    ]
+    shares = ("under_way_share", "exposed_share", "pure_share")
+    ours = [
+        Row((
+            Text(f"here: {row['profile']}, gloo"),
+            *(Quantity(row[share], "fraction") for share in shares),
+        ))
+        for name in PROFILES
+        for row in _of(found[name], "workers")
+    ]  # fmt: skip
+    return Table(columns, tuple(theirs + ours))
+
+
+def _whole_steps(
+    paper: Mapping[str, float], rows: Mapping[str, pl.DataFrame], found: Mapping[str, Rows]
+) -> Table:
+    """Give the utilization of whole steps, and the time in slow operators (section 5.2)."""
+    below = paper["slow_below"] / paper["peak"]
+    columns = (
+        Column("Section 5.2: one worker"),
+        Column("FLOP/s", "right"),
+        Column("of peak", "right"),
+        Column(f"time below {below:.0%} of peak", "right"),
+        Column("cores busy", "right"),
+    )
+    achieved = Quantity(paper["achieved"] * 1e12, "flop/second")
+    share = Quantity(paper["achieved"] / paper["peak"], "fraction")
+    slow = Quantity(paper["slow_share"], "fraction")
+    less = Quantity(paper["slow_share_without_batch_norm"], "fraction")
+    body = [
+        Row((Text("paper: ResNet-50, fp32, V100"), achieved, share, slow, Text("–"))),
+        Row((Text("paper: without batch norm"), Text("–"), Text("–"), less, Text("–"))),
+    ]
+    for name in PROFILES:
+        told = {row["name"]: row["value"] for row in _of(found[name], "measured")}
+        body.append(
+            Row((
+                Text(f"here: {found[name][0]['profile']}"),
+                Quantity(told["flops_per_second"], "flop/second"),
+                Quantity(told["utilization"], "fraction"),
+                Quantity(_slow_share(rows[name], below), "fraction"),
+                Quantity(told["cpu_utilization"], "fraction"),
+            ))
+        )  # fmt: skip
+    return Table(columns, tuple(body))
+
+
+def _slow_share(own: pl.DataFrame, below: float) -> float:
+    """Give the share of time in operators slower than some share of the peak."""
+    fastest = answers.peak(own, "peak_flops") or 0.0
+    rates = pl.col("flops_per_second").fill_null(0.0)
+    slow = answers.operators(own).filter(rates < below * fastest)
+    return float(slow["share"].sum())
+
+
+def _layers(rows: Rows) -> Table:
+    """Give the ablation behind Figure 11, whose variants took turns."""
+    titles = ("Figure 11: cifar10", "step", "speedup", "of peak")
+    columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
+    body = (
+        Row((
+            Text(row["name"]),
+            Quantity(row["seconds"], "seconds"),
+            Quantity(row["speedup"], "ratio"),
+            Quantity(row["utilization"], "fraction"),
+        ))
+        for row in _of(rows, "ablation")
+    )  # fmt: skip
+    return Table(columns, tuple(body))
+
+
+def _longest(title: str, rows: Rows) -> Table:
+    """Give the longest operators that use the machine less than the average of the step."""
+    titles = ("operator", "share of time", "of peak")
+    columns = (Column(titles[0]), *(Column(one, "right") for one in titles[1:]))
+    below = [row for row in _of(rows, "operator") if (row["of_average"] or 0.0) < 1]
+    body = (
+        Row((
+            Text(row["name"]),
+            Quantity(row["share"], "fraction"),
+            Quantity(row["utilization"], "fraction"),
+        ))
+        for row in below[:_LONGEST]
+    )  # fmt: skip
+    return Table(columns, tuple(body), title)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
