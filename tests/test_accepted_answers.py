@@ -408,6 +408,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         *(random_runs().filter(entry=name) for name in ("e0", "e1")), by=["benchmark"], points=4
     ),
     "summary_of_claims": lambda: api.summary(claims()[1], by=["benchmark", "system"]),
+    "summary_of_spreads": lambda: api.summary(
+        table(several(81, 10.0, STEADY, noise=0.3), several(82, 10.5, STEADY, noise=0.01, **OTHER))
+    ),
     "summary_of_successes": lambda: api.summary(alike_claims()[0], dots=True),
     "power_of_claims": lambda: api.power(claims()[1], n=3),
     "score_of_random": lambda: api.score(random_runs()),
