@@ -216,6 +216,8 @@ def way(
         hit = hit or block_for(place, reading.blocks, with_pattern=False)
     if hit is not None and hit[0].files is not None and is_layout(hit[0]):
         return registry.named(hit[0].dialect), *hit
+    if chosen is None and hit is None and kineto.recognises(head):
+        return None, None, {}
     dialect = chosen or registry.recognise(head, place)
     if dialect is not None:
         return dialect, *(hit or (None, {}))

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 BLOCK = 8 * 1024 * 1024
+#: A block of who holds several times as much besides.
+_SMALL_BLOCK = 512 * 1024
 
 #: A compressed log may grow this many times, once it is larger than `_HARMLESS` bytes. Logs grow
 #: ten to a hundred times; a bomb grows thousands of times.
@@ -65,7 +67,7 @@ def decompressed(raw: IO[bytes], name: str, size: int, *, at_once: bool = False)
     """
     opener = next((_OPENERS[end] for end in COMPRESSED if name.endswith(end)), None)
     if opener is None:
-        yield from _chunks(raw, size)
+        yield from _chunks(raw, size, _SMALL_BLOCK if at_once else BLOCK)
         return
     total = 0
     stream = opener(raw)
@@ -132,14 +134,14 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 }
 
 
-def _chunks(stream: Any, size: int) -> Iterator[bytes]:
+def _chunks(stream: Any, size: int, block: int = BLOCK) -> Iterator[bytes]:
     """Read a stream to its end, in one piece where it is known to be small.
 
     One byte more is asked for than there should be: where it does not come, that was the end.
     """
-    at_once = min(BLOCK, size + 1) if size else BLOCK
+    at_once = min(block, size + 1) if size else block
     while chunk := stream.read(at_once):
         yield chunk
         if len(chunk) == size < at_once:
             return
-        at_once = BLOCK
+        at_once = block

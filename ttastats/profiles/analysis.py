@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ttastats.profiles import categories, intervals, steps, table, work
 from ttastats.profiles.events import DEVICE_KINDS, STEP, Events, Numbers
 from ttastats.profiles.measures import measure
 from ttastats.profiles.steps import NONE, Steps
-from ttastats.profiles.work import UNKNOWN, Operators
+from ttastats.profiles.work import UNKNOWN, Launches, Operators
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,18 +31,34 @@ _OPTIMIZER = "Optimizer."
 
 
 @dataclass(frozen=True, slots=True)
+class _Done:
+    """What all operators of a trace come to.
+
+    `rows` have a position of a step in `step`. Sets of intervals tell when any operator was under
+    way, when one computed, and when one communicated; `unknown` counts calls by position of the
+    step whose FLOPs should be known and are not.
+    """
+
+    rows: pl.DataFrame
+    busy: Floats
+    computes: Floats
+    communicates: Floats
+    unknown: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class _Trace:
     """The events of a trace, brought together: what lies in which step, launched by what."""
 
     names: Sequence[str]
     category: Objects
-    work: Operators
+    done: _Done
+    launches: Launches
     host: Numbers
     device: Numbers
     notes: Numbers
-    launcher: Ints
     steps: Steps
-    step_of_work: Ints
+    first: int
     step_of_device: Ints
 
 
@@ -61,50 +77,56 @@ def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def _brought_together(events: Events) -> _Trace:
-    names = [str(name) for name in events.names.all()]
-    columns = events.operators.taken()
-    host, device, notes = events.host.taken(), events.device.taken(), events.notes.taken()
+    names = [str(name) for name in events.names]
+    columns, host = events.operators.taken(), events.host.taken()
+    device, notes = events.device.taken(), events.notes.taken()
     kinds = (columns, host, device, notes)
     zero = min((float(one["start"].min()) for one in kinds if len(one["start"])), default=0.0)
     for one in kinds:
-        one["start"] = one["start"] - zero
+        one["start"] -= zero
+    category = np.array([categories.of(name) for name in names], dtype=object)
+    marked = _marked(names, notes, columns, host, device)
+    order = work.ordered(columns)
+    launches = Launches(device, host, columns, order)
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
-    done = work.operators(events, columns, names, grain)
-    launcher = work.launchers(done, columns["external"], device, host)
-    launched_at = work.launched_at(launcher, done, device, host)
-    found = _steps(names, notes, done, host, device)
-    in_step = steps.place(launched_at, found.host)
-    found = steps.on_device(found, in_step, device["start"], device["start"] + device["length"])
-    kept = steps.without_warmup(found)
-    shift = len(found.numbers) - len(kept.numbers)
+    known = work.costs(events.calls, names)
+    some = work.operators(columns, order, known, grain)
+    done = _done(some, launches, marked.host, category, _notes(names, notes, _OPTIMIZER))
+    del columns, some
+    events.forget_operators()
+    in_step = steps.place(launches.moment(device), marked.host)
+    worked = np.union1d(done.rows["step"].to_numpy(), in_step)
+    at_work = np.isin(np.arange(len(marked.numbers)), worked)
+    kept = steps.chosen(marked, at_work) if at_work.any() else marked
+    position = np.append(np.where(at_work, np.cumsum(at_work) - 1, NONE), NONE)
+    in_step = position[in_step]
+    end = device["start"] + device["length"]
+    final = steps.without_warmup(steps.on_device(kept, in_step, device["start"], end))
+    moved = position - final.warmup
+    frame = done.rows.with_columns(step=pl.Series(moved[done.rows["step"].to_numpy()]))
     return _Trace(
         names,
-        work.category_of(names),
-        done,
+        category,
+        replace(done, rows=frame.filter(pl.col("step") >= 0)),
+        launches,
         host,
         device,
         notes,
-        launcher,
-        kept,
-        steps.place(done.start, kept.host),
-        np.where(in_step >= shift, in_step - shift, NONE),
+        final,
+        final.warmup,
+        np.maximum(in_step - final.warmup, NONE),
     )
 
 
-def _steps(
-    names: Sequence[str], notes: Numbers, done: Operators, host: Numbers, device: Numbers
+def _marked(
+    names: Sequence[str], notes: Numbers, columns: Numbers, host: Numbers, device: Numbers
 ) -> Steps:
-    """Give the steps in which something was done."""
+    """Give the steps that annotations mark, or the whole."""
     numbers = np.array([_step_number(name) for name in names], np.int64)[notes["name"]]
     marks = numbers != NONE
     start, length = notes["start"][marks], notes["length"][marks]
-    found = steps.marked(numbers[marks], start, start + length, _whole(done, host, device))
-    busy = np.unique(steps.place(done.start, found.host))
-    return (
-        steps.chosen(found, np.isin(np.arange(len(found.numbers)), busy))
-        if len(busy) > 1 or (len(busy) == 1 and busy[0] != NONE)
-        else found
-    )
+    whole = _whole(columns, host, device)
+    return steps.marked(numbers[marks], start, start + length, whole)
 
 
 def _step_number(name: str) -> int:
@@ -112,14 +134,89 @@ def _step_number(name: str) -> int:
     return int(text) if text != name and text.isdecimal() else NONE
 
 
-def _whole(done: Operators, host: Numbers, device: Numbers) -> tuple[float, float]:
+def _whole(*kinds: Numbers) -> tuple[float, float]:
     """Give the time from the first event to the end of the last."""
-    starts = [done.start, host["start"], device["start"]]
-    ends = [done.start + done.length, *(one["start"] + one["length"] for one in (host, device))]
-    return (
-        min((float(one.min()) for one in starts if len(one)), default=0.0),
-        max((float(one.max()) for one in ends if len(one)), default=0.0),
+    some = [one for one in kinds if len(one["start"])]
+    first = min((float(one["start"].min()) for one in some), default=0.0)
+    return first, max((float((one["start"] + one["length"]).max()) for one in some), default=0.0)
+
+
+def _done(
+    some: Iterable[Operators],
+    launches: Launches,
+    windows: Floats,
+    category: Objects,
+    optimizing: Floats,
+) -> _Done:
+    """Bring together what all operators took, some at a time."""
+    frames = [pl.DataFrame(schema=_OPERATOR_ROWS)]
+    idle = (categories.OTHER, categories.COMMUNICATION, categories.INPUT)
+    computing, communicating = ~np.isin(category, idle), category == categories.COMMUNICATION
+    sets: tuple[list[Floats], ...] = ([], [], [])
+    unknown = np.zeros(len(windows), np.int64)
+    for one in some:
+        launches.add(one)
+        in_step = steps.place(one.start, windows)
+        frames.append(_grouped(one, in_step, optimizing))
+        lost = (one.flops == UNKNOWN) & (in_step != NONE)
+        unknown += np.bincount(in_step[lost], minlength=len(windows))
+        outside = one.nest.parent == NONE
+        for found, chosen in zip(
+            sets, (outside, computing[one.name], communicating[one.name]), strict=True
+        ):
+            start = one.start[chosen]
+            found.append(intervals.union(start, start + one.length[chosen]))
+        if len(frames) > _FRAMES:
+            frames = [pl.concat(frames).group_by("name", "optimizes", "step").sum()]
+    busy, computes, communicates = (intervals.any_of(found) for found in sets)
+    rows = pl.concat(frames).group_by("name", "optimizes", "step").sum()
+    return _Done(rows, busy, computes, communicates, unknown)
+
+
+#: Frames of operators that wait to be brought together.
+_FRAMES = 20
+_OPERATOR_ROWS = {
+    "name": pl.Int32,
+    "optimizes": pl.Boolean,
+    "step": pl.Int64,
+    "calls": pl.Int64,
+    "seconds": pl.Float64,
+    "flops": pl.Int64,
+    "bytes": pl.Int64,
+}
+
+
+def _grouped(some: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
+    """Give the rows of some operators by name and step."""
+    inside = np.flatnonzero(in_step != NONE)
+    account = some.account[inside]
+    itself = account == inside
+    frame = pl.DataFrame(
+        {
+            "name": some.name[account],
+            "optimizes": _lie_in(some.start[account], optimizing),
+            "step": in_step[inside],
+            "calls": itself.astype(np.int64),
+            "seconds": some.own[inside] * _MICRO,
+            "flops": np.where(itself, np.maximum(some.flops[inside], 0), 0),
+            "bytes": np.where(itself & (some.bytes[inside] != UNKNOWN), some.bytes[inside], 0),
+        },
+        schema=_OPERATOR_ROWS,
     )
+    return frame.group_by("name", "optimizes", "step").sum()
+
+
+def _lie_in(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
+    """Tell which moments lie in some windows."""
+    found: NDArray[np.bool_] = steps.place(moment, windows) != NONE
+    return found
+
+
+def _notes(names: Sequence[str], notes: Numbers, *starts: str) -> Floats:
+    """Give the time in annotations whose names begin so."""
+    chosen = np.array([name.startswith(starts) for name in names], bool)[notes["name"]]
+    start = notes["start"][chosen]
+    return intervals.union(start, start + notes["length"][chosen])
 
 
 # -------------------------------------------------------------------------------------- operators
@@ -140,95 +237,52 @@ def _text(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
     return pl.concat([known, pl.Series([None], dtype=pl.String)])[found]
 
 
-def _during(trace: _Trace, moment: Floats, *starts: str) -> NDArray[np.bool_]:
-    """Tell which moments lie in annotations whose names begin so."""
-    covered = _notes(trace, *starts)
-    if not len(covered) or not len(moment):
-        return np.zeros(len(moment), bool)
-    found: NDArray[np.bool_] = steps.place(moment, covered) != NONE
-    return found
-
-
-def _notes(trace: _Trace, *starts: str) -> Floats:
-    chosen = np.array([name.startswith(starts) for name in trace.names], bool)[trace.notes["name"]]
-    start = trace.notes["start"][chosen]
-    return intervals.union(start, start + trace.notes["length"][chosen])
-
-
 def _operator_rows(trace: _Trace) -> pl.DataFrame:
-    done = trace.work
-    inside = np.flatnonzero(trace.step_of_work != NONE)
-    account = done.account[inside]
-    itself = account == inside
-    on_device = np.bincount(
-        trace.launcher[trace.launcher != NONE],
-        weights=trace.device["length"][trace.launcher != NONE],
-        minlength=len(done.start),
-    )
-    optimizes = _during(trace, done.start[account], _OPTIMIZER)
-    frame = pl.DataFrame(
-        {
-            "name": done.name[account],
-            "optimizes": optimizes,
-            "step": trace.step_of_work[inside],
-            "calls": itself.astype(np.int64),
-            "seconds": done.own[inside] * _MICRO,
-            "device_seconds": on_device[inside] * _MICRO,
-            "flops": np.where(itself, np.maximum(done.flops[inside], 0), 0),
-            "bytes": np.where(itself & (done.bytes[inside] != UNKNOWN), done.bytes[inside], 0),
-        }
-    )
-    grouped = frame.group_by("name", "optimizes", "step").sum()
+    grouped = trace.done.rows
     known = trace.category[grouped["name"].to_numpy()]
-    category = np.where(
-        grouped["optimizes"].to_numpy() & (known != categories.COMMUNICATION),
-        categories.OPTIMIZER,
-        known,
-    )
-    has_device = bool(len(trace.device["start"]))
+    optimizes = grouped["optimizes"].to_numpy() & (known != categories.COMMUNICATION)
+    category = np.where(optimizes, categories.OPTIMIZER, known)
+    if len(trace.device["start"]):
+        keys = ("name", "optimizes", "step")
+        grouped = grouped.join(_launched(trace), on=keys, how="left", maintain_order="left")
+        grouped = grouped.with_columns(pl.col("device_seconds").fill_null(0.0))
     return grouped.with_columns(
         name=_text(trace.names, grouped["name"].to_numpy()),
         category=pl.Series(list(category), dtype=pl.String),
         step=_numbered(trace, grouped["step"].to_numpy()),
         kind=pl.lit("operator"),
         device=pl.lit("cpu"),
-        device_seconds=pl.col("device_seconds") if has_device else None,
         bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
     )
+
+
+def _launched(trace: _Trace) -> pl.DataFrame:
+    """Give the time of what operators launched, by name and step."""
+    launches = trace.launches
+    known = launches.account != NONE
+    start = launches.account_start[known]
+    frame = pl.DataFrame(
+        {
+            "name": launches.account_name[known],
+            "optimizes": _lie_in(start, _notes(trace.names, trace.notes, _OPTIMIZER)),
+            "step": steps.place(start, trace.steps.host),
+            "device_seconds": trace.device["length"][known] * _MICRO,
+        }
+    )
+    return frame.group_by("name", "optimizes", "step").sum()
 
 
 # ----------------------------------------------------------------------------------------- device
 
 
 def _device_rows(trace: _Trace) -> pl.DataFrame:
-    device = trace.device
-    inside = np.flatnonzero(trace.step_of_device != NONE)
-    launcher = trace.launcher
-    operator = np.where(
-        launcher == NONE, NONE, trace.work.name[launcher] if len(trace.work.name) else NONE
-    )
-    launched = np.where(
-        launcher == NONE,
-        device["start"],
-        trace.work.start[launcher] if len(trace.work.start) else 0.0,
-    )
-    flops = work.flops_of_kernels(launcher, device["length"], trace.work)
-    frame = pl.DataFrame(
-        {
-            "name": device["name"][inside],
-            "kind": device["kind"][inside],
-            "device_index": device["index"][inside].astype(np.int64),
-            "stream": device["stream"][inside],
-            "operator": operator[inside],
-            "optimizes": _during(trace, launched, _OPTIMIZER)[inside] & (launcher[inside] != NONE),
-            "step": trace.step_of_device[inside],
-            "seconds": device["length"][inside] * _MICRO,
-            "flops": flops[inside],
-            "bytes": np.maximum(device["bytes"][inside], 0),
-        }
-    )
+    flops = trace.launches.flops_of_kernels(trace.device["length"])
     keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
-    grouped = frame.group_by(keys).agg(pl.len().cast(pl.Int64).alias("calls"), pl.all().sum())
+    parts = [
+        _some_of_device(trace, part, flops).group_by(keys).sum()
+        for part in (slice(0), *_slices(len(flops)))
+    ]
+    grouped = pl.concat(parts).group_by(keys).sum()
     names = _text(trace.names, grouped["name"].to_numpy())
     operators = _text(trace.names, grouped["operator"].to_numpy())
     kinds = [DEVICE_KINDS[kind] for kind in grouped["kind"]]
@@ -256,6 +310,29 @@ def _device_rows(trace: _Trace) -> pl.DataFrame:
         flops=pl.when(is_kernel).then("flops"),
         bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
         tensor_core=pl.when(is_kernel).then(tensor),
+    )
+
+
+def _some_of_device(trace: _Trace, part: slice, flops: Ints) -> pl.DataFrame:
+    """Give some events of the device that belong to a step."""
+    device, launches = trace.device, trace.launches
+    in_step = trace.step_of_device[part]
+    inside = np.flatnonzero(in_step != NONE) + (part.start or 0)
+    optimizing = _notes(trace.names, trace.notes, _OPTIMIZER)
+    return pl.DataFrame(
+        {
+            "name": device["name"][inside],
+            "kind": device["kind"][inside],
+            "device_index": device["index"][inside].astype(np.int64),
+            "stream": device["stream"][inside].astype(np.int64),
+            "operator": launches.name[inside],
+            "optimizes": _lie_in(launches.account_start[inside], optimizing),
+            "step": trace.step_of_device[inside],
+            "calls": np.ones(len(inside), np.int64),
+            "seconds": device["length"][inside] * _MICRO,
+            "flops": flops[inside],
+            "bytes": np.maximum(device["bytes"][inside], 0),
+        }
     )
 
 
@@ -302,20 +379,33 @@ def _note_rows(trace: _Trace) -> pl.DataFrame:
     return _named_rows(trace, notes, "annotation")
 
 
+_TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
+
+
+def _slices(count: int) -> Iterator[slice]:
+    """Give the events of a kind some at a time: tables of all of them would take much memory."""
+    yield from (slice(begin, begin + _TOGETHER) for begin in range(0, count, _TOGETHER))
+
+
+_TOGETHER = 100_000
+
+
 def _named_rows(trace: _Trace, of: Numbers, kind: str) -> pl.DataFrame:
     """Give rows of what has but a name and a time."""
-    in_step = steps.place(of["start"], trace.steps.host)
-    inside = in_step != NONE
-    frame = pl.DataFrame(
-        {
-            "name": of["name"][inside],
-            "step": in_step[inside],
-            "seconds": of["length"][inside] * _MICRO,
-        }
-    )
-    grouped = frame.group_by("name", "step").agg(
-        pl.len().cast(pl.Int64).alias("calls"), pl.col("seconds").sum()
-    )
+    frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
+    for part in _slices(len(of["start"])):
+        in_step = steps.place(of["start"][part], trace.steps.host)
+        inside = in_step != NONE
+        frame = pl.DataFrame(
+            {
+                "name": of["name"][part][inside],
+                "step": in_step[inside],
+                "calls": np.ones(int(inside.sum()), np.int64),
+                "seconds": of["length"][part][inside] * _MICRO,
+            }
+        )
+        frames.append(frame.group_by("name", "step").sum())
+    grouped = pl.concat(frames).group_by("name", "step").sum()
     places = grouped["name"].to_numpy()
     return grouped.with_columns(
         name=_text(trace.names, places),
@@ -361,7 +451,7 @@ def _parts_on_device(trace: _Trace) -> dict[str, Floats]:
     busy = intervals.either(compute, communication)
     copies = intervals.without(of(~is_kernel), busy)
     busy = intervals.either(busy, copies)
-    waits = intervals.without(_notes(trace, *_INPUT), busy)
+    waits = intervals.without(_notes(trace.names, trace.notes, *_INPUT), busy)
     host = intervals.without(_host_at_work(trace), intervals.either(busy, waits))
     return {
         "compute_seconds": compute,
@@ -381,28 +471,28 @@ def _busiest(device: Numbers) -> int:
 
 def _host_at_work(trace: _Trace) -> Floats:
     """Give the time in which the host ran operators or called the driver, but did not wait."""
-    done, host = trace.work, trace.host
+    host = trace.host
     waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
     waits = waiting[host["name"]]
-    start = np.concatenate((done.start, host["start"][~waits]))
-    length = np.concatenate((done.length, host["length"][~waits]))
-    idle = intervals.union(host["start"][waits], host["start"][waits] + host["length"][waits])
-    return intervals.without(intervals.union(start, start + length), idle)
+    calls, idle = (
+        intervals.any_of([_under_way(host, part, chosen) for part in _slices(len(waits))])
+        for chosen in (~waits, waits)
+    )
+    return intervals.without(intervals.either(trace.done.busy, calls), idle)
+
+
+def _under_way(of: Numbers, part: slice, chosen: NDArray[np.bool_]) -> Floats:
+    """Give the time in which some of what was chosen was under way."""
+    start = of["start"][part][chosen[part]]
+    return intervals.union(start, start + of["length"][part][chosen[part]])
 
 
 def _parts_on_host(trace: _Trace) -> dict[str, Floats]:
     """Give the parts of steps that run on the host alone, where it is what computes."""
-    done = trace.work
-    category = trace.category[done.name]
-    start, end = done.start, done.start + done.length
-    idle = (categories.OTHER, categories.COMMUNICATION, categories.INPUT)
-    computes = ~np.isin(category, idle)
-    communicates = category == categories.COMMUNICATION
-    compute = intervals.union(start[computes], end[computes])
-    communication = intervals.union(start[communicates], end[communicates])
+    compute, communication = trace.done.computes, trace.done.communicates
     exposed = intervals.without(communication, compute)
     busy = intervals.either(compute, communication)
-    waits = intervals.without(_notes(trace, *_INPUT), busy)
+    waits = intervals.without(_notes(trace.names, trace.notes, *_INPUT), busy)
     rest = intervals.without(trace.steps.device, intervals.either(busy, waits))
     return {
         "compute_seconds": compute,
@@ -419,9 +509,7 @@ def _whole_measures(trace: _Trace) -> Iterator[Mapping[str, Any]]:
     yield measure("steps", len(windows), text=_told_of_steps(trace.steps))
     yield measure("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
     yield measure("window_seconds", float(windows[-1, 1] - windows[0, 0]) * _MICRO)
-    done = trace.work
-    unknown = int(((done.flops == UNKNOWN) & (trace.step_of_work != NONE)).sum())
-    yield measure("flops_unknown", unknown)
+    yield measure("flops_unknown", int(trace.done.unknown[trace.first :].sum()))
 
 
 def _told_of_steps(found: Steps) -> str:

@@ -7,6 +7,7 @@ microseconds, as the trace tells them.
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttastats.profiles import flops
-from ttastats.profiles.pieces import Args, Event, Text
+from ttastats.profiles.pieces import NOTHING, UNTOLD, Args, Event, Number
 
 #: Columns of one kind of event, by name.
 Numbers = dict[str, NDArray[Any]]
@@ -38,44 +39,56 @@ _KINDS = {
     "user_annotation": "annotation",
     "user annotation": "annotation",
     "cuda_profiler_range": "range",
-    "cpu_instant_event": "memory",
 }
+_MEMORY = "cpu_instant_event"
 #: Of recorders before kineto, which write no category: processes that stand for machines.
 _PROCESSES = {"CPU functions": "operator", "CUDA functions": "kernel"}
 
 STEP = "ProfilerStep#"
 
 
-class Texts:
-    """Texts by number, each kept once."""
+class Texts(dict[Any, int]):
+    """Texts with their numbers: a new text gets a new one."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[object, int] = {}
-
-    def number(self, text: object) -> int:
-        """Give the number of a text, a new one for a new text."""
-        return self._numbers.setdefault(text, len(self._numbers))
-
-    def all(self) -> list[object]:
-        """Give all texts in the order of their numbers."""
-        return list(self._numbers)
+    def __missing__(self, text: Any) -> int:
+        """Number a text."""
+        found = self[text] = len(self)
+        return found
 
 
-#: Columns whose numbers may be large; those of others count texts, threads and devices.
-_WIDE = ("external", "correlation", "bytes", "stream", "flops")
+_NOTHING_TOLD = ("", b"", b"", b"")
+
+#: Columns by the type of their numbers: d and f are floats, i, h, q and b are whole.
+_TYPES = {
+    "start": "d",
+    "length": "d",
+    "name": "i",
+    "thread": "h",
+    "external": "i",
+    "correlation": "i",
+    "call": "i",
+    "kind": "b",
+    "index": "h",
+    "stream": "i",
+    "bytes": "q",
+    "flops": "q",
+}
 
 
 class Columns:
     """Numbers of one kind of event, one array for each name."""
 
-    def __init__(self, floats: Iterable[str], ints: Iterable[str]) -> None:
-        self._of: dict[str, array[Any]] = {name: array("d") for name in floats}
-        self._of |= {name: array("q" if name in _WIDE else "i") for name in ints}
+    def __init__(self, *names: str) -> None:
+        self._of: dict[str, array[Any]] = {name: array(_TYPES[name]) for name in names}
 
-    def add(self, **values: Iterable[float]) -> None:
+    def add(self, **values: list[Any]) -> None:
         """Add some events."""
         for name, numbers in values.items():
-            self._of[name].extend(numbers)
+            column = self._of[name]
+            try:
+                column.extend(array(column.typecode, numbers))
+            except (TypeError, OverflowError):  # text, nothing, or more than fits
+                column.extend(array(column.typecode, [_fitting(one, column) for one in numbers]))
 
     def taken(self) -> Numbers:
         """Give the columns as arrays of NumPy, which share their memory."""
@@ -85,23 +98,25 @@ class Columns:
         return len(next(iter(self._of.values())))
 
 
-def _number(value: Text, unknown: int = -1) -> int:
+def number_of(value: Number, untold: int = UNTOLD) -> int:
     """Give a number that may stand as text; `0x7` is 7."""
     try:
-        number = int(value, 0) if isinstance(value, str) else value
+        found = int(value, 0) if isinstance(value, str) else value
     except ValueError:
-        return unknown
-    return unknown if number is None or abs(number) > _LARGEST else number
+        return untold
+    return untold if found is None else found
 
 
-_LARGEST = 2**62
+def _fitting(value: Any, column: array[Any]) -> Any:
+    """Give a number that a column can hold; of one too large, its last digits."""
+    if column.typecode == "d":
+        return value or 0.0
+    found, most = number_of(value), 1 << (8 * column.itemsize - 1)
+    return found if -most <= found < most else found % most
 
 
-def _external(args: Args | None) -> int:
-    if args is None:
-        return -1
-    return _number(args.external if args.external is not None else args.external_before)
-
+#: Kinds of events on a device, by number.
+DEVICE_KINDS = ("kernel", "memcpy", "memset")
 
 #: Bytes of an element by the name that a collective gives its type.
 _SIZES = {
@@ -118,17 +133,13 @@ _SIZES = {
 }
 
 
-def _moved(args: Args) -> int:
-    """Give the bytes of a copy, or those that a collective makes out of the others' or its own."""
+def _moved(args: Args) -> Number:
+    """Give the bytes of a copy, or the larger of what a collective takes and makes."""
     if args.collective is None:
-        return _number(args.bytes)
-    elements = max(_number(args.in_elements), _number(args.out_elements))
-    size = _SIZES.get(str(args.dtype), -1)
-    return elements * size if min(elements, size) > 0 else -1
-
-
-#: Kinds of events on a device, by number.
-DEVICE_KINDS = ("kernel", "memcpy", "memset")
+        return args.bytes
+    elements = max(number_of(args.in_elements), number_of(args.out_elements))
+    size = _SIZES.get(str(args.dtype), UNTOLD)
+    return elements * size if min(elements, size) > 0 else UNTOLD
 
 
 @dataclass(slots=True)
@@ -141,18 +152,17 @@ class Peaks:
         """Look at some events of memory."""
         for event in events:
             args = event.args
-            if args is None:
-                continue
-            now = _number(args.allocated if args.allocated is not None else args.allocated_before)
-            on_host = _number(args.device_type, 0) == 0
-            place = "cpu" if on_host else f"gpu {_number(args.device_id, 0)}"
-            self.bytes_of[place] = max(self.bytes_of.get(place, 0), now)
+            now = max(number_of(args.allocated), number_of(args.allocated_before))
+            on_host = number_of(args.device_type, 0) == 0
+            place = "cpu" if on_host else f"gpu {number_of(args.device_id, 0)}"
+            if now > self.bytes_of.get(place, UNTOLD):
+                self.bytes_of[place] = now
 
 
 class Events:
     """The events of one trace, as columns.
 
-    `threads` are pairs of process and thread, `calls` what is told of the inputs of an operator.
+    `threads` are their numbers in the trace, `calls` what is told of the inputs of an operator.
     """
 
     names: Texts
@@ -168,115 +178,114 @@ class Events:
     def __init__(self) -> None:
         self.names = Texts()
         self.threads = Texts()
-        self.calls = Texts()
-        self.calls.number(None)  # nothing is told
-        self.operators = Columns(("start", "length"), ("name", "thread", "external", "call"))
-        self.host = Columns(("start", "length"), ("name", "thread", "correlation"))
+        self.calls = Texts({_NOTHING_TOLD: 0})
+        self.operators = Columns("start", "length", "name", "thread", "external", "call")
+        self.host = Columns("start", "length", "name", "thread", "correlation")
         self.device = Columns(
-            ("start", "length"),
-            ("name", "kind", "index", "stream", "external", "correlation", "bytes"),
+            "start",
+            "length",
+            "name",
+            "kind",
+            "index",
+            "stream",
+            "external",
+            "correlation",
+            "bytes",
         )
-        self.notes = Columns(("start", "length"), ("name", "thread"))
-        self.ranges = Columns(("start",), ("name", "flops"))
+        self.notes = Columns("start", "length", "name", "thread")
+        self.ranges = Columns("start", "name", "flops")
         self.peaks = Peaks()
         self.is_before_kineto = False
 
     def add(self, events: Iterable[Event]) -> None:
         """Sort some events by their kinds and keep what counts of them."""
-        by_category: dict[str, list[Event]] = {}
+        by_category: dict[str, list[Event]] = defaultdict(list)
+        moments: list[Event] = []
         for event in events:
-            by_category.setdefault(event.cat, []).append(event)
+            if event.dur is not None:
+                by_category[event.cat].append(event)
+            elif event.cat == _MEMORY:
+                moments.append(event)
+        self.peaks.add(moments)
+        uncategorized = by_category.pop("", [])
         for category, some in by_category.items():
-            if category == "":
-                self._add_uncategorized(some)
-                continue
             self._add_kind(_KINDS.get(category.lower(), ""), some)
-
-    def _add_uncategorized(self, events: Iterable[Event]) -> None:
-        by_process: dict[Text, list[Event]] = {}
-        for event in events:
-            if event.ph == "X" and event.pid in _PROCESSES:
-                by_process.setdefault(event.pid, []).append(event)
+        by_process: dict[Number, list[Event]] = defaultdict(list)
+        for event in uncategorized:
+            if event.pid in _PROCESSES:
+                by_process[event.pid].append(event)
         for process, some in by_process.items():
             self.is_before_kineto = True
             self._add_kind(_PROCESSES[str(process)], some)
 
+    def forget_operators(self) -> None:
+        """Give back the memory of the operators, once they have been looked at."""
+        self.operators = Columns("start")
+
     def _add_kind(self, kind: str, events: list[Event]) -> None:
-        if kind == "memory":
-            self.peaks.add(events)
-            return
-        timed = [event for event in events if event.ph == "X" and event.dur is not None]
         if kind == "operator":
-            steps = [event for event in timed if event.name.startswith(STEP)]
-            if steps:  # as the first versions with steps wrote them
-                self._add_notes(steps)
-                timed = [event for event in timed if not event.name.startswith(STEP)]
-            self._add_operators(timed)
+            self._add_operators(events)
         elif kind == "host":
-            self._add_host(timed)
+            correlation = [event.args.correlation for event in events]
+            self.host.add(**self._timed(events), correlation=correlation)
         elif kind == "annotation":
-            self._add_notes(timed)
+            self.notes.add(**self._timed(events))
         elif kind == "range":
-            self._add_ranges(timed)
+            self._add_ranges(events)
         elif kind:
-            self._add_device(timed, DEVICE_KINDS.index(kind))
+            self._add_device(events, DEVICE_KINDS.index(kind))
+
+    def _timed(self, events: list[Event]) -> dict[str, list[Any]]:
+        """Give what every event of the host has."""
+        names, threads = self.names, self.threads
+        return {
+            "start": [event.ts for event in events],
+            "length": [event.dur for event in events],
+            "name": [*map(names.__getitem__, [event.name for event in events])],
+            "thread": [*map(threads.__getitem__, [event.tid for event in events])],
+        }
 
     def _add_operators(self, events: list[Event]) -> None:
-        call, name, thread = self._call, self.names.number, self.threads.number
+        if any(name.startswith(STEP) for name in {event.name for event in events}):
+            # The first versions with steps wrote them as operators.
+            steps = [event for event in events if event.name.startswith(STEP)]
+            self.notes.add(**self._timed(steps))
+            events = [event for event in events if not event.name.startswith(STEP)]
         self.operators.add(
-            start=[event.ts for event in events],
-            length=[event.dur or 0.0 for event in events],
-            name=[name(event.name) for event in events],
-            thread=[thread((event.pid, event.tid)) for event in events],
-            external=[_external(event.args) for event in events],
-            call=[call(event) for event in events],
+            **self._timed(events),
+            external=_external([event.args for event in events]),
+            call=self._calls(events),
         )
 
-    def _call(self, event: Event) -> int:
-        """Give the number of what is told of the inputs of a call."""
-        args = event.args
-        if args is None:
-            return 0
-        dims = bytes(args.dims)
-        if not dims or dims == b"[]":
-            return 0
-        concrete = bytes(args.concrete) if event.name in flops.COUNTED else b""
-        return self.calls.number((event.name, dims, bytes(args.types), concrete))
-
-    def _add_host(self, events: list[Event]) -> None:
-        name, thread = self.names.number, self.threads.number
-        self.host.add(
-            start=[event.ts for event in events],
-            length=[event.dur or 0.0 for event in events],
-            name=[name(event.name) for event in events],
-            thread=[thread((event.pid, event.tid)) for event in events],
-            correlation=[_number(event.args.correlation) if event.args else -1 for event in events],
+    def _calls(self, events: list[Event]) -> list[int]:
+        """Give the numbers of what is told of the inputs of operators."""
+        dims = [event.args.dims for event in events]
+        if dims.count(NOTHING) == len(dims):
+            return [0] * len(dims)
+        told = zip(
+            [event.name for event in events],
+            map(bytes, dims),
+            map(bytes, [event.args.types for event in events]),
+            _concrete(events),
+            strict=True,
         )
-
-    def _add_notes(self, events: list[Event]) -> None:
-        name, thread = self.names.number, self.threads.number
-        self.notes.add(
-            start=[event.ts for event in events],
-            length=[event.dur or 0.0 for event in events],
-            name=[name(event.name) for event in events],
-            thread=[thread((event.pid, event.tid)) for event in events],
-        )
+        return [*map(self.calls.__getitem__, told)]
 
     def _add_device(self, events: list[Event], kind: int) -> None:
-        name, none = self.names.number, Args()
-        args = [event.args or none for event in events]
+        names = self.names
+        args = [event.args for event in events]
+        index = [one.device for one in args]
+        if self.is_before_kineto:
+            index = [event.tid for event in events]
         self.device.add(
             start=[event.ts for event in events],
-            length=[event.dur or 0.0 for event in events],
-            name=[name(event.name) for event in events],
+            length=[event.dur for event in events],
+            name=[names[event.name] for event in events],
             kind=[kind] * len(events),
-            index=[
-                _number(one.device, _number(event.tid, 0) if self.is_before_kineto else 0)
-                for one, event in zip(args, events, strict=True)
-            ],
-            stream=[_number(one.stream, 0) for one in args],
-            external=[_external(one) for one in args],
-            correlation=[_number(one.correlation) for one in args],
+            index=index,
+            stream=[one.stream for one in args],
+            external=_external(args),
+            correlation=[one.correlation for one in args],
             bytes=[_moved(one) for one in args],
         )
 
@@ -284,17 +293,29 @@ class Events:
         """Add kernels whose instructions CUPTI counted; their times are none of the program's."""
         self.ranges.add(
             start=[event.ts for event in events],
-            name=[self.names.number(event.name) for event in events],
+            name=[self.names[event.name] for event in events],
             flops=[_counted_flops(event.args) for event in events],
         )
 
 
-def _counted_flops(args: Args | None) -> int:
+def _concrete(events: list[Event]) -> list[bytes]:
+    """Give the values of inputs that are no tensors, where FLOPs depend on them."""
+    counted = flops.COUNTED
+    return [bytes(event.args.concrete) if event.name in counted else b"" for event in events]
+
+
+def _external(args: list[Args]) -> list[Number]:
+    found = [one.external for one in args]
+    if not args or found[0] != UNTOLD:
+        return found
+    return [one.external_before if one.external == UNTOLD else one.external for one in args]
+
+
+def _counted_flops(args: Args) -> int:
     """Give the operations of the instructions that were counted; a fused one is two."""
-    if args is None:
-        return -1
     single = (args.dadd, args.dmul, args.fadd, args.fmul, args.hadd, args.hmul)
     fused = (args.dfma, args.ffma, args.hfma)
-    if all(one is None for one in (*single, *fused)):
-        return -1
-    return sum(_number(one, 0) for one in single) + 2 * sum(_number(one, 0) for one in fused)
+    if all(one == UNTOLD for one in (*single, *fused)):
+        return UNTOLD
+    once = sum(max(number_of(one), 0) for one in single)
+    return once + 2 * sum(max(number_of(one), 0) for one in fused)

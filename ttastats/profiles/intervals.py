@@ -6,6 +6,8 @@ other; `union` makes one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +32,12 @@ def either(a: Floats, b: Floats) -> Floats:
     """Give the time in either of two sets."""
     both = np.concatenate((a, b))
     return union(both[:, 0], both[:, 1])
+
+
+def any_of(sets: Sequence[Floats]) -> Floats:
+    """Give the time in any of some sets."""
+    every = np.concatenate([NOTHING, *sets])
+    return union(every[:, 0], every[:, 1])
 
 
 def without(a: Floats, b: Floats) -> Floats:

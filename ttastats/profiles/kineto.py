@@ -21,7 +21,7 @@ from ttastats.profiles.pieces import Found, NoTraceError, pieces
 from ttastats.records import Problem
 
 _HEAD = re.compile(
-    rb'\s*(?:\{.*?"(?:traceEvents|deviceProperties|schemaVersion|baseTimeNanoseconds)"\s*:|'
+    rb'\s*(?:\{.*?"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:|'
     rb'\[?\s*\{[^{}]*"ph"\s*:\s*"[XMisfBEbeC]")',
     re.DOTALL,
 )

@@ -1,8 +1,8 @@
 """How is a trace of any size cut into lists of events, in bounded memory?
 
 A trace is JSON: an object with the array `traceEvents`, or that array alone. It is decoded in
-pieces of 16 MB, each cut between two events. A trace that breaks off, or is damaged somewhere,
-gives the events that can be read.
+pieces of half a megabyte, each cut between two events. A trace that breaks off, or is damaged
+somewhere, gives the events that can be read.
 """
 
 from __future__ import annotations
@@ -14,50 +14,55 @@ from typing import Any
 
 import msgspec
 
-#: How much is decoded at a time.
-PIECE = 16 * 1024 * 1024
-#: Without an event in so many bytes this is no trace.
-_LONGEST_EVENT = 8 * PIECE
+from ttastats.ingestion.streams import UnreadableError
 
-Text = int | str | None
+#: How much is decoded at a time: text and events of a piece stay in the cache of a core.
+PIECE = 512 * 1024
+#: Without an event in so many bytes this is no trace.
+_LONGEST_EVENT = 128 * 1024 * 1024
+
+#: A number that may stand as text, or as nothing.
+Number = int | str | None
+#: Where a number, or what is left as it stands, is not told.
+UNTOLD = -1
+NOTHING = msgspec.Raw(b"")
 
 
 def _counter(instruction: str) -> Any:
     """Give the field of a counter of CUPTI: how often threads executed an instruction."""
     name = f"smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum"
-    return msgspec.field(name=name, default=None)
+    return msgspec.field(name=name, default=UNTOLD)
 
 
-class Args(msgspec.Struct, gc=False):
+class Args(msgspec.Struct, gc=False, frozen=True):
     """What is told of an event and used here; Raw is left as it stands."""
 
-    external: Text = msgspec.field(name="External id", default=None)
-    external_before: Text = msgspec.field(name="external id", default=None)
-    correlation: Text = None
-    device: Text = None
-    stream: Text = None
-    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=msgspec.Raw(b""))
-    types: msgspec.Raw = msgspec.field(name="Input type", default=msgspec.Raw(b""))
-    concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=msgspec.Raw(b""))
-    bytes: Text = None
-    moved: Text = msgspec.field(name="Bytes", default=None)
-    allocated: Text = msgspec.field(name="Total Allocated", default=None)
-    allocated_before: Text = msgspec.field(name="Total Allocated Bytes", default=None)
-    device_type: Text = msgspec.field(name="Device Type", default=None)
-    device_id: Text = msgspec.field(name="Device Id", default=None)
-    collective: Text = msgspec.field(name="Collective name", default=None)
-    in_elements: Text = msgspec.field(name="In msg nelems", default=None)
-    out_elements: Text = msgspec.field(name="Out msg nelems", default=None)
-    dtype: Text = None
-    dadd: Text = _counter("dadd")
-    dmul: Text = _counter("dmul")
-    dfma: Text = _counter("dfma")
-    fadd: Text = _counter("fadd")
-    fmul: Text = _counter("fmul")
-    ffma: Text = _counter("ffma")
-    hadd: Text = _counter("hadd")
-    hmul: Text = _counter("hmul")
-    hfma: Text = _counter("hfma")
+    external: Number = msgspec.field(name="External id", default=UNTOLD)
+    correlation: Number = UNTOLD
+    device: Number = UNTOLD
+    stream: Number = UNTOLD
+    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=NOTHING)
+    types: msgspec.Raw = msgspec.field(name="Input type", default=NOTHING)
+    concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=NOTHING)
+    bytes: Number = UNTOLD
+    external_before: Number = msgspec.field(name="external id", default=UNTOLD)
+    collective: Number = msgspec.field(name="Collective name", default=None)
+    in_elements: Number = msgspec.field(name="In msg nelems", default=UNTOLD)
+    out_elements: Number = msgspec.field(name="Out msg nelems", default=UNTOLD)
+    dtype: Number = None
+    allocated: Number = msgspec.field(name="Total Allocated", default=UNTOLD)
+    allocated_before: Number = msgspec.field(name="Total Allocated Bytes", default=UNTOLD)
+    device_type: Number = msgspec.field(name="Device Type", default=0)
+    device_id: Number = msgspec.field(name="Device Id", default=0)
+    dadd: Number = _counter("dadd")
+    dmul: Number = _counter("dmul")
+    dfma: Number = _counter("dfma")
+    fadd: Number = _counter("fadd")
+    fmul: Number = _counter("fmul")
+    ffma: Number = _counter("ffma")
+    hadd: Number = _counter("hadd")
+    hmul: Number = _counter("hmul")
+    hfma: Number = _counter("hfma")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -66,11 +71,11 @@ class Event(msgspec.Struct, gc=False):
     ph: str = ""
     cat: str = ""
     name: str = ""
+    pid: Number = None
+    tid: Number = None
     ts: float = 0.0
     dur: float | None = None
-    pid: Text = None
-    tid: Text = None
-    args: Args | None = None
+    args: Args = Args()
 
 
 class _Whole(msgspec.Struct, gc=False):
@@ -118,16 +123,17 @@ def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[list[Event]]:
         There is no array of events.
     """
     stream = _Stream(chunks, found)
-    rest, is_alone = _opened(stream, found)
-    while not stream.ended:
-        rest += stream.more(PIECE - min(len(rest), PIECE // 2))
+    piece, is_alone = _opened(stream, found)
+    while True:
+        stream.fill(piece, PIECE)
         if stream.ended:
             break
-        events, rest = _first(rest, found)
+        events, piece = _first(piece, found)
         yield events
-        if len(rest) > _LONGEST_EVENT:
+        del events  # they hold on to the piece
+        if len(piece) > _LONGEST_EVENT:
             raise NoTraceError
-    yield _last(rest, is_alone, found)
+    yield _last(bytes(piece[1:]), is_alone, found)
 
 
 class _Stream:
@@ -138,39 +144,39 @@ class _Stream:
         self._found = found
         self.ended = False
 
-    def more(self, size: int) -> bytes:
-        """Give at least so many bytes, or what there is."""
-        taken: list[bytes] = []
-        missing = size
-        while missing > 0:
-            try:
-                chunk = next(self._chunks, None)
-            except Exception as error:  # whatever reads the file: what came before is used
-                if not self._found.bytes:
-                    raise
-                self._found.ending, chunk = str(error) or type(error).__name__, None
-            if chunk is None:
-                self.ended = True
-                break
-            taken.append(chunk)
-            missing -= len(chunk)
-            self._found.bytes += len(chunk)
-        return b"".join(taken)
+    def fill(self, piece: bytearray, size: int) -> None:
+        """Add at least so many bytes to a piece, or what there is."""
+        wanted = len(piece) + size
+        while len(piece) < wanted and not self.ended:
+            chunk = self._next()
+            self.ended = chunk is None
+            piece += chunk or b""
+            self._found.bytes += len(chunk or b"")
+
+    def _next(self) -> bytes | None:
+        try:
+            return next(self._chunks, None)
+        except UnreadableError as error:
+            if not self._found.bytes:
+                raise
+            self._found.ending = str(error)  # what came before is used
+            return None
 
 
-def _opened(stream: _Stream, found: Found) -> tuple[bytes, bool]:
-    """Give the bytes from the first event on, and whether the array stands alone."""
-    rest = stream.more(PIECE // 16)
-    if rest.startswith(b"\xef\xbb\xbf"):
-        rest = rest[3:]
-    if match := _ALONE.match(rest):
-        return rest[match.end() :], True
-    while not (match := _ARRAY.search(rest)):
-        if stream.ended or len(rest) > _LONGEST_EVENT:
+def _opened(stream: _Stream, found: Found) -> tuple[bytearray, bool]:
+    """Give `[` and the bytes from the first event on, and whether the array stands alone."""
+    before = bytearray()
+    stream.fill(before, PIECE // 4)
+    if before.startswith(b"\xef\xbb\xbf"):
+        del before[:3]
+    if match := _ALONE.match(before):
+        return bytearray(b"[") + before[match.end() :], True
+    while not (match := _ARRAY.search(before)):
+        if stream.ended or len(before) > _LONGEST_EVENT:
             raise NoTraceError
-        rest += stream.more(PIECE)
-    found.head = _head(rest[: match.end()])
-    return rest[match.end() :], False
+        stream.fill(before, PIECE)
+    found.head = _head(bytes(before[: match.end()]))
+    return bytearray(b"[") + before[match.end() :], False
 
 
 def _head(before: bytes) -> dict[str, Any]:
@@ -184,27 +190,45 @@ def _head(before: bytes) -> dict[str, Any]:
     return {}
 
 
-def _first(rest: bytes, found: Found) -> tuple[list[Event], bytes]:
-    """Give the events of a piece but the last, and the bytes from that on."""
-    for cut in _cuts(rest):
+def _first(piece: bytearray, found: Found) -> tuple[list[Event], bytearray]:
+    """Give the events of a piece but the last, and `[` with the bytes from that on.
+
+    The piece begins with `[`; it is ended by `]` in its place, so that nothing is copied.
+    """
+    for cut, following in _cuts(piece):
+        after = piece[cut]
+        piece[cut] = _END_OF_ARRAY
         try:
-            return _EVENTS.decode(b"[" + rest[: cut + 1] + b"]"), rest[rest.index(b"{", cut) :]
+            events = _EVENTS.decode(memoryview(piece)[: cut + 1])
         except (msgspec.MsgspecError, UnicodeDecodeError):
+            piece[cut] = after
             continue
-    ends = list(_BETWEEN.finditer(rest))
+        return events, bytearray(b"[") + memoryview(piece)[following:]
+    text = bytes(piece[1:])
+    ends = list(_BETWEEN.finditer(text))
     if not ends:
-        return [], rest
-    return _one_by_one(rest[: ends[-1].start() + 1], found), rest[ends[-1].end() :]
+        return [], piece
+    return _one_by_one(text[: ends[-1].start() + 1], found), bytearray(b"[") + text[
+        ends[-1].end() :
+    ]
 
 
-def _cuts(rest: bytes) -> list[int]:
-    """Give the ends of the last events of a piece, the last first; a name may look like one."""
-    start = max(0, len(rest) - PIECE // 16)
-    ends = [match.start() for match in _BETWEEN.finditer(rest, start)]
-    return ends[: -_TRIES - 1 : -1]
+_END_OF_ARRAY = ord("]")
+
+
+def _cuts(piece: bytearray) -> list[tuple[int, int]]:
+    """Give where the last events of a piece may begin, the last first, and end those before.
+
+    A name may look like the space between two events.
+    """
+    start = max(1, len(piece) - _NEAR)
+    found = [(match.start() + 1, match.end()) for match in _BETWEEN.finditer(piece, start)]
+    return found[: -_TRIES - 1 : -1]
 
 
 _TRIES = 3
+#: The last event of a piece ends in its last bytes.
+_NEAR = 32 * 1024
 
 
 def _last(rest: bytes, is_alone: bool, found: Found) -> list[Event]:
@@ -214,15 +238,14 @@ def _last(rest: bytes, is_alone: bool, found: Found) -> list[Event]:
             return _EVENTS.decode(b"[" + rest)
         return _END.decode(b'{"traceEvents":[' + rest).traceEvents
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        pass
-    ends = _CLOSED.search(rest) is not None
-    if not ends:
+        is_whole = _CLOSED.search(rest, max(0, len(rest) - _NEAR)) is not None
+    if not is_whole:
         found.ending = found.ending or "it breaks off within the events"
-    return _one_by_one(rest, found, is_whole=ends)
+    return _one_by_one(rest, found, is_whole=is_whole)
 
 
-#: How the array of events ends: what may follow are the other keys of the object.
-_CLOSED = re.compile(rb'\]\s*(?:,\s*"[^"]*"\s*:[^{}]*)*\}?\s*\Z')
+#: How the array of events ends; other keys may follow.
+_CLOSED = re.compile(rb'\}\s*\]\s*(?:\Z|\}\s*\Z|,\s*")')
 
 
 def _one_by_one(rest: bytes, found: Found, *, is_whole: bool = True) -> list[Event]:

@@ -1,0 +1,113 @@
+"""Traces that others published, with figures that were worked out without this program."""
+
+from __future__ import annotations
+
+import gzip
+from functools import lru_cache
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.test_traces import total
+from ttastats.ingestion import traces
+from ttastats.ingestion.sources import find
+from ttastats.profiles import answers, kineto
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def folder(real_logs: Path) -> Path:
+    found = real_logs / "traces"
+    if not found.is_dir():
+        pytest.skip(f"no traces in {real_logs}")
+    return found
+
+
+@lru_cache
+def read(path: Path) -> pl.DataFrame:
+    return traces.read(find([str(path)])).rows
+
+
+def shares(rows: pl.DataFrame) -> dict[str, float]:
+    """Give the parts of all steps together as percentages."""
+    steps = answers.steps(rows)
+    whole = steps["step_seconds"].sum()
+    return {
+        name.removesuffix("_seconds"): 100 * steps[name].sum() / whole
+        for name in steps.columns
+        if name.endswith("_seconds")
+    }
+
+
+def test_a_resnet_on_two_a100_waits_for_its_host(folder: Path) -> None:
+    rows = read(folder / "nccl_parser_config_nccl_data.json.gz")
+    found = shares(rows)
+    busy = found["compute"] + found["exposed"] + found["copy"]
+    assert busy == pytest.approx(23.8, abs=0.3)
+    assert found["communication"] == pytest.approx(7.1, abs=0.1)
+    assert found["exposed"] == pytest.approx(6.0, abs=0.1)
+    kernels = answers.by_category(rows)
+    share = dict(kernels.select("category", "share").iter_rows())
+    assert 100 * share["batch norm"] == pytest.approx(27.1, abs=0.1)
+    assert answers.steps(rows)["step"].to_list() == [4, 5, 6]
+    assert rows.filter(kind="collective")["bytes"].min() > 0
+
+
+def test_every_kernel_of_a_trace_has_the_operator_of_its_external_id(folder: Path) -> None:
+    rows = read(folder / "nccl_parser_config_nccl_data.json.gz")
+    on_device = rows.filter(pl.col("kind").is_in(["kernel", "collective"]))
+    assert total(on_device, "calls") == 2700
+    assert on_device["operator"].null_count() == 0
+
+
+def test_a_recommender_on_eight_a100_hides_half_of_its_communication(folder: Path) -> None:
+    rows = read(folder / "trace_diff_control_control.json.gz")
+    found = shares(rows)
+    assert found["compute"] + found["exposed"] + found["copy"] == pytest.approx(83.6, abs=0.1)
+    assert found["communication"] == pytest.approx(35.2, abs=0.1)
+    assert found["exposed"] == pytest.approx(18.9, abs=0.1)
+    kernels = rows.filter(kind="kernel")
+    on = kernels.filter("tensor_core")["seconds"].sum() / kernels["seconds"].sum()
+    assert 100 * on == pytest.approx(23.6, abs=0.1)
+    assert rows["rank"].unique().to_list() == [3]
+
+
+def test_kernels_of_2022_are_found_by_the_calls_that_launched_them(folder: Path) -> None:
+    rows = read(folder / "trace_diff_control_control.json.gz")
+    kernels = rows.filter(kind="kernel")
+    known = kernels.filter(pl.col("operator").is_not_null())
+    assert total(known, "calls") / total(kernels, "calls") > 0.99
+    products = known.filter(operator="aten::addmm")
+    assert total(products, "flops") == total(rows, "flops", name="aten::addmm", kind="operator")
+
+
+def test_a_toy_on_an_mi250_is_all_waiting(folder: Path) -> None:
+    rows = read(folder / "amd_trace_mi250_minitoy_train_ROCm6_2_kineto.json.gz")
+    assert shares(rows)["compute"] == pytest.approx(1.2, abs=0.1)
+    kernels = rows.filter(kind="kernel")
+    assert total(kernels, "calls") == 14
+    assert kernels["operator"].null_count() == 0
+    products = kernels.filter(pl.col("flops") > 0)
+    assert set(products["operator"]) == {"aten::addmm", "aten::mm"}
+    assert products["tensor_core"].sum() == 2
+
+
+def test_ranges_of_cupti_have_the_instructions_that_were_counted(folder: Path) -> None:
+    (found,) = folder.glob("cupti_profiler_*")
+    rows = read(found).filter(kind="kernel")
+    assert total(rows, "calls") == 77
+    assert rows["seconds"].null_count() == rows.height
+    assert total(rows, "flops") > 1e10
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_what_breaks_off_gives_what_it_holds(folder: Path, share: float) -> None:
+    for path in sorted(folder.glob("*.gz")):
+        data = gzip.decompress(path.read_bytes())
+        found = kineto.read([data[: int(len(data) * share)]])
+        assert [one.code for one in found.problems if one.severity == "warning"] == [
+            "truncated_trace"
+        ]
+        assert found.rows.filter(pl.col("kind") != "measure").height
