@@ -68,7 +68,6 @@ class Args(msgspec.Struct, gc=False, frozen=True):
 class Event(msgspec.Struct, gc=False):
     """One event of a trace; times are microseconds."""
 
-    ph: str = ""
     cat: str = ""
     name: str = ""
     pid: Number = None
