@@ -128,7 +128,7 @@ def question(draw: random.Random) -> tuple[str, Asked, Callable[[], Report]]:
 @pytest.mark.parametrize("part", range(4))
 def test_random_questions_are_answered_as_accepted(part: int) -> None:
     lines = []
-    for seed in range(part, 100, 4):
+    for seed in range(part, 64, 4):
         name, keywords, call = question(random.Random(f"question {seed}"))
         try:
             report = call()
