@@ -12,7 +12,10 @@ from typer.testing import CliRunner
 
 from tests import programs
 from ttastats.cli import app
+from ttastats.cli.train import _say_next
 from ttastats.errors import TtastatsError
+from ttastats.report.answer import Report
+from ttastats.report.cells import Note
 
 PROGRAM = "from ttastats.cli import main\nmain()\n"
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n" + PROGRAM
@@ -117,3 +120,16 @@ def test_mistakes_are_answered_by_one_message(arguments: tuple[str, ...], messag
     assert isinstance(done.exception, TtastatsError)
     assert message in str(done.exception)
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(("code", "clock"), [("contended", " --in cpu-seconds"), ("other", "")])
+def test_the_next_command_counts_by_the_clock_that_tells(
+    code: str, clock: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Report("summary", (), (), (Note(code, "said"),), "")
+    _say_next(report, Path("logs"), Path("logs/local/results"))
+    said = capsys.readouterr().err
+    assert said == (
+        "next: ttastats ingest logs/local/results -o logs.parquet && "
+        f"ttastats variance logs.parquet{clock}\n"
+    )
