@@ -22,7 +22,7 @@ from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
 from ttastats.result_files import Place
 from ttastats.run_log import RunLog
-from ttastats.trainer import experiment, hardware, session
+from ttastats.trainer import after, experiment, hardware, session, workloads
 from ttastats.trainer.session import Made
 
 RULES = importlib.resources.files("ttastats.trainer") / "rules" / "ttastats_common.yaml"
@@ -76,6 +76,25 @@ def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
     last = said["eval_accuracy"]["metadata"]  # the event that was logged last
     assert last["training_seconds"] == totals["training_seconds"]
     assert 0 < last["training_cpu_seconds"] < last["cpu_seconds"] <= totals["cpu_seconds"]
+
+
+def test_what_decides_nothing_is_judged_after_the_run(tmp_path: Path) -> None:
+    (made,) = trained(tmp_path, small(target=0.3, epochs=9, test_samples=300))
+    said = events(made.log)
+    keys = [event["key"] for event in said]
+    (tested,) = (one for one in said if one["metadata"].get("metric") == "test_accuracy")
+    assert said.index(tested) > keys.index("run_stop")
+    assert 0 <= tested["value"] * 300 == pytest.approx(round(tested["value"] * 300))
+    assert next(one["value"] for one in said if one["key"] == "eval_samples") == 299
+    (run,) = api.summary(after.table_of([made.log.parent])).rows
+    assert all(complies(made.log, ruleset) for ruleset in rulesets())
+    assert (run["reached"], run["epochs_mean"]) == (1, made.outcome.checkpoints[-1].epoch)
+    whole, parted = (workloads.load("digits").data(None, test_samples=n) for n in (0, 300))
+    parts = [*parted.eval_inputs.tolist(), *parted.test[0].tolist()]
+    assert sorted(parts) == sorted(whole.eval_inputs.tolist())
+    assert parted.seen().test is None
+    with pytest.raises(TtastatsError, match="from 0 to 598"):
+        trained(tmp_path, small(test_samples=599))
 
 
 def test_lines_name_the_place_that_said_them(two_runs: list[Made]) -> None:

@@ -99,6 +99,12 @@ def log_evaluation(
     )
 
 
+def log_test(log: EventLog, metric: str, quality: float, **about: Any) -> None:
+    """Say how good the network is on what decided nothing, as a metric that has no target."""
+    value = quality if math.isfinite(quality) else None
+    log.point("eval_accuracy", value, metric=f"test_{metric}", **about)
+
+
 def log_totals(
     log: EventLog, outcome: Outcome, device: torch.device, cpu: float, waiting: float
 ) -> None:

@@ -67,7 +67,7 @@ def _ready(
     log.begin("init_start")
     first_look = None
     if network.sees_data(workload):
-        first_look = network.read(workload, settings, team)
+        first_look = network.read(workload, settings, team).seen()
     net = network.build(workload, settings, team, first_look)
     events.log_setup(log, net)
     network.warm_up(net, first_look)
@@ -115,7 +115,8 @@ class _Run:
     def to_its_end(self) -> Outcome:
         """Read the data, train, and log the end of the run."""
         net = self._net
-        data = network.read(net.workload, net.settings, net.team)
+        whole = network.read(net.workload, net.settings, net.team)
+        data = whole.seen()
         if net.workload.model.names("data"):
             made = network.made(net.workload, net.settings, net.team, data)
             net.bare.load_state_dict(made.state_dict())
@@ -134,13 +135,22 @@ class _Run:
             self.log_end(status="success", reason="target")
         else:
             self.log_end(status="aborted", reason="epochs")
-        dataset = data.digest() if net.team.leads else ""
+        if net.team.leads:
+            self._test(whole)
+        dataset = whole.digest() if net.team.leads else ""
         return Outcome(reached, tuple(self._done), self._clock.counted(), dataset, data.notes)
 
     def _due(self, per_epoch: int, last: int) -> int:
         """Give the step after which quality is asked next."""
         every = self._net.settings.evaluate_every
         return last if every == END else math.ceil((len(self._done) + 1) * every * per_epoch)
+
+    def _test(self, whole: Data) -> None:
+        """Log the quality on what nothing has looked at, once the run has ended."""
+        tested = whole.tested(self._net.team.device)
+        if tested is not None:
+            metric = self._net.workload.recipe.metric
+            events.log_test(self._log, metric, self._net.quality(tested), **self._progress())
 
     @property
     def _step(self) -> int:
@@ -216,10 +226,14 @@ class _Run:
 
     def log_end(self, **how: str) -> None:
         """Log the end of the run, however it came."""
+        self._log.end("run_stop", at=self._clock.stop(), **how, **self._progress())
+
+    def _progress(self) -> dict[str, Any]:
         last = self._done[-1] if self._done else None
-        about = {"epoch_num": _whole(last.epoch) if last else 0}
-        about["samples_count"] = last.samples if last else 0
-        self._log.end("run_stop", at=self._clock.stop(), **how, **about)
+        return {
+            "epoch_num": _whole(last.epoch) if last else 0,
+            "samples_count": last.samples if last else 0,
+        }
 
 
 def _whole(epoch: float) -> float:

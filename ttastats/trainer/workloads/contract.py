@@ -10,7 +10,7 @@ import copy
 import hashlib
 import inspect
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -227,6 +227,8 @@ class Data:
     notes: tuple[str, ...] = ()
     #: What lies in files, where `data` uploads that and makes the samples of it on the device.
     raw: tuple[Tensor, ...] = ()
+    #: Inputs and targets that nothing looks at before the run has ended.
+    test: tuple[Tensor, Tensor] | None = None
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -237,7 +239,18 @@ class Data:
         """Give the same data in the memory of a device."""
         inputs, targets, eval_inputs, eval_targets = (one.to(device) for one in self.tensors)
         raw = self.raw or self.tensors
-        return Data(inputs, targets, eval_inputs, eval_targets, self.notes, raw)
+        return Data(inputs, targets, eval_inputs, eval_targets, self.notes, raw, self.test)
+
+    def seen(self) -> Data:
+        """Give the samples that may be looked at while a run lasts."""
+        return replace(self, test=None)
+
+    def tested(self, device: torch.device) -> Data | None:
+        """Give the test part in place of what was evaluated before, on the device."""
+        if self.test is None:
+            return None
+        inputs, targets = (one.to(device) for one in self.test)
+        return replace(self, eval_inputs=inputs, eval_targets=targets, test=None)
 
     def first(self, train: int, evaluation: int) -> Data:
         """Give some of the samples."""
@@ -251,7 +264,7 @@ class Data:
     def digest(self) -> str:
         """Give the SHA-256 of the samples as they were before they came to a device."""
         state = hashlib.sha256()
-        for tensor in self.raw or self.tensors:
+        for tensor in (*(self.raw or self.tensors), *(self.test or ())):
             # NumPy knows no bfloat16: bytes are bytes.
             flat = tensor.detach().cpu().contiguous().flatten()
             state.update(flat.view(torch.uint8).numpy().tobytes())

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ttastats.errors import TtastatsError
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
 
 
@@ -43,6 +44,7 @@ RECIPE = Recipe(
     },
     train_samples=_TRAIN,
     eval_samples=_EVAL,
+    test_samples=0,  # of the held-out images, so many decide nothing
 )
 
 
@@ -52,17 +54,27 @@ def images() -> tuple[Tensor, Tensor]:
     return rows[:, :-1], rows[:, -1].long()
 
 
-def data(_folder: Path | None = None) -> Data:
+def check(test_samples: int) -> None:
+    """Refuse a test part that leaves nothing to decide by."""
+    if not 0 <= test_samples < _EVAL:
+        raise TtastatsError(f"must be from 0 to {_EVAL - 1}", where="--set test_samples")
+
+
+def data(_folder: Path | None = None, test_samples: int = 0) -> Data:
     """Give the images, standardised by the mean and deviation of the training part alone."""
     levels, targets = images()
     inputs = levels.float().reshape(-1, 1, 8, 8)
     train, held_out = inputs[:_TRAIN], inputs[_TRAIN:]
     mean, deviation = train.mean(), train.std()
+    held_out, classes = (held_out - mean) / deviation, targets[_TRAIN:]
+    apart = torch.zeros(_EVAL, dtype=torch.bool)  # evenly, since the last writers are the hardest
+    apart[torch.arange(test_samples) * _EVAL // max(1, test_samples)] = True
     return Data(
         (train - mean) / deviation,
         targets[:_TRAIN],
-        (held_out - mean) / deviation,
-        targets[_TRAIN:],
+        held_out[~apart],
+        classes[~apart],
+        test=(held_out[apart], classes[apart]) if test_samples else None,
     )
 
 
