@@ -27,9 +27,11 @@ def trained(model: nn.Module, inputs: Tensor, **sgd: Any) -> tuple[Callable[[], 
     return step, Kept(model, (optimizer,))
 
 
-def recorded(step: Callable[[], None], kept: Kept | None = None, steps: int = 3) -> Recording:
+def recorded(
+    step: Callable[[], None], kept: Kept | None = None, steps: int = 3, *, compiled: bool = False
+) -> Recording:
     """Record a profile."""
-    recording = Recording(CPU, kept, steps=steps)
+    recording = Recording(CPU, kept, steps=steps, compiled=compiled)
     recording.begin()
     while not recording.done:
         step()

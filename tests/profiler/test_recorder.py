@@ -7,12 +7,14 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 import torch
 from torch import nn
 
 from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, trained
 from ttastats.profiler import ablation, gpu, kineto, recording
+from ttastats.profiler.memory import Kept
 from ttastats.profiler.recording import Recording
 from ttastats.profiler.subject import Subject
 from ttastats.profiles import kineto as reader
@@ -34,6 +36,16 @@ class TestFlops:
         sums = {sum(filter(None, one)) for one in steps["total"]}
         assert sums == {flops_of_attending(batch=4, side=16)}
 
+    def test_those_of_the_profiler_of_pytorch_are_the_same(self) -> None:
+        step, _ = trained(Attending(), torch.randn(4, 3, 16, 16))
+        found = recorded(step, steps=2, compiled=True)  # whose operators no mode sees
+        assert not found.by_cpu_time
+        assert len(found.plain) == 2
+        rows = reader.read([found.trace]).rows
+        total = rows.filter(kind="operator").group_by("step").agg(pl.col("flops").sum())
+        assert set(total["flops"]) == {flops_of_attending(batch=4, side=16)}
+        assert rows.filter(name="step_seconds").height == 2
+
 
 class TestTimes:
     def test_operators_sum_to_the_step_that_nobody_watches(self) -> None:
@@ -41,10 +53,11 @@ class TestTimes:
             nn.Conv2d(3, 32, 3), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 32, 3)
         )
         step, _ = trained(model, torch.randn(16, 3, 32, 32))
-        found = recorded(step, steps=7)
-        sums = sorted(one.operator_seconds for one in found.watched)
-        # CPU time of a thread, but caches and clock rates are shared with whoever else computes.
-        assert 0.75 < sums[3] / found.step_seconds < 1.25
+        found = recorded(step, steps=15)
+        # CPU time of a thread, but caches and clock rates are shared with whoever else computes:
+        # the fastest step of each kind is disturbed least.
+        operators = min(one.operator_seconds for one in found.watched)
+        assert 0.7 < operators / min(one.thread for one in found.plain) < 1.3
 
     def test_a_step_in_the_trace_is_as_long_as_one_that_nobody_watches(
         self, attending: Recording
@@ -82,14 +95,27 @@ class TestMemory:
         ]
 
     def test_feature_maps_are_what_the_backward_pass_needs(self) -> None:
-        model = nn.Sequential(*(nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(10)))
-        step, kept = trained(model, torch.randn(1000, 8))
+        layers = (nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(10))
+        model = nn.Sequential(nn.Flatten(), *layers)  # a view of the batch is no new memory
+        step, kept = trained(model, torch.randn(1000, 2, 4))
         found = recorded(step, kept).memory
         # Ten outputs of tanh, of which each layer keeps one for both neighbours; the last is
         # squared as well, so that its product is there but not kept.
         assert found["feature maps"] == 10 * 1000 * 8 * 4
         assert found["weights"] == 4 * 10 * (64 + 8)
         assert found["optimizer state"] == 0
+
+    def test_gradients_are_known_though_the_step_frees_them(self) -> None:
+        model = nn.Linear(400, 400)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+        def step() -> None:
+            torch.autograd.backward(model(torch.ones(2, 400)).sum())
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+        found = recorded(step, Kept(model, (optimizer,))).memory
+        assert found["gradients"] == found["weights"] == 4 * (400 * 400 + 400)
 
     def test_without_a_model_nothing_is_told(self) -> None:
         step, _ = trained(nn.Linear(4, 4), torch.randn(2, 4))

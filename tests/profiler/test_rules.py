@@ -36,6 +36,9 @@ class TestSaturation:
     def test_it_is_the_first_size_from_which_doubling_gains_less_than_five_percent(self) -> None:
         assert saturation.point({8: 100.0, 16: 190.0, 32: 199.0, 64: 400.0}) == 16
 
+    def test_six_percent_are_not_less_than_five(self) -> None:
+        assert saturation.point({8: 100.0, 16: 106.0, 32: 110.0}) == 16
+
     def test_gains_are_per_doubling(self) -> None:
         assert saturation.gains({8: 100.0, 32: 121.0}) == {32: pytest.approx(0.1)}
         assert saturation.point({8: 100.0, 128: 121.0}) == 8

@@ -13,8 +13,8 @@ import itertools
 import json
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,21 @@ class Kept:
         """Give the bytes of weights and buffers by the address of each storage."""
         return _storages((*self.model.parameters(), *self.model.buffers()))
 
-    def gradients(self) -> dict[int, int]:
-        """Give the bytes of gradients by the address of each storage."""
-        return _storages(one.grad for one in self.model.parameters())
+    @contextmanager
+    def each_gradient(self, seen: Callable[[Tensor], None]) -> Iterator[None]:
+        """Let somebody see each gradient when it is made: some steps free them at their end."""
+
+        def made(weight: Tensor) -> None:
+            if weight.grad is not None:
+                seen(weight.grad)
+
+        weights = (one for one in self.model.parameters() if one.requires_grad)
+        hooks = [weight.register_post_accumulate_grad_hook(made) for weight in weights]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
 
     def optimizer_state(self) -> dict[int, int]:
         """Give the bytes that optimizers keep by the address of each storage."""
@@ -88,13 +100,13 @@ class Watched:
         self._mode = _Watch((*self._kept.weights(), *self._steady[1]))
         hooks = torch.autograd.graph.saved_tensors_hooks(self._mode.keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
+        self._stack.enter_context(self._kept.each_gradient(self._mode.note_gradient))
         self._stack.enter_context(self._mode)
         return self
 
     def __exit__(self, *why: Any) -> None:
         self._stack.__exit__(*why)
-        seen, live = self._mode.seen, at_peak(self._mode.log)
-        gradients = {seen.get(address) for address in self._kept.gradients()}
+        live, gradients = at_peak(self._mode.log), self._mode.gradients
         self.bytes_of = {
             "weights": self._steady[0],
             "gradients": sum(size for one, size in live.items() if one in gradients),
@@ -112,7 +124,7 @@ class _Watch(TorchDispatchMode):
 
     A storage gets a number of its own: the address of one that was freed may be another's. What was
     there before the step is ignored, as the allocator ignores it. `seen` are the numbers of those
-    that live, by their addresses; `kept` those autograd keeps.
+    that live, by their addresses; `kept` those autograd keeps, `gradients` those of weights.
     """
 
     def __init__(self, ignored: Iterable[int]) -> None:
@@ -120,6 +132,7 @@ class _Watch(TorchDispatchMode):
         self.log: list[tuple[int, int]] = []
         self.seen: dict[int, int] = {}
         self.kept: set[int] = set()
+        self.gradients: set[int] = set()
         self._ignored = set(ignored)
         self._numbers = itertools.count()
 
@@ -134,10 +147,17 @@ class _Watch(TorchDispatchMode):
 
     def keep(self, tensor: Tensor) -> Tensor:
         """Note that autograd keeps a tensor."""
+        self._add(tensor, self.kept)
+        return tensor
+
+    def note_gradient(self, tensor: Tensor) -> None:
+        """Note that a tensor is the gradient of a weight."""
+        self._add(tensor, self.gradients)
+
+    def _add(self, tensor: Tensor, numbers: set[int]) -> None:
         number = self.seen.get(tensor.untyped_storage()._cdata)
         if number is not None:
-            self.kept.add(number)
-        return tensor
+            numbers.add(number)
 
     def _see(self, storage: torch.UntypedStorage) -> None:
         address, size = storage._cdata, storage.nbytes()
