@@ -43,6 +43,24 @@ def test_steps_after_the_last_that_is_watched_cost_nothing(
     names = {row["name"] for row in report.rows}
     assert {"aten::addmm", "samples_per_second", "step_seconds"} <= names
     assert not any(row["section"] == "memory" for row in report.rows)
+    assert "times of a recorded step are by CPU time of the thread." in words(report)
+
+
+def words(report: tta.Report) -> list[str]:
+    return [note.text for note in report.notes]
+
+
+def test_several_threads_are_timed_by_the_wall_and_it_is_said(
+    step: Callable[[], None], tmp_path: Path
+) -> None:
+    torch.set_num_threads(2)
+    with tta.profile(tmp_path / "p.parquet", steps=1) as prof:
+        while not prof.done:
+            step()
+            prof.step()
+    said = words(tta.profiled(tmp_path / "p.parquet"))
+    assert "times of a recorded step are by the wall." in said
+    assert any(text.startswith("with several threads other work") for text in said)
 
 
 def test_with_a_model_the_memory_is_told(tmp_path: Path) -> None:

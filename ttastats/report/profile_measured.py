@@ -12,6 +12,8 @@ from ttastats.report import fields
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 
 _Row = dict[str, Any]
+#: A step that takes so many times its CPU time waited for a core.
+_CONTENDED = 1.1
 
 
 def rows(own: pl.DataFrame) -> list[_Row]:
@@ -34,9 +36,7 @@ def tables(found: Sequence[_Row], title: str) -> Iterator[Table]:
 
 def notes(own: pl.DataFrame) -> Iterator[Note]:
     """Give what must be said of the numbers."""
-    clock = _text(own, "uninstrumented_step_seconds")
-    if clock:
-        yield Note("clock", f"times of a recorded step are {clock}.")
+    yield from _clock(own)
     left = _text(own, "batch_size")
     if left:
         yield Note("batch_size", f"batch size: {left}.")
@@ -53,6 +53,23 @@ def notes(own: pl.DataFrame) -> Iterator[Note]:
             "workers share the batch; under way: from the start of an all-reduce to its end, waits "
             "for the slower worker included; exposed: beyond a step that sends nothing; pure: the "
             "same bytes while nobody computes.",
+        )
+
+
+def _clock(own: pl.DataFrame) -> Iterator[Note]:
+    """Say by which clock a recorded step is timed, and whether the machine was busy."""
+    clock = _text(own, "uninstrumented_step_seconds")
+    step, wall = (_value(own, f"{name}_step_seconds") for name in ("uninstrumented", "wall"))
+    if clock:
+        yield Note("clock", f"times of a recorded step are {clock}.")
+    if step and wall and wall > _CONTENDED * step:
+        said = f"on the wall a step took {wall / step:.1f} times its CPU time"
+        yield Note("contended", f"other work kept this machine busy: {said}.")
+    elif clock and step == wall and not answers.runs_on_device(own):
+        yield Note(
+            "contended",
+            "with several threads other work on the machine makes a step longer; with one "
+            "(--threads 1, torch.set_num_threads(1)) CPU time is told.",
         )
 
 

@@ -1,0 +1,82 @@
+"""What a profile tells beside its operators: the step as a whole, batch sizes, layers, workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.pictures.test_profiled import profile
+from ttastats.profiles import table
+from ttastats.profiles.measures import measure
+from ttastats.report import profile as profile_report
+
+
+def rows(section: str) -> dict[str, Mapping[str, Any]]:
+    found = profile_report.report(profile()).rows
+    return {str(row["name"]): row for row in found if row["section"] == section}
+
+
+def notes(*more: Mapping[str, Any]) -> dict[str, str]:
+    own = table.frame(more, profile="made", profile_id="made")
+    report = profile_report.report(pl.concat([profile(), own]))
+    return {note.code: note.text for note in report.notes}
+
+
+def test_the_whole_step_is_held_against_the_peak_of_its_precision() -> None:
+    found = {name: row["value"] for name, row in rows("measured").items()}
+    assert found["flops_per_second"] == pytest.approx(38e7 / 0.011)
+    assert found["utilization"] == pytest.approx(38e7 / 0.011 / 1e11)
+    assert found["operators_share"] == pytest.approx(0.010 / 0.011)
+    assert found["intensity"] == pytest.approx(380 / 17)
+    assert found["ridge"] == pytest.approx(10)
+    assert "samples" not in found
+
+
+def test_batch_sizes_have_gains_and_shares_of_the_peak() -> None:
+    found = rows("batch_size")
+    assert list(found) == ["8", "16", "32"]
+    assert [row["gain"] for row in found.values()] == [
+        None,
+        *map(pytest.approx, (0.9, 195 / 190 - 1)),
+    ]
+    assert found["16"]["utilization"] == pytest.approx(190e6 / 1e11)
+    assert found["8"]["cpu_utilization"] is None
+
+
+def test_speedups_of_fewer_layers_are_over_the_whole_network() -> None:
+    found = rows("ablation")
+    assert {name: row["speedup"] for name, row in found.items()} == {
+        "all layers": 1.0, "no batch norm": pytest.approx(11 / 8),
+    }  # fmt: skip
+
+
+def test_communication_is_a_share_of_the_step_of_the_workers() -> None:
+    (row,) = rows("workers").values()
+    shares = (row["under_way_share"], row["exposed_share"], row["pure_share"])
+    assert shares == pytest.approx((0.5, 0.2, 0.1))
+
+
+def test_a_busy_machine_is_noted() -> None:
+    assert "contended" not in notes(measure("wall_step_seconds", 0.0115))
+    said = notes(measure("wall_step_seconds", 0.022))["contended"]
+    assert (
+        said == "other work kept this machine busy: on the wall a step took 2.0 times its CPU time."
+    )
+    assert "with several threads" in notes(measure("wall_step_seconds", 0.011))["contended"]
+
+
+def test_the_rule_of_a_batch_size_that_is_large_enough_is_told() -> None:
+    rule = "the first from which twice the batch gains less than 5%"
+    said = notes(measure("saturation_batch_size", 16, text=rule))["saturation"]
+    assert said == f"large enough: 16 samples ({rule})."
+    said = notes(measure("saturation_batch_size", None, text=f"none is {rule}"))["saturation"]
+    assert said == f"large enough: no batch size (none is {rule})."
+
+
+def test_a_trace_of_others_tells_nothing_of_this() -> None:
+    report = profile_report.report(profile(measured=False))
+    assert {row["section"] for row in report.rows} <= {"operator", "category", "step"}
+    assert not {"clock", "contended", "ablation"} & {note.code for note in report.notes}
