@@ -73,6 +73,13 @@ def test_a_gain_in_time_that_costs_quality_is_called_so(where: dict[str, Any]) -
     assert "also test_accuracy  A 0.9320 ±0.0016  B 0.9220 ±0.0016  B − A -0.0100" in str(found)
 
 
+def test_what_gains_no_time_pays_no_price() -> None:
+    found = compared(with_test(20.0, ACCURACIES), with_test(20.1, WORSE))
+    assert found.rows[0]["verdict"] != "faster"
+    assert "B is worse than A" in found.sentence
+    assert "gain in time" not in found.sentence
+
+
 def test_no_difference_is_not_shown() -> None:
     found = compared(with_test(40.0, ACCURACIES), with_test(20.0, ACCURACIES[::-1]))
     assert found.rows[0]["test_accuracy_verdict"] == "undecided"

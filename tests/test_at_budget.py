@@ -67,6 +67,7 @@ def test_the_line_between_two_evaluations_only_on_request() -> None:
     (run,) = found(step(250, interpolate=True), curve(5.0, 4.0, 3.0))
     assert run["quality"] == pytest.approx(3.5)
     assert (run["tta_seconds"], run["steps"], run["epochs"]) == pytest.approx((25.0, 250.0, 2.5))
+    assert qualities(step(225, interpolate=True), curve(5.0, 4.0, 3.0)) == [3.75]
     assert qualities(step(200, interpolate=True), curve(5.0, 4.0, 3.0)) == [4.0]
     assert qualities(step(300, interpolate=True), curve(5.0, 4.0, 3.0)) == [3.0]
 
@@ -212,6 +213,11 @@ def test_runs_stopped_by_the_clock_have_one_length_in_seconds() -> None:
     ]
     one = length(*clocked)
     assert (one.one, one.unit) == (True, "seconds")
+
+
+def test_a_unit_that_one_run_does_not_tell_is_no_length() -> None:
+    stepless = of(evaluation(0, 4.0, step=None), evaluation(1, 4.0, step=None))
+    assert length(curve(5.0, 4.0), stepless).unit == "epoch"
 
 
 def test_of_other_runs_the_largest_budget_that_all_reach_is_known() -> None:

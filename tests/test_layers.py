@@ -70,6 +70,7 @@ LAYERS = (
     ("ttastats.render",),
     ("ttastats.report",),
     ("ttastats.gate",),
+    ("ttastats.quality_gate",),
     ("ttastats.choice",),
     ("ttastats.question",),
     ("ttastats.pictures",),

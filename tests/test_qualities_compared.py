@@ -116,6 +116,24 @@ def test_several_tables_are_each_held_against_the_first() -> None:
     assert found.rows[0]["p_adjusted"] == pytest.approx(2 * found.rows[0]["p_value"])
 
 
+def test_what_is_decided_alone_may_not_be_among_others() -> None:
+    """Each interval excludes 0, and p is above 5 % once it is adjusted."""
+    b = [end - 0.014 for end in A]
+    alone = row(A, b)
+    assert alone["difference_high"] is not None
+    level = 1 - alone["p_value"] * 1.5
+    assert row(A, b, options=Options(confidence=level))["verdict"] == "better"
+    many = report(
+        pl.concat([side(A), side(A, benchmark="other")]),
+        pl.concat([side(b), side(LIKE_A, benchmark="other")]),
+        options=Options(confidence=level),
+    )
+    (first,) = [one for one in many.rows if one["benchmark"] == "lm"]
+    assert first["difference_high"] < 0
+    assert first["p_adjusted"] > 1 - level
+    assert first["verdict"] == "undecided"
+
+
 def test_the_title_says_what_is_compared() -> None:
     (table,) = report(side(A), side(LOWER), at_end=False, at="step=250", best=True).tables
     assert "val_loss at step 250, best so far, lower is better" in table.title
@@ -243,9 +261,63 @@ def test_judged_runs_have_no_curve_to_look_at() -> None:
         report(api.run_table(side(A)), api.run_table(side(LOWER)))
 
 
-def test_the_gate_of_times_is_refused() -> None:
-    with pytest.raises(TtastatsError, match="judges times"):
-        report(side(A), side(LOWER), fail_on="slower:2%")
+# ------------------------------------------------------------------------------------- the gate
+
+
+@pytest.mark.parametrize(
+    ("b", "fail_on", "require", "outcome"),
+    [
+        (LOWER, "worse:0.01", "not-worse:0.01", "passed"),
+        (LIKE_A, "worse:0.05", "not-worse:0.05", "passed"),
+        (LIKE_A, "worse:0.001", "", "undecided"),
+        (LIKE_A, "", "not-worse:0.001", "failed"),
+        ([end + 0.1 for end in A], "worse:0.05", "", "failed"),
+        ([end + 0.1 for end in A], "worse:0.2", "not-worse:0.2", "passed"),
+    ],
+)
+def test_a_job_fails_where_quality_is_lost(
+    b: Sequence[float], fail_on: str, require: str, outcome: str
+) -> None:
+    found = report(side(A), side(b), fail_on=fail_on, require=require)
+    assert found.rows[0]["gate"] == outcome
+    assert found.gate is not None
+    assert found.gate.passed == (outcome != "failed")
+
+
+def test_of_an_accuracy_less_is_worse() -> None:
+    def accuracies(values: Sequence[float]) -> pl.DataFrame:
+        one = {"metric": "acc", "higher_is_better": True}
+        return logs(
+            [of(evaluation(0, value, seconds=10.0 + n, **one)) for n, value in enumerate(values)]
+        )
+
+    found = report(accuracies(A), accuracies(LOWER), fail_on="worse:0.05").gate
+    assert found is not None
+    (failure,) = found.failures
+    assert failure.code == "worse"
+    assert failure.text.startswith("B is worse by at least 0.08")
+
+
+def test_what_cannot_be_judged_fails_the_job() -> None:
+    lost = pl.concat([side(A), side(A, benchmark="gone")])
+    failing = pl.concat([side(LOWER), logs([curve(5.0, 4.0, math.nan)])])
+    for a, b, code in ((lost, side(LOWER), "lost"), (side(A), failing, "not_judged")):
+        found = report(a, b, require="not-worse:0.1").gate
+        assert found is not None
+        assert [failure.code for failure in found.failures] == [code]
+
+
+def test_the_bounds_of_the_gate_are_one_sided() -> None:
+    found = row(A, LIKE_A)
+    theirs = stats.ttest_ind(LIKE_A, A, equal_var=False).confidence_interval(0.9)
+    assert (found["worse_by_low"], found["worse_by_high"]) == pytest.approx(tuple(theirs))
+
+
+@pytest.mark.parametrize("text", ["slower:2%", "worse", "worse:-1", "worse:x"])
+def test_the_gate_of_times_is_refused(text: str) -> None:
+    with pytest.raises(TtastatsError, match="not a condition about qualities") as error:
+        report(side(A), side(LOWER), fail_on=text)
+    assert "worse:0.001" in (error.value.remedy or "")
 
 
 # ------------------------------------------------------------------------------------- proposed

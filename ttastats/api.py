@@ -195,7 +195,8 @@ def compare(
     also
         Metrics to compare as well where the times of runs ended, such as `test_accuracy`.
     fail_on, require
-        Conditions such as `slower:2%` and `not-slower:2%`; `Report.gate` says what came of them.
+        Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
+        `not-worse:0.001`; `Report.gate` says what came of them.
     asked
         Keywords of `Question`; columns of `by` are taken as they are.
 
@@ -208,21 +209,13 @@ def compare(
     from ttastats import gate  # scipy costs start-up time
     from ttastats.comparison import Options
     from ttastats.report import compare as compare_report
-    from ttastats.report import compare_qualities
 
-    conditions = gate.conditions(fail_on, require)
     what, sources = Question(**asked), (a, *others)
-    options, labels = what.options or Options(), what.labels or question.labels(sources)
     if (budget := what.budget) is not None:
-        gate.refuse_at_budget(conditions)
         _refuse_also(also, budget)
-        found = question.sides_at(sources, what, budget)
-        baseline, *rest = question.labelled(found, what, labels)
-        unit = axis.by_clock(what.unit, what.clock)
-        report = compare_qualities.report(
-            baseline, rest, budget, what.by, options, view, pool=what.pool, unit=unit
-        )
-        return _answered(report, *found)
+        return _compared_at(budget, sources, what, view, (fail_on, require))
+    conditions = gate.conditions(fail_on, require)
+    options, labels = what.options or Options(), what.labels or question.labels(sources)
     found = question.sides(sources, what, of_answer=True)
     baseline, *rest = question.labelled(found, what, labels)
     for one in found:
@@ -232,6 +225,27 @@ def compare(
         baseline, rest, what.by, options, view, pool=what.pool, also=also
     )
     return _answered(gate.judged(report, conditions, options.confidence), *found)
+
+
+def _compared_at(
+    budget: Budget,
+    sources: Sequence[Source],
+    what: Question,
+    view: View | None,
+    gate: tuple[str, str],
+) -> Report:
+    from ttastats import quality_gate  # scipy costs start-up time
+    from ttastats.report import compare_qualities
+
+    requirements = quality_gate.conditions(*gate)
+    found = question.sides_at(sources, what, budget)
+    labels = what.labels or question.labels(sources)
+    baseline, *rest = question.labelled(found, what, labels)
+    unit = axis.by_clock(what.unit, what.clock)
+    report = compare_qualities.report(
+        baseline, rest, budget, what.by, what.options, view, pool=what.pool, unit=unit
+    )
+    return _answered(quality_gate.judged(report, requirements), *found)
 
 
 def _refuse_also(also: Sequence[str], budget: Budget) -> None:

@@ -67,23 +67,6 @@ def _condition(option: Option, text: str) -> Requirement:
     return Requirement(option, percentages.fraction(match.group(1), option))
 
 
-def refuse_at_budget(asked: Sequence[Requirement]) -> None:
-    """Refuse conditions about times where qualities are compared.
-
-    Raises
-    ------
-    TtastatsError
-        There is a condition.
-    """
-    for one in asked:
-        raise TtastatsError(
-            "the gate judges times to a target, not qualities at a budget",
-            where=str(one),
-            remedy="Leave out the budget; or hold B against a number: ttastats claim B --quality "
-            "'val_loss <= 3.28' exits with 3 unless its mean is shown to be as good.",
-        )
-
-
 def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.95) -> Report:
     """Give a comparison with the verdict of the gate, in its rows (key `gate`) too.
 
@@ -103,12 +86,13 @@ def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.9
     ]
     findings = (*lost, *(found for row in by_row for found in row))
     rows = tuple(
-        {**row, "gate": _worst(found)} for row, found in zip(report.rows, by_row, strict=True)
+        {**row, "gate": worst(found)} for row, found in zip(report.rows, by_row, strict=True)
     )
     return replace(report, rows=rows, gate=Gate(tuple(map(str, asked)), findings))
 
 
-def _worst(findings: Sequence[Finding]) -> str:
+def worst(findings: Sequence[Finding]) -> str:
+    """Give what the findings of a row come to."""
     outcomes = {found.outcome for found in findings}
     return next((one for one in ("failed", "undecided") if one in outcomes), "passed")
 

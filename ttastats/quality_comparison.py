@@ -22,9 +22,8 @@ from ttastats.sides import in_separate_sessions, setup_names, side, starts
 from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
-from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Floats, Ratio
-from ttastats.stats.speedup import equivalence_confidence, ratio_between
+from ttastats.stats.speedup import ratio_between
 
 Word = Literal["better", "worse", "same", "undecided", "unavailable"]
 
@@ -219,7 +218,7 @@ def _judged(one: QualityComparison, options: Options, margin: float | None) -> Q
     excludes = found.low > 0 or found.high < 0
     if excludes and (one.p_adjusted is None or one.p_adjusted < alpha):
         return _directed(one, found)
-    if margin is not None and _within(found, options, margin) and not one.a.missing + one.b.missing:
+    if margin is not None and _within(found, margin) and not one.a.missing + one.b.missing:
         return replace(one, verdict="same")
     return replace(one, verdict="undecided")
 
@@ -232,9 +231,7 @@ def _directed(one: QualityComparison, found: MeanDifference) -> QualityCompariso
     return replace(one, verdict="better" if better else "worse")
 
 
-def _within(found: MeanDifference, options: Options, margin: float) -> bool:
+def _within(found: MeanDifference, margin: float) -> bool:
     """Tell whether two one-sided tests show the difference to be less than the margin."""
-    if found.se is None or found.df is None:
-        return False
-    half = two_sided_t(found.df, equivalence_confidence(options.confidence)) * found.se
-    return abs(found.estimate) + half < margin
+    limits = found.one_sided()
+    return limits is not None and -margin < limits[0] and limits[1] < margin

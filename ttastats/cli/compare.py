@@ -48,11 +48,10 @@ def compare(
     verbose: Verbose = False,
     output: Output,
 ) -> None:
-    """Is B faster than A, by how much, why, and how sure?"""
-    from ttastats import api, gate
+    """Is B faster than A, by how much, why, and how sure? At a budget: is its quality better?"""
+    from ttastats import api
     from ttastats.report.compare import View
 
-    gate.conditions(judging.fail_on, judging.require)  # refused before files are read
     options = judging.options()
     sources = sides.of(files)
     view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.label))

@@ -105,14 +105,15 @@ class Judging:
         "--fail-on",
         metavar="slower:PERCENT",
         help="Exit 3 if B is shown to be slower than A by more than this, or lacks a benchmark "
-        "of A: slower:2%.",
+        "of A: slower:2%; at a budget worse:0.001.",
         show_default=False,
     )
     require: str = typer.Option(
         "",
         "--require",
         metavar="not-slower:PERCENT",
-        help="Exit 3 unless B is shown not to be slower than A by more than this: not-slower:2%.",
+        help="Exit 3 unless B is shown not to be slower than A by more than this: not-slower:2%; "
+        "at a budget not-worse:0.001.",
         show_default=False,
     )
 

@@ -80,7 +80,12 @@ def report(
         *notes(list(zip(prefixes, found, strict=True)), budget, margin, options),
     )
     tables = tuple(_table(side, baseline.label, budget, options) for side in sides)
-    only_a = tuple(one.name for each in paired for one in each.alone if one.side == "a")
+    only_a = tuple(
+        f"{side.label}: {one.name}" if len(sides) > 1 else one.name
+        for side in sides
+        for one in side.pairing.alone
+        if one.side == "a"
+    )
     return Report("compare", rows, tables, below, " ".join(said), only_a, by=keys)
 
 
@@ -124,6 +129,7 @@ def _row(
         "difference": gap.estimate if gap else None,
         "difference_low": gap.low if gap else None,
         "difference_high": gap.high if gap else None,
+        **_worse_by(one),
         "p_value": gap.p_value if gap else None,
         "p_adjusted": one.p_adjusted,
         "verdict": one.verdict,
@@ -135,6 +141,15 @@ def _row(
         "p_speedup": ratio.p_value if ratio else None,
         "flags": [flag.code for flag in gap.flags] if gap else [],
     }
+
+
+def _worse_by(one: QualityComparison) -> dict[str, float | None]:
+    """Give by how much B is worse than A, between one-sided bounds."""
+    limits = one.difference.one_sided() if one.difference else None
+    if limits is None:
+        return {"worse_by_low": None, "worse_by_high": None}
+    low, high = sorted(-end if one.higher_is_better else end for end in limits)
+    return {"worse_by_low": low, "worse_by_high": high}
 
 
 def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> Table:

@@ -22,6 +22,7 @@ from ttastats.stats.permutation import smallest_p
 from ttastats.stats.power import runs_for_mean
 from ttastats.stats.quantiles import check_confidence, t_tail, two_sided_t
 from ttastats.stats.results import Estimate, Flag, Floats
+from ttastats.stats.speedup import equivalence_confidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,15 @@ class MeanDifference:
     n_a: int
     n_b: int
     flags: tuple[Flag, ...] = ()
+
+    def one_sided(self) -> tuple[float, float] | None:
+        """Give the interval whose ends are one-sided bounds at the confidence; None without one."""
+        if self.low is None or self.se is None:
+            return None
+        half = 0.0
+        if self.df is not None:
+            half = two_sided_t(self.df, equivalence_confidence(self.confidence)) * self.se
+        return self.estimate - half, self.estimate + half
 
     @property
     def needed(self) -> int | None:

@@ -1,0 +1,101 @@
+"""Does a comparison of qualities at a budget fail a CI job, because B's is worse?
+
+The same conditions as of times (`gate`), in the unit of the metric: `--fail-on worse:0.001` fails
+where B is shown to be worse by more than that, `--require not-worse:0.001` where it is not shown
+not to be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ttastats.errors import TtastatsError
+from ttastats.gate import Option, worst
+from ttastats.percentages import any_number
+from ttastats.report.answer import Report
+from ttastats.report.cells import Finding, Gate, Outcome
+from ttastats.report.verdicts import row_names
+
+_WORDS: dict[Option, str] = {"--fail-on": "worse", "--require": "not-worse"}
+
+
+@dataclass(frozen=True, slots=True)
+class QualityRequirement:
+    """What is asked, and how much worse B may be, in the unit of the metric."""
+
+    option: Option
+    limit: float
+
+    def __str__(self) -> str:
+        """Give the condition as it is written on the command line."""
+        return f"{self.option} {_WORDS[self.option]}:{self.limit:g}"
+
+
+def conditions(fail_on: str, require: str) -> tuple[QualityRequirement, ...]:
+    """Read `--fail-on worse:0.001` and `--require not-worse:0.001`; either text may be empty.
+
+    Raises
+    ------
+    TtastatsError
+        A text is nothing of the kind.
+    """
+    asked: tuple[tuple[Option, str], ...] = (("--fail-on", fail_on), ("--require", require))
+    return tuple(_requirement(option, text) for option, text in asked if text)
+
+
+def _requirement(option: Option, text: str) -> QualityRequirement:
+    match = re.fullmatch(rf"{_WORDS[option]}:\s*(.+)", text.strip())
+    limit = any_number(match[1]) if match else None
+    if limit is None or limit < 0:
+        raise TtastatsError(
+            f"{text!r} is not a condition about qualities",
+            where=option,
+            remedy="At a budget write --fail-on worse:0.001 to fail if B is shown to be worse by "
+            "more than that in the unit of the metric, --require not-worse:0.001 to fail unless "
+            "it is shown not to be.",
+        )
+    return QualityRequirement(option, limit)
+
+
+def judged(report: Report, asked: Sequence[QualityRequirement]) -> Report:
+    """Give a comparison at a budget with the verdict of the gate, in its rows (key `gate`) too.
+
+    A group that only A has fails every condition, and so does one that cannot be judged, such as
+    one of which B has runs without a value. The bounds are one-sided at the report's confidence.
+    """
+    if not asked:
+        return report
+    lost = [
+        Finding(str(one), name, None, None, "failed", "lost", "A has runs of it, B has none")
+        for name in report.only_a
+        for one in asked
+    ]
+    by_row = [
+        [found for one in asked for found in _findings(name, row, one)]
+        for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True)
+    ]
+    rows = tuple(
+        {**row, "gate": worst(found)} for row, found in zip(report.rows, by_row, strict=True)
+    )
+    findings = (*lost, *(found for row in by_row for found in row))
+    return replace(report, rows=rows, gate=Gate(tuple(map(str, asked)), findings))
+
+
+def _findings(name: str, row: Mapping[str, Any], asked: QualityRequirement) -> Iterator[Finding]:
+    """Say what keeps a row from passing; nothing if it passes."""
+    low, high = row["worse_by_low"], row["worse_by_high"]
+    about = (str(asked), name, row["benchmark"], row["b"])
+    allowed = f"{asked.limit:g} is allowed"
+    if low is None or high is None or row["verdict"] == "unavailable" or row["missing_b"]:
+        why = row["why"] or "runs missing"
+        yield Finding(*about, "failed", "not_judged", f"cannot be judged ({why})")
+    elif low > asked.limit and row["verdict"] == "worse":
+        text = f"{row['b']} is worse by at least {low:.4g}; {allowed}"
+        yield Finding(*about, "failed", "worse", text)
+    elif high >= asked.limit:
+        text = f"{row['b']} may be worse by up to {high:.4g}; {allowed}"
+        outcome: Outcome = "failed" if asked.option == "--require" else "undecided"
+        yield Finding(*about, outcome, "undecided", text)
