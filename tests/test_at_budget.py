@@ -136,6 +136,19 @@ def test_the_metric_with_a_target_speaks() -> None:
     assert (one["quality"], one["target_value"], one["target_metric"]) == (4.0, 3.28, "val_loss")
 
 
+def test_each_entry_has_the_metric_it_logs() -> None:
+    losses = curve(5.0, 4.0, entry="losses")
+    accuracies = of(evaluation(0, 0.9, metric="acc", higher_is_better=True), entry="accuracies")
+    assert qualities(END, losses, accuracies) == [4.0, 0.9]
+    asked = found(END, losses, accuracies, targets=parse_all(["val_loss<=3.28"]))
+    assert [run["quality"] for run in asked] == [4.0, None]
+    assert [run["set_aside"] for run in asked] == [None, "other_metric"]
+    aimed = of(
+        evaluation(0, 4.5, target_value=3.0), evaluation(0, 0.8, metric="acc"), entry="third"
+    )
+    assert qualities(END, aimed, losses, accuracies) == [4.5, 4.0, 0.9]
+
+
 def test_a_metric_nobody_logs_is_refused_with_the_nearest() -> None:
     with pytest.raises(TtastatsError, match="no benchmark logs") as error:
         found(END, curve(5.0), metric="val_los")

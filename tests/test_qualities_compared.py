@@ -261,6 +261,17 @@ def test_judged_runs_have_no_curve_to_look_at() -> None:
         report(api.run_table(side(A)), api.run_table(side(LOWER)))
 
 
+@pytest.mark.parametrize("option", ["same_convergence", "epochs_fixed"])
+def test_what_is_about_times_alone_is_refused(option: str) -> None:
+    with pytest.raises(TtastatsError, match="about times to a target"):
+        report(side(A), side(LOWER), options=Options(**{option: True}))
+
+
+def test_the_deviation_of_a_summary_is_as_asked() -> None:
+    (found,) = api.summary(side(A), at_end=True, ddof=0).rows
+    assert found["quality_sd"] == pytest.approx(float(pl.Series(A).std(ddof=0)))
+
+
 # ------------------------------------------------------------------------------------- the gate
 
 

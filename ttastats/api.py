@@ -38,6 +38,7 @@ from ttastats.report.filtering import filtered
 from ttastats.target import expect_metric
 
 if TYPE_CHECKING:
+    from ttastats.comparison import Options
     from ttastats.exporting.logs import Exported
     from ttastats.exporting.subset import Subset
     from ttastats.page.document import Page
@@ -151,7 +152,7 @@ def summary(
     if (budget := what.budget) is not None:
         (at,) = question.sides_at([source], what, budget)
         keys = question.keys(what.by, ENTRY, at)
-        report = qualities.of_groups(at.runs, budget, keys, confidence=confidence)
+        report = qualities.of_groups(at.runs, budget, keys, ddof=ddof, confidence=confidence)
         return _answered(report, at)
     found, keys = question.group(source, what, ENTRY)
     report = summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
@@ -212,7 +213,7 @@ def compare(
 
     what, sources = Question(**asked), (a, *others)
     if (budget := what.budget) is not None:
-        _refuse_also(also, budget)
+        _refuse_of_times(also, what.options, budget)
         return _compared_at(budget, sources, what, view, (fail_on, require))
     conditions = gate.conditions(fail_on, require)
     options, labels = what.options or Options(), what.labels or question.labels(sources)
@@ -248,7 +249,16 @@ def _compared_at(
     return _answered(quality_gate.judged(report, requirements), *found)
 
 
-def _refuse_also(also: Sequence[str], budget: Budget) -> None:
+def _refuse_of_times(also: Sequence[str], options: Options | None, budget: Budget) -> None:
+    """Refuse what has a meaning for times to a target alone."""
+    said = {"--same-convergence": "same_convergence", "--epochs-fixed": "epochs_fixed"}
+    for option, name in said.items():
+        if options is not None and getattr(options, name):
+            raise TtastatsError(
+                f"{option} is about times to a target",
+                where=f"{option} {budget.option}",
+                remedy="Leave one out: at a budget the length of runs is chosen.",
+            )
     if also:
         raise TtastatsError(
             "--also is told beside times to a target",

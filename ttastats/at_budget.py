@@ -107,11 +107,10 @@ def _of_another_metric(rows: pl.LazyFrame) -> pl.Expr:
 
     So are those of a benchmark with several metrics, of which none is meant more than the others.
     """
-    group = (*schema.BENCHMARK, "entry")
     never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
     others = rows.filter(schema.of_evaluations()).select(schema.RUN).unique().collect()
     logs = pl.struct(schema.RUN).is_in(others.to_struct().implode())
-    return pl.when(never.all().over(group) & logs).then(pl.lit("other_metric"))
+    return pl.when(never.all().over(_ENTRY) & logs).then(pl.lit("other_metric"))
 
 
 def _above_zero(name: str) -> pl.Expr:
@@ -119,34 +118,42 @@ def _above_zero(name: str) -> pl.Expr:
 
 
 def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str) -> pl.LazyFrame:
-    """Give the evaluations of the metric that speaks for each benchmark."""
+    """Give the evaluations of the metric that speaks for each entry."""
     evaluations = rows.filter(schema.of_evaluations())
     if metric:
         expect_metric(rows, metric, "--metric")
     if targets:
         evaluations = with_user_targets(evaluations, targets)
-    chosen = _metrics(evaluations, metric)
+    chosen = _metrics(evaluations, metric, asked=bool(targets))
     return evaluations.join(
-        chosen.lazy(), on=[*schema.BENCHMARK, "metric"], how="semi", nulls_equal=True
+        chosen.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
     ).select(
         *schema.RUN, "eval_index", "metric", "value", "higher_is_better", "target_value",
         "step", "samples", epoch=crossing.finite("epoch"), at=crossing.evaluated_at(),
     )  # fmt: skip
 
 
-def _metrics(evaluations: pl.LazyFrame, metric: str) -> pl.DataFrame:
-    """Give the metric of each benchmark: the one asked for, with a target, or the only one."""
+#: What logs the same metrics; a table may hold many kinds of runs of no known benchmark.
+_ENTRY = (*schema.BENCHMARK, "entry")
+
+
+def _metrics(evaluations: pl.LazyFrame, metric: str, *, asked: bool) -> pl.DataFrame:
+    """Give the metric of each entry: the one asked for, with a target, or the only one.
+
+    `asked`: the user set the targets, so that no other metric is meant.
+    """
     logged = (
-        evaluations.group_by(*schema.BENCHMARK, "metric")
+        evaluations.group_by(*_ENTRY, "metric")
         .agg(aimed=pl.col("target_value").is_not_null().any())
-        .sort(*schema.BENCHMARK, "metric")
+        .sort(*_ENTRY, "metric")
+        .with_columns(pl.col("aimed").any().over(*schema.BENCHMARK, "metric"))
         .collect()
     )
     if metric:
         return logged.filter(pl.col("metric") == metric)
-    some = pl.col("aimed").any().over(schema.BENCHMARK)
-    found = logged.filter(pl.col("aimed") | ~some)
-    one = pl.len().over(schema.BENCHMARK) == 1
+    other = ~pl.col("aimed").any().over(_ENTRY) & (not asked)
+    found = logged.filter(pl.col("aimed") | other)
+    one = pl.len().over(_ENTRY) == 1
     several = found.filter(~one)
     if several.is_empty() or found.filter(one).height:
         return found.filter(one)

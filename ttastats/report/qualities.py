@@ -138,10 +138,21 @@ def _names(runs: pl.DataFrame) -> list[str]:
 
 
 def of_groups(
-    runs: pl.DataFrame, budget: Budget, by: Sequence[str] = ENTRY, *, confidence: float = 0.95
+    runs: pl.DataFrame,
+    budget: Budget,
+    by: Sequence[str] = ENTRY,
+    *,
+    ddof: int = 1,
+    confidence: float = 0.95,
 ) -> Report:
-    """Give the report of a table of runs at a budget by group, best group of a benchmark first."""
-    rows = [key_row(keys) | _numbers(group, budget, confidence) for keys, group in groups(runs, by)]
+    """Give the report of a table of runs at a budget by group, best group of a benchmark first.
+
+    `ddof` is that of the deviation that is shown; the interval is by the sample's.
+    """
+    rows = [
+        key_row(keys) | _numbers(group, budget, ddof, confidence)
+        for keys, group in groups(runs, by)
+    ]
     rows.sort(key=_place)
     metrics = ["metric"] if len({row["metric"] for row in rows}) > 1 else []
     shown = [
@@ -169,7 +180,7 @@ def with_value(n: int, missing: int) -> str:
     return f"{n}/{n + missing}" if missing else str(n)
 
 
-def _numbers(group: pl.DataFrame, budget: Budget, confidence: float) -> dict[str, Any]:
+def _numbers(group: pl.DataFrame, budget: Budget, ddof: int, confidence: float) -> dict[str, Any]:
     there = group.filter("reached")
     values = there["quality"].to_numpy()
     found = mean_quality(values, resolution=step_of(there), confidence=confidence)
@@ -183,7 +194,7 @@ def _numbers(group: pl.DataFrame, budget: Budget, confidence: float) -> dict[str
         "quality_mean": found.estimate,
         "quality_low": found.low,
         "quality_high": found.high,
-        "quality_sd": standard_deviation(values),
+        "quality_sd": standard_deviation(values, ddof),
         "seconds_mean": there["tta_seconds"].mean(),
         **{f"{unit}_mean": there[unit].mean() for unit in _PROGRESS},
     }
