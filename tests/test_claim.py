@@ -148,6 +148,11 @@ def test_what_no_run_tells_cannot_be_claimed() -> None:
     bare = logs([of(evaluation(0, 3.2, step=None)), of(evaluation(0, 3.21, step=None))])
     with pytest.raises(TtastatsError, match="no run tells its steps"):
         api.claim(bare, steps="<= 300", at_end=True)
+    timeless = logs([of(evaluation(0, value, seconds=None)) for value in (3.2, 3.21)])
+    with pytest.raises(TtastatsError, match="no run tells its seconds"):
+        api.claim(timeless, seconds="<= 300", target=["3.28"])
+    with pytest.raises(TtastatsError, match="no run tells its seconds"):
+        api.claim(side(LOSSES), seconds="<= 300", target=["3.28"], unit="steps")
 
 
 @pytest.mark.parametrize(
@@ -158,6 +163,7 @@ def test_what_no_run_tells_cannot_be_claimed() -> None:
         ({"seconds": ">= 80"}, "not what runs may take"),
         ({"steps": "-5"}, "not what runs may take"),
         ({"quality": "3.28", "target": ["3.3"]}, "a claim about a quality and a target"),
+        ({"quality": "3.28", "metric": "val_loss"}, "a claim about a quality and a metric"),
         ({"quality": "loss <= 3.28"}, "no benchmark logs"),
     ],
 )

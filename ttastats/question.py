@@ -250,12 +250,13 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
     if not quality:
         return None, question
     (claimed,) = parse_targets([quality], "--quality")
-    if question.target:
-        raise TtastatsError(
-            "a claim about a quality and a target",
-            where=f"--quality {quality!r} --target",
-            remedy="Leave out --target: the claim names the quality.",
-        )
+    for option, given in (("--target", question.target), ("--metric", question.metric)):
+        if given:
+            raise TtastatsError(
+                f"a claim about a quality and a {option.removeprefix('--')}",
+                where=f"--quality {quality!r} {option}",
+                remedy=f"Leave out {option}: the claim names the quality.",
+            )
     return claimed.value, replace(question, target=(quality,))
 
 
