@@ -65,7 +65,14 @@ def test_a_busy_machine_is_noted() -> None:
     assert (
         said == "other work kept this machine busy: on the wall a step took 2.0 times its CPU time."
     )
-    assert "with several threads" in notes(measure("wall_step_seconds", 0.011))["contended"]
+    assert "by the wall, other work" in notes(measure("wall_step_seconds", 0.011))["contended"]
+
+
+def test_operators_that_sum_to_more_than_the_step_are_noted() -> None:
+    assert "disturbed" not in notes()
+    slow = {"kind": "operator", "name": "aten::add", "step": 0, "calls": 1, "seconds": 0.008}
+    said = notes({**slow, "device": "cpu", "category": "elementwise"})["disturbed"]
+    assert said.startswith("operators sum to 1.3 times the step that nobody watched")
 
 
 def test_the_rule_of_a_batch_size_that_is_large_enough_is_told() -> None:

@@ -129,6 +129,7 @@ def test_communication_is_told_in_shares_of_a_step(path: Path) -> None:
     assert dict(found.select("measured", "share").rows()) == {
         "under way": 0.5, "exposed": 0.2, "pure": 0.1,
     }  # fmt: skip
+    assert set(found["bar"]) == {"made"}
 
 
 def test_profiles_of_one_name_are_told_apart(path: Path, tmp_path: Path) -> None:

@@ -101,9 +101,21 @@ def profile(
 
 
 def _is_to_be_run(what: Sequence[str]) -> bool:
-    """Tell a workload or a script from files and folders that hold profiles."""
-    path = Path(what[0])
-    return len(what) == 1 and (path.suffix == ".py" or not (path.suffix or path.exists()))
+    """Tell a workload or a script from files and folders that hold profiles.
+
+    Raises
+    ------
+    TtastatsError
+        There are several.
+    """
+    to_be_run = [name for name in what if _is_no_file(Path(name))]
+    if to_be_run and len(what) > 1:
+        raise TtastatsError("workloads and scripts are profiled one at a time", where=to_be_run[0])
+    return bool(to_be_run)
+
+
+def _is_no_file(path: Path) -> bool:
+    return path.suffix == ".py" or not (path.suffix or path.exists())
 
 
 def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:

@@ -6,6 +6,7 @@ a CPU is an operator of its own that its list lacks. All else counts nothing.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ class Counted:
     flops = 0
 
     def __enter__(self) -> Counted:
+        # The counter's hooks are gone after the block; a compiled network may warn of them.
+        warnings.filterwarnings("ignore", message="Using `torch.compile")
         self._counter = FlopCounterMode(display=False, custom_mapping=_CPU_ATTENTION)
         self._counter.__enter__()
         return self

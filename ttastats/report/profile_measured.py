@@ -14,6 +14,8 @@ from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 _Row = dict[str, Any]
 #: A step that takes so many times its CPU time waited for a core.
 _CONTENDED = 1.1
+#: Operators that sum to so many steps were not disturbed as the steps were.
+_DISTURBED = 1.2
 
 
 def rows(own: pl.DataFrame) -> list[_Row]:
@@ -68,8 +70,15 @@ def _clock(own: pl.DataFrame) -> Iterator[Note]:
     elif clock and step == wall and not answers.runs_on_device(own):
         yield Note(
             "contended",
-            "with several threads other work on the machine makes a step longer; with one "
-            "(--threads 1, torch.set_num_threads(1)) CPU time is told.",
+            "by the wall, other work on the machine makes steps longer; with one thread "
+            "(--threads 1, torch.set_num_threads(1)) and nothing compiled CPU time is told.",
+        )
+    busy = float(answers.at_work(own)["seconds"].sum()) / answers.count(own)
+    if step and busy > _DISTURBED * step:
+        yield Note(
+            "disturbed",
+            f"operators sum to {busy / step:.1f} times the step that nobody watched: other work "
+            "disturbed one of them. Record the profile again.",
         )
 
 

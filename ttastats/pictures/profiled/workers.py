@@ -48,11 +48,13 @@ def table(profiles: Profiles) -> pl.DataFrame:
         for name, measure in _MEASURES.items()
     ]
     joined = pl.concat(parts).join(steps, on=["profile", "of"])
+    alone = pl.col("of").n_unique().over("profile") == 1
+    named = pl.format("{}, {} workers", "profile", "of")
     return joined.select(
         "profile",
         "measured",
         "seconds",
-        pl.format("{}, {} workers", "profile", "of").alias("bar"),
+        pl.when(alone).then("profile").otherwise(named).alias("bar"),
         (pl.col("seconds") / pl.col("workers_step_seconds")).alias("share"),
     )
 
