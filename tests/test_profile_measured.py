@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.pictures.test_profiled import profile
-from ttastats.profiles import table
+from ttastats.profiles import answers, table
 from ttastats.profiles.measures import measure
 from ttastats.report import profile as profile_report
 
@@ -33,6 +33,17 @@ def test_the_whole_step_is_held_against_the_peak_of_its_precision() -> None:
     assert found["intensity"] == pytest.approx(380 / 17)
     assert found["ridge"] == pytest.approx(10)
     assert "samples" not in found
+
+
+def test_a_precision_without_a_peak_is_held_against_none() -> None:
+    other = profile().with_columns(
+        text=pl.when(pl.col("name") == "precision").then(pl.lit("fp16")).otherwise("text")
+    )
+    assert answers.peak(other, "peak_flops") is None
+    assert answers.peak(other, "peak_bandwidth") == 1e10
+    assert answers.peak(profile(), "peak_flops") == 1e11
+    unknown = profile().filter(pl.col("name") != "precision")
+    assert answers.peak(unknown, "peak_flops") == 9e11
 
 
 def test_batch_sizes_have_gains_and_shares_of_the_peak() -> None:

@@ -18,6 +18,7 @@ from ttastats.profiler.memory import Kept
 from ttastats.profiler.recording import Recording
 from ttastats.profiler.subject import Subject
 from ttastats.profiles import kineto as reader
+from ttastats.profiles.measures import MEASURES
 
 
 @pytest.fixture
@@ -228,6 +229,9 @@ class TestDriver:
             "power": pytest.approx(300.0),
             "gpu_utilization": pytest.approx(0.8),
         }
+
+    def test_each_of_its_numbers_is_a_measure(self) -> None:
+        assert {*gpu.COUNTERS, "power", "gpu_utilization"} <= MEASURES.keys()
 
     def test_before_hopper_there_are_no_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
         old = driver(nvmlGpmQueryDeviceSupport=lambda _: SimpleNamespace(isSupportedDevice=0))

@@ -73,7 +73,7 @@ def recorded(request: Request) -> pl.DataFrame:
     about = About(
         profile=_name(request, fitted),
         source=request.workload,
-        precision=str(shared.precision),
+        precision=_precision(shared),
         samples=samples,
         left_out=left_out,
     )
@@ -83,6 +83,12 @@ def recorded(request: Request) -> pl.DataFrame:
 def _settings(request: Request, **values: Any) -> Settings:
     options = replace(request.options, values={**request.options.values, **values})
     return settings_of(options, workloads.load(request.workload), request.workload, seed=0)
+
+
+def _precision(settings: Settings) -> str:
+    """Give the precision of matrix products: TF32 is one of GPUs alone."""
+    imitated = settings.device == "cpu" and settings.precision == "tf32"
+    return "fp32" if imitated else str(settings.precision)
 
 
 def _name(request: Request, settings: Settings) -> str:

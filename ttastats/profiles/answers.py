@@ -80,10 +80,12 @@ def mean(values: pl.Series) -> float | None:
 
 
 def peak(rows: pl.DataFrame, name: str) -> float | None:
-    """Give the highest of a kind of measured peaks, or None: that of its precision, if it says."""
+    """Give the highest of a kind of measured peaks, or None; FLOPs of its precision, if it says."""
     known = measures(rows, name)
-    own = known.filter(pl.col("of").is_in(measures(rows, "precision")["text"].to_list()))
-    found = (known if own.is_empty() else own)["value"].max()
+    precision = measures(rows, "precision")["text"].drop_nulls()
+    if name == "peak_flops" and precision.len():
+        known = known.filter(pl.col("of").is_in(precision.to_list()))
+    found = known["value"].max()
     return float(found) if isinstance(found, int | float) else None
 
 
