@@ -79,6 +79,15 @@ def test_a_busy_machine_is_noted() -> None:
     assert "by the wall, other work" in notes(measure("wall_step_seconds", 0.011))["contended"]
 
 
+def test_the_side_of_the_ridge_is_told() -> None:
+    assert "22.4 FLOPs a byte lie above 10.0" in notes()["roofline"]
+    assert "arithmetic binds the step" in notes()["roofline"]
+    copies = {"kind": "operator", "name": "aten::copy_", "step": 0, "calls": 1, "seconds": 0.0}
+    said = notes({**copies, "device": "cpu", "category": "copy", "bytes": 100_000_000})["roofline"]
+    assert "lie below 10.0" in said
+    assert "memory binds the step" in said
+
+
 def test_operators_that_sum_to_more_than_the_step_are_noted() -> None:
     assert "disturbed" not in notes()
     slow = {"kind": "operator", "name": "aten::add", "step": 0, "calls": 1, "seconds": 0.008}

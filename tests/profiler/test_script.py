@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import ttastats as tta
+from tests.conftest import ROOT
 from tests.profiler.nets import trained
 from tests.test_cli import run
 from ttastats.errors import TtastatsError
@@ -148,6 +149,13 @@ class TestCommand:
         assert len(by_section["memory"]) == 5
         (flops,) = {row["flops"] for row in rows if row["name"] == "aten::convolution_backward"}
         assert flops > 0
+
+    def test_a_workload_of_one_s_own_is_profiled_by_the_contract_of_train(self) -> None:
+        own = ROOT / "examples" / "workloads" / "diabetes.py"
+        result = run("profile", own, "--steps", "1", "--batch-size", "16", "--set", "hidden=8")
+        assert result.returncode == 0, result.stderr
+        assert "samples of a step" in result.stdout
+        assert "this time nothing was kept" in result.stderr
 
     def test_layers_are_left_out_of_the_whole_profile(self, tmp_path: Path) -> None:
         path = tmp_path / "p.parquet"

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import units
 from ttastats.profiles import answers, saturation
 from ttastats.report import fields
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
@@ -39,6 +40,7 @@ def tables(found: Sequence[_Row], title: str) -> Iterator[Table]:
 def notes(own: pl.DataFrame) -> Iterator[Note]:
     """Give what must be said of the numbers."""
     yield from _clock(own)
+    yield from _roofline(own)
     left = _text(own, "batch_size")
     if left:
         yield Note("batch_size", f"batch size: {left}.")
@@ -55,6 +57,20 @@ def notes(own: pl.DataFrame) -> Iterator[Note]:
             "workers share the batch; under way: from the start of an all-reduce to its end, waits "
             "for the slower worker included; exposed: beyond a step that sends nothing; pure: the "
             "same bytes while nobody computes.",
+        )
+
+
+def _roofline(own: pl.DataFrame) -> Iterator[Note]:
+    """Say on which side of the roofline's ridge the step lies as a whole."""
+    known = {row["name"]: row["value"] for row in _itself(own)}
+    intensity, ridge = known.get("intensity"), known.get("ridge")
+    if intensity and ridge:
+        side, binds = ("below", "memory") if intensity < ridge else ("above", "arithmetic")
+        yield Note(
+            "roofline",
+            f"roofline: {units.significant(intensity)} FLOPs a byte lie {side} "
+            f"{units.significant(ridge)}, from which the fastest copy feeds the fastest product: "
+            f"{binds} binds the step as a whole, if caches are ignored.",
         )
 
 
