@@ -124,7 +124,7 @@ def test_the_page_of_claims_shows_what_its_commands_print(wild: Path, tmp_path: 
     renewed, count = _SHOWN.subn(
         lambda found: _with_output(found, tmp_path), page.read_text("utf-8")
     )
-    assert count == 3
+    assert count == 4
     assert matches_accepted(page, renewed)
     undecided = run("claim", "record_88.parquet", "--quality", "val_loss <= 3.279", cwd=tmp_path)
     assert undecided.returncode == 3

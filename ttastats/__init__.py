@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         guess,
         html_report,
         ingest,
+        judge_record,
         plot,
         power,
         problems,
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
-    "export", "filter", "from_frame", "guess", "html_report", "ingest", "plot", "power",
-    "problems", "profile", "profiled", "rcp", "read", "record", "runs", "scaling", "score",
-    "summary", "targets", "variance",
+    "export", "filter", "from_frame", "guess", "html_report", "ingest", "judge_record", "plot",
+    "power", "problems", "profile", "profiled", "rcp", "read", "record", "runs", "scaling",
+    "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 

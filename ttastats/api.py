@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare", "export", "filter",
-    "from_frame", "guess", "html_report", "ingest", "pictures", "plot", "plot_profiles", "power",
-    "problems", "profiled", "rcp", "read", "runs", "scaling", "score", "summary", "targets",
-    "variance",
+    "from_frame", "guess", "html_report", "ingest", "judge_record", "pictures", "plot",
+    "plot_profiles", "power", "problems", "profiled", "rcp", "read", "runs", "scaling", "score",
+    "summary", "targets", "variance",
 ]  # fmt: skip
 
 
@@ -431,6 +431,67 @@ def rcp(
     keys = question.keys(by, RESULT, found)
     library = convergence_records.library(None if records is None else Path(records))
     return _answered(rcp_report.report(found.runs, library, options, keys), found)
+
+
+def judge_record(
+    *sources: Source,
+    rules: str,
+    against: float | None = None,
+    metric: str = "",
+    target: Sequence[str] = (),
+    where: Sequence[str] = (),
+    labels: Sequence[str] = (),
+) -> Report:
+    """Report whether runs are a record by the rules of a contest, check by check.
+
+    Parameters
+    ----------
+    sources
+        The baseline, then the new runs; or the new runs alone.
+    rules
+        Such as `nanogpt-track-1`; `ttastats record --rules list` names all.
+    against
+        The baseline's seconds, steps or quality, as the rules count, where its runs are not there.
+    metric, target
+        In the place of those of the rules.
+    labels
+        Names for the sources.
+
+    Raises
+    ------
+    TtastatsError
+        There are no such rules, the runs lack their metric, a side has too few runs, or as
+        `run_table`.
+    """
+    from ttastats import contest_rules, record_sides
+    from ttastats.report import record as record_report  # scipy costs start-up time
+    from ttastats.report.record_judged import judged
+
+    asked = contest_rules.named(rules)
+    _refuse_sides(sources, against)
+    what = Question(where=where, target=target, metric=metric)
+    found, asked = record_sides.sides(sources, asked, what)
+    labels = labels or question.labels(sources)
+    made = [
+        (benchmark, judged(sides, asked, against))
+        for benchmark, sides in record_sides.by_benchmark(found, labels)
+    ]
+    return _answered(record_report.report(made, asked, labels), *found)
+
+
+def _refuse_sides(sources: Sequence[Source], against: float | None) -> None:
+    if not 1 <= len(sources) <= 2:
+        raise TtastatsError(
+            f"{len(sources)} tables", remedy="Give the baseline and the new runs, or these alone."
+        )
+    if len(sources) == 2 and against is not None:
+        raise TtastatsError(
+            "a baseline, and a number in its place", where="--against", remedy="Give one of them."
+        )
+    if against is not None and not 0 < against < float("inf"):
+        raise TtastatsError(
+            f"a baseline of {against:g}", where="--against", remedy="Give a number above 0."
+        )
 
 
 def profiled(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Report:

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.fuzz.columns import HOSTILE
+from ttastats import contest_rules
 from ttastats.pictures import in_words, kinds
 
 FORMATS = ("json", "json", "json", "table", "md", "csv")
@@ -73,6 +74,9 @@ def questions(
         ["scaling", *ours, *chosen(rng, ("by", "where", "target", "in"))],
         ["score", *ours, *chosen(rng, ("by", "where"))],
         ["rcp", *ours, *chosen(rng, ("by", "where"))],
+        ["claim", *ours, *claimed(rng), *chosen(rng, ("by", "where", "in"))],
+        ["record", *files, *ruled(rng), *chosen(rng, ("where",))],
+        ["profile", *ours],
         ["problems", *files, *chosen(rng, ("where",))],
         ["compare", *files, *rng.sample(SIDES, rng.choice((0, 0, 1, 2, 4)))],
         [
@@ -131,6 +135,17 @@ def chosen(rng: random.Random, kinds: Sequence[str]) -> list[str]:
     }
     flags = {"ddof": ["--ddof", "0"], "-v": ["-v"], "wide": ["--wide"], "pool": ["--pool"]}
     return [word for kind in kinds if rng.random() < 0.2 for word in (words | flags)[kind]]
+
+
+def claimed(rng: random.Random) -> list[str]:
+    """Give what may be claimed of runs."""
+    return rng.choice((["--quality", rng.choice(TARGETS)], ["--seconds", "100"], ["--steps", "50"]))
+
+
+def ruled(rng: random.Random) -> list[str]:
+    """Give rules of a contest, mostly those that any table may be judged by."""
+    rules = rng.choice(("plain", "plain", *contest_rules.known()))
+    return ["--rules", rules, *chosen(rng, ("target", "metric"))]
 
 
 def in_order(rng: random.Random, command: str) -> list[str]:

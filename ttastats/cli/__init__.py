@@ -1,7 +1,7 @@
 """The command line: each command parses its arguments, calls one function and prints the answer.
 
 Exit codes: 0 done; 1 done, but some input was rejected; 2 nothing could be done; 3 a condition of
-`--fail-on` or `--require` failed, or a claim does not hold.
+`--fail-on` or `--require` failed, a claim does not hold, or there is no record.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ttastats.cli import (
     plot,
     profile,
     rcp,
+    record,
     report,
     subset,
     tables,
@@ -55,8 +56,8 @@ def _root(
 COMMANDS = (
     guess.guess, ingest.ingest, tables.runs, tables.summary, tables.variance, compare.compare,
     claim.claim, compare.targets, report.report, plot.plot, tables.power, tables.scaling,
-    tables.score, rcp.rcp, tables.problems, profile.profile, export.export, subset.filter,
-    train.train, train.sweep,
+    tables.score, rcp.rcp, record.record, tables.problems, profile.profile,
+    export.export, subset.filter, train.train, train.sweep,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(flat(command))

@@ -1,0 +1,63 @@
+"""By which rules does a contest judge a record? What `rules.toml` says."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+import msgspec
+
+from ttastats.errors import TtastatsError
+from ttastats.nearest import among
+
+
+class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The rules of one contest; `rules.toml` explains the fields."""
+
+    name: str
+    title: str
+    source: str
+    counts: Literal["seconds", "steps", "quality"]
+    metrics: tuple[str, ...] = ()
+    meets: Literal[">=", "<="] = ">="
+    target: float | None = None
+    level: float = 0.05
+    tested: bool = True
+    remark: str = ""
+    sigma: float | None = None
+    least_score: float | None = None
+    margin: float = 0.0
+    most_seconds: float | None = None
+    value: Literal["end", "earliest", "target"] = "end"
+    replicate: str = ""
+    least_runs: int = 2
+    loss_per_step: float | None = None
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rules: tuple[Rules, ...]
+
+
+@cache
+def known() -> dict[str, Rules]:
+    """Give all rules by their names."""
+    text = resources.files("ttastats").joinpath("rules.toml").read_bytes()
+    return {one.name: one for one in msgspec.toml.decode(text, type=_File).rules}
+
+
+def named(name: str) -> Rules:
+    """Give the rules of that name.
+
+    Raises
+    ------
+    TtastatsError
+        There are none.
+    """
+    if (found := known().get(name)) is not None:
+        return found
+    raise TtastatsError(
+        f"no rules of that name: {name!r}" if name else "by which rules?",
+        where="--rules",
+        remedy=f"{among(name, known(), 'There are', most=len(known()))} `--rules list` says more.",
+    )

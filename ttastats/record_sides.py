@@ -1,0 +1,196 @@
+"""Which runs does a record rest on, and where do the rules judge them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import msgspec
+import polars as pl
+
+from ttastats import at_budget, choice, question, schema, shared_runs, units
+from ttastats.budget import END, Budget
+from ttastats.choice import Chosen, Source
+from ttastats.contest_rules import Rules
+from ttastats.errors import TtastatsError
+from ttastats.nearest import among
+from ttastats.question import Question
+from ttastats.record_checks import once
+from ttastats.report.record_judged import holds, of_target
+from ttastats.target import UserTarget
+from ttastats.target import parse_all as parse_targets
+
+
+def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Chosen], Rules]:
+    """Give the runs of each source where the rules judge them, and the rules for these runs.
+
+    A metric or a target of the question replaces those of the rules; rules without a target take
+    that of the runs.
+
+    Raises
+    ------
+    TtastatsError
+        As `question.sides_at`; or the runs lack the metric of the rules, or have no target.
+    """
+    if rules.value == "target":
+        return question.sides(sources, what), rules
+    rules = _with_target(rules, what)
+    metric = _metric(sources, rules, what)
+    targets = () if rules.target is None else (UserTarget(rules.target, metric, _up(rules)),)
+    what = replace(
+        what, target=tuple(f'"{one.metric}"{rules.meets}{one.value!r}' for one in targets)
+    )
+    what = replace(what, metric=metric)
+    try:
+        found = question.sides_at(sources, what, END)
+    except TtastatsError as error:
+        raise _about_rules(error, rules) from None
+    if rules.target is None and rules.counts != "quality":
+        rules = _with_their_target(found, rules)
+    if rules.value == "earliest":
+        found = [_at_earliest(one, metric, rules, targets) for one in found]
+    return found, rules
+
+
+def _up(rules: Rules) -> bool:
+    return rules.meets == ">="
+
+
+def _with_target(rules: Rules, what: Question) -> Rules:
+    """Give the rules with the target that is asked for in their place."""
+    if not what.target:
+        return rules
+    asked, *others = parse_targets(what.target)
+    if others or rules.counts == "quality":
+        raise TtastatsError(
+            "rules have one target" if others else f"{rules.name} asks for no target",
+            where="--target",
+            remedy="Give one." if others else "Leave out --target.",
+        )
+    meets = {True: ">=", False: "<=", None: rules.meets}[asked.higher_is_better]
+    metrics = (asked.metric,) if asked.metric else rules.metrics
+    return msgspec.structs.replace(rules, target=asked.value, meets=meets, metrics=metrics)
+
+
+def _metric(sources: Sequence[Source], rules: Rules, what: Question) -> str:
+    """Give the first metric of the rules that all sources log; empty if the rules name none."""
+    wanted = (what.metric,) if what.metric else rules.metrics
+    if not wanted:
+        return ""
+    logged = [_logged(source, what.where) for source in sources]
+    for name in wanted:
+        if all(name in names for names in logged):
+            return name
+    every = dict.fromkeys(name for names in logged for name in names)
+    there = among(wanted[0], every, "They log") if every else "They log none."
+    raise TtastatsError(
+        f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
+        where="--metric" if what.metric else f"--rules {rules.name}",
+        remedy=f"{there} Name one: --metric NAME. {rules.remark}".rstrip(),
+    )
+
+
+def _logged(source: Source, where: Sequence[str]) -> list[str]:
+    evaluations = choice.rows(source, where).filter(schema.of_evaluations())
+    return evaluations.select(pl.col("metric").unique().sort()).collect()["metric"].to_list()
+
+
+def _about_rules(error: TtastatsError, rules: Rules) -> TtastatsError:
+    """Give an error about the target that the rules ask for as one about the rules."""
+    about = error.where is not None and error.where.startswith("--target")
+    return TtastatsError(
+        error.what, where=f"--rules {rules.name}" if about else error.where, remedy=error.remedy
+    )
+
+
+def _with_their_target(found: Sequence[Chosen], rules: Rules) -> Rules:
+    told = pl.concat([one.runs.select("target_value", "higher_is_better") for one in found])
+    told = told.drop_nulls().unique()
+    if told.height != 1:
+        known = units.listed([f"{value:g}" for value in told["target_value"].sort()])
+        raise TtastatsError(
+            f"runs of several targets: {known}" if known else "the runs have no target",
+            where=f"--rules {rules.name}",
+            remedy="Name one: --target 'val_loss<=3.28'.",
+        )
+    value, higher = told.row(0)
+    return msgspec.structs.replace(rules, target=value, meets=">=" if higher else "<=")
+
+
+def _at_earliest(found: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]) -> Chosen:
+    """Judge runs at the earliest step common to all at which the test holds, or at the last one.
+
+    The step is the same for all runs of a side, so that no run chooses its own.
+    """
+    counted = once(found.runs)
+    values = (
+        found.rows.filter(schema.of_evaluations(), pl.col("metric") == metric)
+        .join(counted.lazy().select(schema.RUN), on=schema.RUN, how="semi")
+        .filter(pl.col("value").is_finite(), pl.col("step") > 0)
+        .unique((*schema.RUN, "step"), keep="first", maintain_order=True)
+        .group_by("step")
+        .agg(quality="value")
+        .filter(pl.col("quality").list.len() == counted.height)
+        .sort("step")
+        .collect()
+    )
+    steps = [step for step, quality in values.iter_rows() if _shown(quality, rules)]
+    if not (steps or values.height):
+        return found
+    step = steps[0] if steps else values["step"][-1]
+    runs = at_budget.runs(found.rows, Budget("step", step), targets=targets, metric=metric)
+    return replace(found, runs=runs)
+
+
+def _shown(values: Sequence[float], rules: Rules) -> bool:
+    runs = pl.DataFrame({"quality": values}).with_columns(quality_step=pl.lit(None, pl.Float64))
+    return holds(of_target(runs, rules), rules)
+
+
+def by_benchmark(
+    found: Sequence[Chosen], labels: Sequence[str]
+) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
+    """Give the runs of each benchmark of B by their side, those of A where there is one.
+
+    Raises
+    ------
+    TtastatsError
+        The sides have no benchmark in common, or a side has no run of its own.
+    """
+    *baseline, new = (_parts(one.runs) for one in found)
+    theirs = baseline[0] if baseline else {}
+    if baseline and not set(theirs) & set(new):
+        raise TtastatsError(
+            f"nothing in common by benchmark: {labels[0]} has {_named(theirs)}; "
+            f"{labels[1]} has {_named(new)}",
+            remedy="Give runs of one benchmark.",
+        )
+    for benchmark, runs in new.items():
+        sides = {"B": runs}
+        if benchmark in theirs:
+            sides = {"A": theirs[benchmark], "B": runs}
+            _refuse_same(sides, labels)
+        yield benchmark, sides
+    if lacking := [one for one in theirs if one not in new]:
+        raise TtastatsError(
+            f"{labels[1]} has no runs of {_named(lacking)}",
+            remedy="Give them, or leave the benchmark out: --where 'benchmark!=...'.",
+        )
+
+
+def _parts(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+    ordered = runs.sort("benchmark", nulls_last=True, maintain_order=True)
+    return {key[0]: part for key, part in ordered.group_by("benchmark", maintain_order=True)}
+
+
+def _named(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:
+    return units.listed([str(name or "an unknown benchmark") for name in benchmarks], 5)
+
+
+def _refuse_same(sides: dict[str, pl.DataFrame], labels: Sequence[str]) -> None:
+    both = shared_runs.shared(sides["A"], sides["B"])
+    if all(shared_runs.without(runs, both).is_empty() for runs in sides.values()):
+        raise TtastatsError(
+            f"{labels[0]} and {labels[1]} hold the same runs",
+            remedy="Give other runs, or choose two parts of one file with --a and --b.",
+        )
