@@ -33,11 +33,11 @@ GROUPS = {
 }
 
 NAMES = """
-accepted_answers accepted_pieces also answers at_budget axis bad_files choice compare conditions
-counted crossing described dialects filter fixtures gate judging layout own_logs own_rows pairing
-power_logs problems quality quirks random_logs random_questions random_rounds random_tables rcp
-refined scaling scan score several_files summary target targets traces trained_logs training_metrics
-varying
+accepted_answers accepted_pieces also answers at_budget axis bad_files choice claim compare
+conditions counted crossing described dialects filter fixtures gate judged_record judging layout
+own_logs own_rows pairing power_logs problems profile_measured quality quirks random_logs
+random_questions random_rounds random_tables rcp refined scaling scan score several_files summary
+target targets traces trained_logs training_metrics varying
 """
 
 #: The tests that are asked: those of numbers and of reading. What the command line, pictures and
