@@ -10,10 +10,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+import vl_convert
 
 from tests.pictures import made
 from ttastats import api
 from ttastats.errors import TtastatsError
+from ttastats.pictures import theme
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.stats.sample import mean_interval
 
@@ -73,6 +75,82 @@ def test_failures_keep_the_share_of_solved_runs_below_one() -> None:
     slow = steps.filter(pl.col("entry") == "lab/slow")
     assert slow["seconds"][-1] == 300.0  # watched until the last run was stopped
     assert slow.select("seconds", "done").rows()[1:3] == [(100.0, 1), (104.0, 2)]
+
+
+def test_only_where_runs_failed_is_it_said_that_lines_stay_below_one() -> None:
+    assert "stays below 100%" in the("solved", made.two_entries()).caption
+    assert "100%" not in the("solved", made.rows(made.FAST)).caption
+
+
+def test_lines_leave_the_frame_where_their_values_do_and_the_caption_counts_them() -> None:
+    dipped = (pl.col("eval_index") == 3) & (pl.col("seed") == 0)
+    source = made.rows(made.SLOW[:3]).with_columns(
+        value=pl.when(dipped).then(pl.lit(0.02)).otherwise("value")
+    )
+    picture = the("quality-time", source)
+    assert "cut at the frame; beyond it: 1 value of 1 run (0.02)." in picture.caption
+    assert "cut at the frame" not in the("quality-time", made.rows(made.SLOW[:3])).caption
+    paths = re.findall(r'aria-roledescription="line mark"[^>]* d="([^"]*)"', picture.to_svg())
+    lengths = sorted(len(re.findall("[ML]", path)) for path in paths)
+    assert lengths == [5, 5, 6]  # every evaluation is a point of its line
+
+
+def test_what_has_a_colour_lies_above_the_others() -> None:
+    entries = [made.rows([(50.0 + n, 4)] * 3, entry=f"lab/{n}") for n in range(8)]
+    source = pl.concat(
+        one.with_columns(content_digest=pl.format("{}{}", "entry", "source")) for one in entries
+    )
+    for kind in ("quality-time", "solved"):
+        picture = the(kind, source)
+        drawn = re.findall(r'line mark"[^>]*stroke="(#\w+)"', picture.to_svg())
+        assert drawn[0] == theme.GREY
+        assert drawn[-1] == theme.COLOURS[0]
+    (points,) = {
+        json.dumps(layer["encoding"]["order"])
+        for layer in the("quality-time", source).chart["layer"]
+        if layer["mark"]["type"] == "point"
+    }
+    assert json.loads(points) == {"field": "order", "sort": "descending", "type": "quantitative"}
+
+
+def test_the_axis_of_times_holds_their_interval() -> None:
+    picture = the("tta", made.rows([(100.0, 5), (101.0, 5), (104.0, 5)]))
+    (mean,) = table(picture, "mean TTA").to_dicts()
+    (rule, *_) = picture.chart["layer"]
+    scales = [one["encoding"]["x"].get("scale") for one in picture.chart["layer"]]
+    (low, high) = next(scale["domain"] for scale in scales if scale)
+    assert low < mean["low"] < 100.0
+    assert high > mean["high"] > 104.0
+    assert rule["mark"]["type"] == "rule"
+
+
+def test_the_record_has_dates_that_every_reader_of_charts_understands() -> None:
+    picture = the("record", made.leaders())
+    (scale,) = {json.dumps(layer["encoding"]["x"]["scale"]) for layer in picture.chart["layer"]}
+    ends = json.loads(scale)["domain"]
+    # In parts, since the interpreter of a page takes a bare number for a year.
+    assert [(end["year"], end["utc"]) for end in ends] == [(2017, True), (2019, True)]
+
+
+def test_a_run_against_one_like_it_is_a_picture_of_finite_size() -> None:
+    one, other = (
+        made.rows([(100.0, 5)], entry=f"lab/{name}").with_columns(
+            pl.lit(name * 32).alias("content_digest"), value=pl.col("value") + shift
+        )
+        for name, shift in (("1", 0.0), ("2", 1e-6))
+    )
+    for kind in ("targets", "speedups", "tta", "quality-time"):
+        svg = the(kind, one, other).to_svg()
+        assert "Infinity" not in svg
+        assert "NaN" not in svg
+    assert "no verdict" in the("targets", one, other).to_svg()
+
+
+def test_what_is_unknown_of_a_run_is_not_said() -> None:
+    picture = the("tta", made.rows(made.FAST).with_columns(seed=pl.lit(None, pl.Int64)))
+    said = vl_convert.vegalite_to_svg(picture.specification())
+    assert "null" not in said
+    assert "seed: ;" in said
 
 
 def test_speedups_are_exactly_the_rows_of_compare() -> None:

@@ -43,6 +43,15 @@ def colour_scale(labels: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
     return alt.Scale(domain=domain, range=colours), alt.Scale(domain=domain, range=shapes)
 
 
+def dash_scale(labels: Sequence[str]) -> alt.Scale:
+    """Give the scale of the dashes of some series, a second cue beside colour."""
+    import altair as alt  # costs start-up time
+
+    dashes = [theme.DASHES[n % len(theme.DASHES)] for n in range(len(labels))]
+    ranged = [[1, 0] if label == OTHERS else own for label, own in zip(labels, dashes, strict=True)]
+    return alt.Scale(domain=list(labels), range=ranged)
+
+
 def spare_colours(labels: Sequence[str]) -> list[str]:
     """Give colours that the fastest do not have, for what stands out in another picture."""
     used = len([label for label in labels if label != OTHERS])
@@ -85,15 +94,33 @@ def tooltips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
 def run_tooltip() -> list[alt.Tooltip]:
     """Say which run a mark stands for; see `said` for the fields."""
     return tooltips(
-        "entry:N", ("source:N", "log"), "seed:N", ("outcome:N", "target"),
-        ("epochs:Q", "", ".4~g"), ("value_final:Q", "quality", ".5~g"),
+        ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
+        ("epochs_:N", "epochs"), ("quality_:N", "quality"),
     )  # fmt: skip
 
 
-def outcome(panel: Panel) -> str:
-    """Give the expression that says to people what became of a run."""
+def said(panel: Panel) -> dict[str, str]:
+    """Give the expressions that say to people what a run is and came to; the unknown is empty."""
     amount = axes.said("datum.observed_seconds", panel.axis)
-    return f"(datum.reached ? 'reached after ' : 'not reached in ') + ({amount})"
+    return {
+        "outcome": f"(datum.reached ? 'reached after ' : 'not reached in ') + ({amount})",
+        "entry_": _known("entry", "datum.entry"),
+        "seed_": _known("seed", "datum.seed"),
+        "epochs_": _known("epochs", "format(datum.epochs, '.4~g')"),
+        "quality_": _known("value_final", "format(datum.value_final, '.5~g')"),
+    }
+
+
+def _known(field: str, words: str) -> str:
+    # Vega writes what is unknown as `null`, and as 0 where a format is given.
+    return f"datum.{field} == null ? '' : {words}"
+
+
+def fastest_above() -> alt.Order:
+    """Draw the points of the fastest last, over those of the others."""
+    import altair as alt  # costs start-up time
+
+    return alt.Order("order:Q", sort="descending")
 
 
 def opening(text: str) -> str:

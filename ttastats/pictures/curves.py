@@ -99,7 +99,8 @@ def table(
     """
     found = (
         rows.filter(pl.col("metric") == metric.name)
-        .sort("run", "seconds", "eval_index")
+        # What is drawn later lies above: the fastest, which have a colour, last.
+        .sort("run", "seconds", "eval_index", descending=[True, False, False])
         .select(
             "run",
             pl.col(*dict.fromkeys(("seconds", "epoch", over, "value")))

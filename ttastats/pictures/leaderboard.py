@@ -202,11 +202,15 @@ def _record(panel: Panel, dated: pl.DataFrame) -> Picture:
     )
 
 
-def _span(dated: pl.DataFrame) -> list[int]:
-    """Give the first date and one beyond the last, which has words beside it, in milliseconds."""
-    days = dated.get_column("started_at").dt.epoch("ms")
-    first, last = int(days[0]), int(days[-1])
-    return [first - (last - first) // 50, last + (last - first) // 11]
+def _span(dated: pl.DataFrame) -> list[dict[str, Any]]:
+    """Give a day before the first date and one beyond the last, which has words beside it.
+
+    In parts, since the interpreter of Vega's expressions takes a number for a year.
+    """
+    days = dated.get_column("started_at")
+    first, last = days[0], days[-1]
+    ends = (first - (last - first) / 50, last + (last - first) / 11)
+    return [{"year": d.year, "month": d.month, "date": d.day, "utc": True} for d in ends]
 
 
 def _record_chart(name: str, dated: pl.DataFrame) -> Any:

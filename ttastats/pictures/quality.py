@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import units
 from ttastats.pictures import axes, charts, curves, theme
 from ttastats.pictures.curves import DrawnMetric
 from ttastats.pictures.material import Material, Panel
@@ -96,6 +97,7 @@ def _one_by_one(
         f"{unseen} runs without {words(metric)} are not shown." if unseen else "",
         f"A line is a run{_mark(over) if _judged_by(panel, metric) else ''}.",
         _dashed(panel, metric),
+        _outside(metric, drawn, axis, over),
         target_words(metric),
     )
     chart = _line_chart(panel, metric, names, axis, over, drawn)
@@ -175,12 +177,29 @@ def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     return {"domain": domain, "nice": False, "zero": False, "clamp": False}
 
 
-def _in_sight(field: str, axis: axes.TimeAxis, limits: dict[str, Any]) -> str:
-    """Give the expression of points inside the axes: cheaper to draw than to clip each line."""
+def _in_sight(
+    lowest: str, highest: str, first: str, axis: axes.TimeAxis, limits: dict[str, Any]
+) -> str:
+    """Give the expression of points, or of whole runs, inside the axes."""
     low, high = limits["domain"]
-    inside = f"datum['{field}'] >= {low} && datum['{field}'] <= {high}"
+    inside = f"datum['{lowest}'] >= {low} && datum['{highest}'] <= {high}"
     start, _ = axis.scale.get("domain", (None, None))
-    return inside if start is None else f"{inside} && datum.at >= {start}"
+    return inside if start is None else f"{inside} && datum['{first}'] >= {start}"
+
+
+def _outside(metric: DrawnMetric, drawn: pl.DataFrame, axis: axes.TimeAxis, over: str) -> str:
+    """Say how many values lie beyond the frame, where lines are cut, and how far."""
+    low, high = value_scale(metric, drawn)["domain"]
+    value, start = pl.col("value"), axis.scale.get("domain", (0.0, 0.0))[0] * axis.divisor
+    beyond = drawn.filter((value < low) | (value > high) | (pl.col(over) < start))
+    if beyond.is_empty():
+        return ""
+    values = beyond.get_column("value").sort()
+    least, most = f"{values[0]:.4g}", f"{values[-1]:.4g}"
+    span = least if least == most else f"{least} to {most}"
+    runs = units.plural(beyond.get_column("run").n_unique(), "run")
+    what = units.plural(beyond.height, "value")
+    return f"Lines are cut at the frame; beyond it: {what} of {runs} ({span})."
 
 
 def _line_chart(
@@ -204,13 +223,14 @@ def _line_chart(
     lookup = alt.LookupData(data=alt.NamedData(name=names[1]), key="run", fields=fields)
     color = alt.Color("colour:N", scale=colours, legend=key)
     many = panel.runs.height > 60
-    lines = (
+    runs = (
         alt.Chart(alt.NamedData(name=names[0]))
         .transform_filter(f"datum['{over}'] != null && datum['{over}'] > 0")
         .transform_lookup(lookup="run", from_=lookup)
-        .transform_calculate(at=axis.shown(over), outcome=charts.outcome(panel))
-        .transform_filter(_in_sight("value", axis, limits))
-        .mark_line(strokeWidth=0.8 if many else 1.2, strokeOpacity=0.45 if many else 0.7)
+        .transform_calculate(at=axis.shown(over), **charts.said(panel))
+        .transform_joinaggregate(
+            lowest="min(value)", highest="max(value)", first="min(at)", groupby=["run"]
+        )
         .encode(
             x=x,
             y=y,
@@ -225,26 +245,40 @@ def _line_chart(
             tooltip=charts.run_tooltip(),
         )
     )
+    within = _in_sight("lowest", "highest", "first", axis, limits)
+    look: dict[str, Any] = {
+        "strokeWidth": 0.8 if many else 1.2,
+        "strokeOpacity": 0.45 if many else 0.7,
+    }
+    # To clip a line costs as much as ten to draw: only those that leave the frame are.
+    lines = (
+        runs.transform_filter(f"!({within})").mark_line(clip=True, **look),
+        runs.transform_filter(within).mark_line(**look),
+    )
     field = "epochs" if over == "epoch" else "observed_seconds"
     ends = (
         alt.Chart(alt.NamedData(name=names[1]))
         .transform_filter(f"datum['{field}'] != null && datum.value_final != null")
-        .transform_calculate(at=axis.shown(field), outcome=charts.outcome(panel))
-        .transform_filter(_in_sight("value_final", axis, limits))
+        .transform_calculate(at=axis.shown(field), **charts.said(panel))
+        .transform_filter(_in_sight("value_final", "value_final", "at", axis, limits))
         .encode(x=x, y=y.copy(), color=color, tooltip=charts.run_tooltip())
     )
     value = alt.Y("value_final:Q", title=words(metric), scale=scale)
     reached = (
         ends.transform_filter("datum.reached")
         .mark_point(filled=True, size=22 if many else 34, opacity=1, fillOpacity=0.8)
-        .encode(y=value, shape=alt.Shape("colour:N", scale=shapes, legend=key))
+        .encode(
+            y=value,
+            order=charts.fastest_above(),
+            shape=alt.Shape("colour:N", scale=shapes, legend=key),
+        )
     )
     failed = (
         ends.transform_filter("!datum.reached")
         .mark_point(shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
-        .encode(y=value)
+        .encode(y=value, order=charts.fastest_above())
     )
-    layers = [lines, reached, failed] if _judged_by(panel, metric) else [lines]
+    layers = [*lines, reached, failed] if _judged_by(panel, metric) else lines
     return alt.layer(*layers, *target_layers(panel, metric, scale))
 
 
@@ -339,6 +373,8 @@ def _band_chart(
     areas = charts.bands(base, title, scale, 0.15, 0.25)
     line = base.mark_line(strokeWidth=1.6, clip=True).encode(
         y=alt.Y("median:Q", title=title, scale=scale),
-        strokeDash=alt.StrokeDash("colour:N", legend=None, scale=alt.Scale(domain=list(labels))),
+        strokeDash=alt.StrokeDash(
+            "colour:N", legend=charts.legend(labels), scale=charts.dash_scale(labels)
+        ),
     )
     return alt.layer(*areas, line, *target_layers(panel, metric, scale))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats.pictures import axes, charts, theme
-from ttastats.pictures.material import OTHERS, Material, Panel
+from ttastats.pictures import axes, charts
+from ttastats.pictures.material import Material, Panel
 from ttastats.pictures.picture import NothingToDrawError, Picture
 
 KIND = "solved"
@@ -53,7 +53,10 @@ def table(panel: Panel) -> pl.DataFrame:
         for runs in panel.runs.partition_by("order", maintain_order=True)
         if runs.height >= FEWEST
     ]
-    steps = pl.concat(parts).join(panel.owners, on="order", how="left", maintain_order="left")
+    # What is drawn later lies above: the fastest, which have a colour, last.
+    steps = pl.concat(reversed(parts)).join(
+        panel.owners, on="order", how="left", maintain_order="left"
+    )
     return steps.with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
 
 
@@ -87,8 +90,11 @@ def _picture(panel: Panel) -> Picture:
     caption = (
         panel.counted,
         panel.highlighted,
-        "A line rises by one run where that run reached the target; runs that failed are counted "
-        "and never reach it, so the line stays below 100%.",
+        "A line rises by one run where that run reached the target.",
+        ""
+        if panel.runs.get_column("reached").all()
+        else "Runs that failed are counted and never "
+        "reach it: a line with failed runs stays below 100%.",
         f"{few} with fewer than {FEWEST} runs are not drawn." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )
@@ -102,9 +108,6 @@ def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
 
     colours, _ = charts.colour_scale(panel.colours)
     labels = list(panel.colours)
-    dashes = [theme.DASHES[n % len(theme.DASHES)] for n in range(len(labels))]
-    if OTHERS in labels:
-        dashes[-1] = [1, 0]
     key = charts.legend(labels)
     return (
         alt.Chart(alt.NamedData(name=name))
@@ -123,9 +126,7 @@ def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
                 axis=alt.Axis(format=".0%", tickCount=5),
             ),
             color=alt.Color("colour:N", scale=colours, legend=key),
-            strokeDash=alt.StrokeDash(
-                "colour:N", scale=alt.Scale(domain=labels, range=dashes), legend=key
-            ),
+            strokeDash=alt.StrokeDash("colour:N", scale=charts.dash_scale(labels), legend=key),
             detail="series:N",
             tooltip=charts.tooltips(
                 ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")

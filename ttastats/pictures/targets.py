@@ -96,7 +96,8 @@ def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Pictur
 def _words(of: Axis) -> dict[str, str]:
     """Give the verdicts as a legend says them."""
     same = "as fast" if of.is_time else "as much"
-    return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same}
+    none = {"unavailable": "no verdict"}
+    return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same} | none
 
 
 def _official_words(rows: pl.DataFrame) -> str:
@@ -119,6 +120,7 @@ def _speedup_chart(
         words["slower"]: (theme.COLOURS[1], "triangle-down"),
         words["same"]: (theme.COLOURS[0], "square"),
         "undecided": (theme.GREY, "circle"),
+        words["unavailable"]: (theme.GREY, "diamond"),
     }
     present = [word for word in style if word in set(shown.get_column("verdict"))]
     color = alt.Color(

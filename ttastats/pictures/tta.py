@@ -21,6 +21,8 @@ _SPREAD = 0.62
 #: Dots nearer than this are stacked, in so many steps on each side.
 _NEAR, _LEVELS = 0.012, 4
 _STEP = 19.0
+#: An interval that goes on below this share of its mean, or below 0, is cut by the frame.
+_FARTHEST = 4.0
 
 
 def pictures(material: Material) -> tuple[Picture, ...]:
@@ -47,7 +49,7 @@ def _picture(panel: Panel, level: str) -> Picture:
     dots, said = _thinned(timed)
     dots = dots.with_columns(offset=_offsets(dots))
     means = mean_table(panel)
-    times = [*timed.get_column("observed_seconds"), *means.get_column("high").drop_nulls()]
+    times = [*timed.get_column("observed_seconds"), *_ends(means)]
     of = panel.axis
     axis = axes.amount_axis(times, of, of.to_target)
     names = (charts.runs_name(panel), f"{of.mean}: {panel.name}")
@@ -69,6 +71,13 @@ def _picture(panel: Panel, level: str) -> Picture:
     height = max(3, len(panel.series)) * _STEP
     data = {names[0]: dots, names[1]: means}
     return charts.picture(KIND, panel, title, caption, chart, data, height=height)
+
+
+def _ends(means: pl.DataFrame) -> list[float]:
+    """Give the ends of the intervals that the axis is to hold: a low one not far below its mean."""
+    low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
+    ends = means.filter(pl.col("reached_runs") > 1).select(low.alias("low"), "high").drop_nulls()
+    return [*ends.get_column("low"), *ends.get_column("high")]
 
 
 def _failures(timed: pl.DataFrame, of: Axis) -> str:
@@ -169,7 +178,7 @@ def _chart(
         else None
     )
     base = alt.Chart(alt.NamedData(name=names[0])).transform_calculate(
-        at=axis.shown("observed_seconds"), outcome=charts.outcome(panel)
+        at=axis.shown("observed_seconds"), **charts.said(panel)
     )
     runs = base.mark_point(filled=True, size=26, opacity=1, fillOpacity=0.65).encode(
         x=x,
@@ -185,7 +194,7 @@ def _chart(
     averaged = alt.Chart(alt.NamedData(name=names[1])).transform_filter("datum.reached_runs > 1")
     mean = averaged.transform_calculate(
         at=axis.shown("mean"),
-        from_=axis.shown("low"),
+        from_=f"max({axis.shown('low')}, {axis.scale['domain'][0]})",
         to=axis.shown("high"),
         said=axes.said("datum.mean", panel.axis),
         interval=f"datum.low == null ? 'needs 2 runs' : ({axes.said('datum.low', panel.axis)}) + "
