@@ -272,15 +272,29 @@ class TestIngest:
     def test_ranks_of_a_folder_are_one_profile_and_the_slowest_is_named(
         self, tmp_path: Path
     ) -> None:
-        for rank, work in enumerate((40.0, 48.0)):
-            data = trace(steps_on_a_device(own_work=work), rank)
-            written(tmp_path / "ranks" / f"host_{rank}.json", data)
+        for rank, wait in enumerate((18.0, 2.0, 12.0)):  # who comes last waits least for the others
+            events = [step(0, 0.0, 100.0), operator("aten::mm", 1.0, 5, 1), launch(2.0, 1)]
+            events += [kernel("gemm", 5.0, 90 - wait, 1), operator("c10d::allreduce_", 7.0, 1, 2)]
+            events += [launch(7.5, 2), collective(95.0 - wait, wait, 2)]
+            written(tmp_path / "ranks" / f"host_{rank}.json", trace(events, rank, 3))
         account = tta.ingest([tmp_path / "ranks"], tmp_path / "p.parquet")
-        assert (account.traces, account.profiles) == (2, 1)
+        assert (account.traces, account.profiles) == (3, 1)
         report = tta.profiled(tmp_path / "p.parquet")
         ranks = [row for row in report.rows if row["section"] == "rank"]
-        assert [round(row["work_seconds"] * 1e6) for row in ranks] == [90, 90]
-        assert "slowest of 2" in report.sentence
+        assert [round(row["exposed_seconds"] * 1e6) for row in ranks] == [18, 2, 12]
+        assert [row["name"] for row in ranks if row["slowest"]] == [1]
+        assert "Rank 1 is the slowest of 3" in report.sentence
+        assert ranks[1]["skew"] == pytest.approx(98 / ((82 + 98 + 88) / 3) - 1)
+
+    def test_ranks_are_known_by_their_names_where_traces_do_not_tell(self, tmp_path: Path) -> None:
+        for rank in range(2):
+            for iteration in (5, 9):
+                data = trace(steps_on_a_device(own_work=30.0 + rank + iteration))
+                written(tmp_path / "t" / f"rank{rank}_iter{iteration}.json", data)
+        account = tta.ingest([tmp_path / "t"], tmp_path / "p.parquet")
+        assert (account.traces, account.profiles) == (4, 2)
+        names = store.read([tmp_path / "p.parquet"])["profile"].unique().sort()
+        assert names.to_list() == ["rank*_iter5", "rank*_iter9"]
 
     def test_two_traces_of_one_rank_are_two_profiles(self, tmp_path: Path) -> None:
         for name, work in (("a", 40.0), ("b", 45.0)):

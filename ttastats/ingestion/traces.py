@@ -129,10 +129,10 @@ def _profiles(found: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
         name = posixpath.basename(one.source.file.name)
         alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
         groups.setdefault((folder, alike), []).append(one)
-    for group in groups.values():
+    for (_, alike), group in groups.items():
         if _are_ranks(group):
-            first = group[0].source
-            yield first.entry, sorted(group, key=lambda one: one.trace.rank or 0)
+            ranks = sorted(group, key=lambda one: one.trace.rank or 0)
+            yield _without_endings(alike) or group[0].source.entry, ranks
         else:
             yield from ((_stem(one.source), [one]) for one in group)
 
@@ -143,7 +143,11 @@ def _are_ranks(group: Sequence[_Read]) -> bool:
 
 
 def _stem(source: Source) -> str:
-    name = printable(posixpath.basename(source.file.name))
+    return _without_endings(posixpath.basename(source.file.name))
+
+
+def _without_endings(name: str) -> str:
+    name = printable(name)
     return re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz|\.zst|\.xz|\.bz2)?$", "", name) or name
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ttastats.profiles import categories, intervals, steps, table, work
+from ttastats.profiles import categories, intervals, parts, steps, table, work
 from ttastats.profiles.events import DEVICE_KINDS, STEP, Events, Numbers
 from ttastats.profiles.measures import measure
 from ttastats.profiles.steps import NONE, Steps
@@ -22,11 +22,6 @@ Objects = NDArray[np.object_]
 
 #: Times of a trace are microseconds.
 _MICRO = 1e-6
-#: What parts of a step may miss of its length, as a share, for nothing but rounding.
-_ROUNDING = 1e-9
-#: Calls of the driver in which the host waits for the device.
-_WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
-_INPUT = ("enumerate(DataLoader)", "DataLoader")
 _OPTIMIZER = "Optimizer."
 
 
@@ -71,7 +66,8 @@ def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
         _host_rows(trace),
         _note_rows(trace),
         _range_rows(events, trace.names),
-        table.frame([*_step_measures(trace), *_whole_measures(trace), *_machine(head, events)]),
+        *_step_measures(trace),
+        table.frame([*_whole_measures(trace), *_machine(head, events)]),
     ]
     return pl.concat([table.whole([frame]) for frame in frames])
 
@@ -91,7 +87,9 @@ def _brought_together(events: Events) -> _Trace:
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
     known = work.costs(events.calls, names)
     some = work.operators(columns, order, known, grain)
-    done = _done(some, launches, marked.host, category, _notes(names, notes, _OPTIMIZER))
+    optimizing = _notes(names, notes, _OPTIMIZER)
+    on_device = bool(len(device["start"]))
+    done = _done(some, launches, marked.host, category, optimizing, on_device=on_device)
     del columns, some
     events.forget_operators()
     in_step = steps.place(launches.moment(device), marked.host)
@@ -147,8 +145,13 @@ def _done(
     windows: Floats,
     category: Objects,
     optimizing: Floats,
+    *,
+    on_device: bool,
 ) -> _Done:
-    """Bring together what all operators took, some at a time."""
+    """Bring together what all operators took, some at a time.
+
+    Where a device computes, when operators do is not asked.
+    """
     frames = [pl.DataFrame(schema=_OPERATOR_ROWS)]
     idle = (categories.OTHER, categories.COMMUNICATION, categories.INPUT)
     computing, communicating = ~np.isin(category, idle), category == categories.COMMUNICATION
@@ -161,11 +164,10 @@ def _done(
         lost = (one.flops == UNKNOWN) & (in_step != NONE)
         unknown += np.bincount(in_step[lost], minlength=len(windows))
         outside = one.nest.parent == NONE
-        for found, chosen in zip(
-            sets, (outside, computing[one.name], communicating[one.name]), strict=True
-        ):
-            start = one.start[chosen]
-            found.append(intervals.union(start, start + one.length[chosen]))
+        chosen = (outside, computing[one.name], communicating[one.name])
+        for found, some_of_them in zip(sets, chosen[: 1 if on_device else 3], strict=False):
+            start = one.start[some_of_them]
+            found.append(intervals.union(start, start + one.length[some_of_them]))
         if len(frames) > _FRAMES:
             frames = [pl.concat(frames).group_by("name", "optimizes", "step").sum()]
     busy, computes, communicates = (intervals.any_of(found) for found in sets)
@@ -419,89 +421,24 @@ def _named_rows(trace: _Trace, of: Numbers, kind: str) -> pl.DataFrame:
 # --------------------------------------------------------------------------------------- measures
 
 
-def _step_measures(trace: _Trace) -> Iterator[Mapping[str, Any]]:
+def _step_measures(trace: _Trace) -> Iterator[pl.DataFrame]:
     """Give what each step's time was: the parts sum to its length."""
-    windows = trace.steps.device
-    length = windows[:, 1] - windows[:, 0]
-    parts = _parts_on_device(trace) if len(trace.device["start"]) else _parts_on_host(trace)
-    found = {name: intervals.within(one, windows) for name, one in parts.items()}
-    known = ("compute_seconds", "exposed_seconds", "copy_seconds", "input_seconds", "host_seconds")
-    rest = length - sum(found[name] for name in known)
-    found["idle_seconds"] = np.where(rest > _ROUNDING * length, rest, 0.0)
-    found["step_seconds"] = length
-    for name, values in found.items():
-        for number, value in zip(trace.steps.numbers, values, strict=True):
-            yield measure(name, float(value) * _MICRO, step=int(number))
-
-
-def _parts_on_device(trace: _Trace) -> dict[str, Floats]:
-    device = trace.device
-    index = _busiest(device)
-    here = device["index"] == index
-    start, end = device["start"], device["start"] + device["length"]
-    is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
-    collective = np.array([one == categories.COMMUNICATION for one in trace.category], bool)
-    communicates = collective[device["name"]] & is_kernel
-
-    def of(chosen: NDArray[np.bool_]) -> Floats:
-        return intervals.union(start[here & chosen], end[here & chosen])
-
-    compute, communication = of(is_kernel & ~communicates), of(communicates)
-    exposed = intervals.without(communication, compute)
-    busy = intervals.either(compute, communication)
-    copies = intervals.without(of(~is_kernel), busy)
-    busy = intervals.either(busy, copies)
-    waits = intervals.without(_notes(trace.names, trace.notes, *_INPUT), busy)
-    host = intervals.without(_host_at_work(trace), intervals.either(busy, waits))
-    return {
-        "compute_seconds": compute,
-        "communication_seconds": communication,
-        "exposed_seconds": exposed,
-        "copy_seconds": copies,
-        "input_seconds": waits,
-        "host_seconds": host,
-    }
-
-
-def _busiest(device: Numbers) -> int:
-    """Give the device of a process that worked longest; few processes have several."""
-    found, place = np.unique(device["index"], return_inverse=True)
-    return int(found[np.argmax(np.bincount(place, weights=device["length"]))])
-
-
-def _host_at_work(trace: _Trace) -> Floats:
-    """Give the time in which the host ran operators or called the driver, but did not wait."""
-    host = trace.host
-    waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
-    waits = waiting[host["name"]]
-    calls, idle = (
-        intervals.any_of([_under_way(host, part, chosen) for part in _slices(len(waits))])
-        for chosen in (~waits, waits)
+    done = trace.done
+    told = parts.Told(
+        trace.names,
+        trace.category,
+        trace.device,
+        trace.host,
+        trace.notes,
+        done.busy,
+        done.computes,
+        done.communicates,
     )
-    return intervals.without(intervals.either(trace.done.busy, calls), idle)
-
-
-def _under_way(of: Numbers, part: slice, chosen: NDArray[np.bool_]) -> Floats:
-    """Give the time in which some of what was chosen was under way."""
-    start = of["start"][part][chosen[part]]
-    return intervals.union(start, start + of["length"][part][chosen[part]])
-
-
-def _parts_on_host(trace: _Trace) -> dict[str, Floats]:
-    """Give the parts of steps that run on the host alone, where it is what computes."""
-    compute, communication = trace.done.computes, trace.done.communicates
-    exposed = intervals.without(communication, compute)
-    busy = intervals.either(compute, communication)
-    waits = intervals.without(_notes(trace.names, trace.notes, *_INPUT), busy)
-    rest = intervals.without(trace.steps.device, intervals.either(busy, waits))
-    return {
-        "compute_seconds": compute,
-        "communication_seconds": communication,
-        "exposed_seconds": exposed,
-        "copy_seconds": intervals.NOTHING,
-        "input_seconds": waits,
-        "host_seconds": rest,
-    }
+    for name, values in parts.of_steps(told, trace.steps.device).items():
+        alike = measure(name)
+        yield pl.DataFrame({"step": trace.steps.numbers, "value": values * _MICRO}).with_columns(
+            pl.lit(alike[key], pl.String).alias(key) for key in ("kind", "name", "unit")
+        )
 
 
 def _whole_measures(trace: _Trace) -> Iterator[Mapping[str, Any]]:

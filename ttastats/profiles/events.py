@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttastats.profiles import flops
-from ttastats.profiles.pieces import NOTHING, UNTOLD, Args, Event, Number
+from ttastats.profiles.pieces import NOTHING, UNTOLD, Args, Event, FullEvent, MoreArgs, Number
 
 #: Columns of one kind of event, by name.
 Numbers = dict[str, NDArray[Any]]
@@ -135,7 +135,7 @@ _SIZES = {
 
 def _moved(args: Args) -> Number:
     """Give the bytes of a copy, or the larger of what a collective takes and makes."""
-    if args.collective is None:
+    if args.in_elements == UNTOLD:
         return args.bytes
     elements = max(number_of(args.in_elements), number_of(args.out_elements))
     size = _SIZES.get(str(args.dtype), UNTOLD)
@@ -151,12 +151,17 @@ class Peaks:
     def add(self, events: Iterable[Event]) -> None:
         """Look at some events of memory."""
         for event in events:
-            args = event.args
-            now = max(number_of(args.allocated), number_of(args.allocated_before))
-            on_host = number_of(args.device_type, 0) == 0
-            place = "cpu" if on_host else f"gpu {number_of(args.device_id, 0)}"
-            if now > self.bytes_of.get(place, UNTOLD):
-                self.bytes_of[place] = now
+            if isinstance(event, FullEvent):
+                place, now = _allocated(event)
+                self.bytes_of[place] = max(now, self.bytes_of.get(place, 0))
+
+
+def _allocated(event: FullEvent) -> tuple[str, int]:
+    """Give where memory was allocated, and how much of it was in all."""
+    args = event.args
+    on_host = number_of(args.device_type, 0) == 0
+    place = "cpu" if on_host else f"gpu {number_of(args.device_id, 0)}"
+    return place, max(number_of(args.allocated), number_of(args.allocated_before))
 
 
 class Events:
@@ -306,13 +311,15 @@ def _concrete(events: list[Event]) -> list[bytes]:
 
 def _external(args: list[Args]) -> list[Number]:
     found = [one.external for one in args]
-    if not args or found[0] != UNTOLD:
+    if not args or found[0] != UNTOLD or not isinstance(args[0], MoreArgs):
         return found
-    return [one.external_before if one.external == UNTOLD else one.external for one in args]
+    return [one.external_before if isinstance(one, MoreArgs) else UNTOLD for one in args]
 
 
 def _counted_flops(args: Args) -> int:
     """Give the operations of the instructions that were counted; a fused one is two."""
+    if not isinstance(args, MoreArgs):
+        return UNTOLD
     single = (args.dadd, args.dmul, args.fadd, args.fmul, args.hadd, args.hmul)
     fused = (args.dfma, args.ffma, args.hfma)
     if all(one == UNTOLD for one in (*single, *fused)):

@@ -6,8 +6,6 @@ other; `union` makes one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,15 +15,19 @@ NOTHING: Floats = np.empty((0, 2))
 
 def union(start: Floats, end: Floats) -> Floats:
     """Give the time in which at least one of some intervals is under way."""
-    keep = end > start
-    start, end = start[keep], end[keep]
+    if not (keep := end > start).all():
+        start, end = start[keep], end[keep]
     if not len(start):
         return NOTHING
-    order = np.argsort(start, kind="stable")
-    start, reached = start[order], np.maximum.accumulate(end[order])
-    first = np.flatnonzero(np.concatenate(([True], start[1:] > reached[:-1])))
-    last = np.concatenate((first[1:] - 1, [len(start) - 1]))
-    return np.column_stack((start[first], reached[last]))
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    end = np.maximum.accumulate(end)
+    apart = np.flatnonzero(start[1:] > end[:-1])
+    found = np.empty((len(apart) + 1, 2))
+    found[0, 0], found[1:, 0] = start[0], start[apart + 1]
+    found[:-1, 1], found[-1, 1] = end[apart], end[-1]
+    return found
 
 
 def either(a: Floats, b: Floats) -> Floats:
@@ -34,15 +36,33 @@ def either(a: Floats, b: Floats) -> Floats:
     return union(both[:, 0], both[:, 1])
 
 
-def any_of(sets: Sequence[Floats]) -> Floats:
-    """Give the time in any of some sets."""
-    every = np.concatenate([NOTHING, *sets])
+def any_of(sets: list[Floats]) -> Floats:
+    """Give the time in any of some sets, which are taken out of their list to give memory back."""
+    every = np.empty((sum(map(len, sets)), 2))
+    end = len(every)
+    while sets:
+        last = sets.pop()
+        every[end - len(last) : end] = last
+        end -= len(last)
     return union(every[:, 0], every[:, 1])
 
 
 def without(a: Floats, b: Floats) -> Floats:
-    """Give the time in `a` that is not in `b`."""
-    if not len(a) or not len(b):
+    """Give the time in `a` that is not in `b`; a part at a time, since there may be millions."""
+    found = [NOTHING]
+    for begin in range(0, len(a), _TOGETHER):
+        part = a[begin : begin + _TOGETHER]
+        low = np.searchsorted(b[:, 1], part[0, 0], side="right")
+        high = np.searchsorted(b[:, 0], part[-1, 1], side="left")
+        found.append(_without(part, b[low:high]))
+    return np.concatenate(found)
+
+
+_TOGETHER = 20_000
+
+
+def _without(a: Floats, b: Floats) -> Floats:
+    if not len(b):
         return a
     edges = np.unique(np.concatenate((a.ravel(), b.ravel())))
     start, end = edges[:-1], edges[1:]

@@ -68,7 +68,6 @@ def measure(
     value: float | None = None,
     *,
     of: str | None = None,
-    step: int | None = None,
     text: str | None = None,
 ) -> Mapping[str, Any]:
     """Give the row of a measure; the name must be known."""
@@ -77,7 +76,6 @@ def measure(
         "kind": "measure",
         "name": name,
         "of": of,
-        "step": step,
         "value": value,
         "unit": unit,
         "text": text,

@@ -25,35 +25,30 @@ NONE = -1
 class Nest:
     """Operators by who called them: `parent` is NONE for those nobody called.
 
-    `levels` are those that somebody called, level by level from the outside.
+    What an operator called, however indirectly, stands behind it, up to the place `last`.
     """
 
     parent: Ints
-    levels: tuple[Ints, ...]
+    last: Ints
 
 
 def nest(start: Floats, length: Floats) -> Nest:
     """Find the caller of each operator.
 
     An operator ends before a later one begins, or else is its caller. Depths are found by counting
-    what has begun and not ended at each start.
+    what has begun and not ended at each start; the caller is the last before that is one less deep.
     """
-    end = start + length
-    place = np.arange(len(start))
+    count, end = len(start), start + length
+    place = np.arange(count)
     ended = np.searchsorted(np.sort(end), start, side="right")
     depth = place - np.minimum(ended, place)
-    parent = np.full(len(start), NONE)
-    levels = []
-    above = np.flatnonzero(depth == 0)
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        here = np.flatnonzero(depth == level)
-        before = np.searchsorted(above, here) - 1
-        found = above[np.maximum(before, 0)] if len(above) else here
-        inside = (before >= 0) & (end[found] >= start[here])
-        parent[here[inside]] = found[inside]
-        levels.append(here[inside])
-        above = here
-    return Nest(parent, tuple(levels))
+    order = np.lexsort((place, depth))
+    keys = depth[order] * count + order
+    before = np.searchsorted(keys, (depth - 1) * count + place) - 1
+    found = order[np.maximum(before, 0)]
+    is_called = (before >= 0) & (depth > 0) & (depth[found] == depth - 1) & (end[found] >= start)
+    last = np.searchsorted(start, end, side="left") - 1
+    return Nest(np.where(is_called, found, NONE), np.maximum(last, place))
 
 
 def own_time(length: Floats, nested: Nest) -> Floats:
@@ -65,20 +60,23 @@ def own_time(length: Floats, nested: Nest) -> Floats:
 
 def outermost(marked: Bools, nested: Nest) -> Ints:
     """Give the outermost marked operator each lies in, which may be itself, or NONE."""
-    found = np.where(marked, np.arange(len(marked)), NONE)
-    for level in nested.levels:
-        above = found[nested.parent[level]]
-        found[level] = np.where(above != NONE, above, found[level])
-    return found
+    places = np.flatnonzero(marked)
+    reached = np.maximum.accumulate(nested.last[places])
+    is_outer = np.ones(len(places), bool)
+    is_outer[1:] = places[1:] > reached[:-1]
+    outer = places[is_outer]
+    if not len(outer):
+        return np.full(len(marked), NONE)
+    own = np.arange(len(marked))
+    found = outer[np.maximum(np.searchsorted(outer, own, side="right") - 1, 0)]
+    return np.where((found <= own) & (own <= nested.last[found]), found, NONE)
 
 
 def has_below(marked: Bools, nested: Nest) -> Bools:
     """Tell of which operators something they called, however indirectly, is marked."""
-    below = np.zeros(len(marked), bool)
-    for level in reversed(nested.levels):
-        some = level[marked[level] | below[level]]
-        below[nested.parent[some]] = True
-    return below
+    before = np.concatenate(([0], np.cumsum(marked)))
+    found: Bools = before[nested.last + 1] > before[1:]
+    return found
 
 
 def enclosing(moment: Floats, start: Floats, length: Floats, nested: Nest) -> Ints:

@@ -8,8 +8,9 @@ somewhere, gives the events that can be read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -45,11 +46,18 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     types: msgspec.Raw = msgspec.field(name="Input type", default=NOTHING)
     concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=NOTHING)
     bytes: Number = UNTOLD
-    external_before: Number = msgspec.field(name="external id", default=UNTOLD)
-    collective: Number = msgspec.field(name="Collective name", default=None)
     in_elements: Number = msgspec.field(name="In msg nelems", default=UNTOLD)
     out_elements: Number = msgspec.field(name="Out msg nelems", default=UNTOLD)
     dtype: Number = None
+
+
+class MoreArgs(Args, gc=False, frozen=True):
+    """What else is told of memory, of counted instructions and of old events.
+
+    Every field costs time at every event, so that these are looked for where there may be some.
+    """
+
+    external_before: Number = msgspec.field(name="external id", default=UNTOLD)
     allocated: Number = msgspec.field(name="Total Allocated", default=UNTOLD)
     allocated_before: Number = msgspec.field(name="Total Allocated Bytes", default=UNTOLD)
     device_type: Number = msgspec.field(name="Device Type", default=0)
@@ -77,15 +85,35 @@ class Event(msgspec.Struct, gc=False):
     args: Args = Args()
 
 
+class FullEvent(Event, gc=False):
+    """An event with all that is told of it."""
+
+    args: MoreArgs = MoreArgs()
+
+
 class _Whole(msgspec.Struct, gc=False):
     """The end of a trace: the last events, and what stands behind them."""
 
-    traceEvents: list[Event] = []  # noqa: N815 - the name in the file
+    traceEvents: list[FullEvent] = []  # noqa: N815 - the name in the file
 
 
 _EVENTS = msgspec.json.Decoder(list[Event], strict=False)
-_EVENT = msgspec.json.Decoder(Event, strict=False)
+_FULL_EVENTS = msgspec.json.Decoder(list[FullEvent], strict=False)
+_EVENT = msgspec.json.Decoder(FullEvent, strict=False)
 _END = msgspec.json.Decoder(_Whole, strict=False)
+
+#: Categories of events that have more arguments: those in capitals are of 2021.
+_MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel"}
+_category_of = attrgetter("cat")
+
+
+def _decoded(array: memoryview) -> Sequence[Event]:
+    """Give the events of an array."""
+    events = _EVENTS.decode(array)
+    if _MORE.isdisjoint(map(_category_of, events)):
+        return events
+    return _FULL_EVENTS.decode(array)
+
 
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _ALONE = re.compile(rb"\s*\[")
@@ -113,7 +141,7 @@ class NoTraceError(Exception):
     """The bytes hold no array of events."""
 
 
-def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[list[Event]]:
+def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[Sequence[Event]]:
     """Give the events of a trace in lists, and note in `found` what else it says.
 
     Raises
@@ -189,7 +217,7 @@ def _head(before: bytes) -> dict[str, Any]:
     return {}
 
 
-def _first(piece: bytearray, found: Found) -> tuple[list[Event], bytearray]:
+def _first(piece: bytearray, found: Found) -> tuple[Sequence[Event], bytearray]:
     """Give the events of a piece but the last, and `[` with the bytes from that on.
 
     The piece begins with `[`; it is ended by `]` in its place, so that nothing is copied.
@@ -198,7 +226,7 @@ def _first(piece: bytearray, found: Found) -> tuple[list[Event], bytearray]:
         after = piece[cut]
         piece[cut] = _END_OF_ARRAY
         try:
-            events = _EVENTS.decode(memoryview(piece)[: cut + 1])
+            events = _decoded(memoryview(piece)[: cut + 1])
         except (msgspec.MsgspecError, UnicodeDecodeError):
             piece[cut] = after
             continue
@@ -220,21 +248,23 @@ def _cuts(piece: bytearray) -> list[tuple[int, int]]:
 
     A name may look like the space between two events.
     """
-    start = max(1, len(piece) - _NEAR)
-    found = [(match.start() + 1, match.end()) for match in _BETWEEN.finditer(piece, start)]
-    return found[: -_TRIES - 1 : -1]
+    for near in (_NEAR, len(piece)):
+        places = _BETWEEN.finditer(piece, max(1, len(piece) - near))
+        if found := [(match.start() + 1, match.end()) for match in places]:
+            return found[: -_TRIES - 1 : -1]
+    return []
 
 
 _TRIES = 3
 #: The last event of a piece ends in its last bytes.
-_NEAR = 32 * 1024
+_NEAR = 8 * 1024
 
 
-def _last(rest: bytes, is_alone: bool, found: Found) -> list[Event]:
+def _last(rest: bytes, is_alone: bool, found: Found) -> Sequence[Event]:
     """Give the last events, whether or not the trace ends as it should."""
     try:
         if is_alone:
-            return _EVENTS.decode(b"[" + rest)
+            return _FULL_EVENTS.decode(b"[" + rest)
         return _END.decode(b'{"traceEvents":[' + rest).traceEvents
     except (msgspec.MsgspecError, UnicodeDecodeError):
         is_whole = _CLOSED.search(rest, max(0, len(rest) - _NEAR)) is not None

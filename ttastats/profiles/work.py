@@ -25,7 +25,7 @@ Ints = NDArray[np.signedinteger[Any]]
 #: Where FLOPs or bytes are not known.
 UNKNOWN = -1
 #: Operators that are looked at together.
-_TOGETHER = 50_000
+_TOGETHER = 30_000
 
 
 @dataclass(frozen=True, slots=True)
