@@ -35,7 +35,7 @@ def operator(step: int, *of: Any) -> Mapping[str, Any]:
 
 def measures() -> Iterable[Mapping[str, Any]]:
     for step in range(2):
-        yield measure("step_seconds", 0.011, step=step)
+        yield {**measure("step_seconds", 0.011), "step": step}
     yield measure("precision", text="fp32")
     yield measure("peak_flops", 1e11, of="fp32")
     yield measure("peak_flops", 9e11, of="bf16")
