@@ -325,6 +325,7 @@ def alike_claims() -> tuple[pl.DataFrame, pl.DataFrame]:
 EPOCHS = {"unit": "epochs"}
 CLOSE = Options(margin=0.2)
 CLOSE_GEOMEAN = Options(margin=0.2, estimand="geomean", confidence=0.9)
+SEQUENTIAL = Options(max_runs=12)
 MARGIN = Options(margin=0.05, fdr=True, confidence=0.9)
 GEOMEAN = Options(estimand="geomean", same_convergence=True, epochs_fixed=True, ddof=0)
 NCF = {"benchmark": "ncf", "edition": "v0.5"}
@@ -391,6 +392,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "compare": lambda: api.compare(before(), after(), **GATE),
     "compare_wide": lambda: api.compare(before(), after(), view=WIDE, options=MARGIN),
     "compare_geomean": lambda: api.compare(before(), after(), view=WIDE, options=GEOMEAN),
+    "compare_sequential": lambda: api.compare(before(), after(), view=WIDE, options=SEQUENTIAL),
     "compare_in_epochs": lambda: api.compare(after(), before(), view=WIDE, **EPOCHS),
     "compare_several": lambda: api.compare(
         before(), after(), odd(), labels=("old", "new", "odd"), view=WIDE, **GATE

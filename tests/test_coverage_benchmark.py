@@ -17,7 +17,16 @@ from ttastats.stats.verdict import Decision
 # An installed copy is tested without the benchmarks.
 pytest.importorskip("benchmarks.coverage.command")
 
-from benchmarks.coverage import cases, command, families, intervals, page, real, simulations
+from benchmarks.coverage import (
+    cases,
+    command,
+    families,
+    intervals,
+    page,
+    real,
+    sequential,
+    simulations,
+)
 from benchmarks.coverage.figures import (
     Figure,
     breaks_promise,
@@ -31,6 +40,7 @@ from benchmarks.coverage.judging import Shown, directed, judge, measured
 from benchmarks.coverage.misses import UNEXPLAINED, explained
 from benchmarks.coverage.shapes import (
     CONST,
+    LN15,
     LN45,
     RARE10,
     SHAPES,
@@ -396,3 +406,36 @@ def test_the_published_page_explains_every_miss_and_holds_its_goals() -> None:
         assert "| held |" in line or "perhaps by chance" in line, line
     for section in page.SECTIONS:
         assert f"## {section.heading}\n" in text
+
+
+@pytest.mark.parametrize(
+    "pair", [Pair(LN15, LN15), Pair(TRF, TRF), Pair(TRF, CONST, 1.3)], ids=lambda pair: pair.name
+)
+def test_all_replicates_are_looked_at_as_one_comparison_is(pair: Pair) -> None:
+    a, b = sequential.drawn(pair, 5, Plan(40, 7))
+    planned = sequential.planned(5, 20)
+    for level, epoch_safe in ((0.05, False), (0.05, True), (planned, True)):
+        decided = sequential.decides(a, b, level, epoch_safe=epoch_safe)
+        for row, one in enumerate(decided):
+            sides = [
+                Runs(side.times[row], np.ones(5, dtype=np.bool_), side.epochs[row], side.quantum)
+                for side in (a, b)
+            ]
+            limits = measured(*sides).limits(1 - level, epochs=epoch_safe)
+            assert limits is not None
+            assert one == (limits[0] > 1 or limits[1] < 1)
+
+
+def test_a_replicate_stops_at_its_first_decided_look() -> None:
+    a, b = sequential.drawn(Pair(LN15, LN15, 1.5), 8, Plan(60, 7))
+    runs, decided = sequential.stops(a, b, 8, sequential.planned)
+    for row in range(60):
+        looks = [
+            n
+            for n in range(3, 9)
+            if sequential.decides(
+                a.first(n), b.first(n), sequential.planned(n, 8), epoch_safe=True
+            )[row]
+        ]
+        assert (runs[row], decided[row]) == (looks[0] if looks else 8, bool(looks))
+    assert 0 < decided.sum() < 60

@@ -69,6 +69,7 @@ LAYERS = (
     ("ttastats.pairing_remarks",),
     ("ttastats.pairing",),
     ("ttastats.sides",),
+    ("ttastats.looks",),
     ("ttastats.comparison",),
     ("ttastats.quality_comparison", "ttastats.record_checks"),
     ("ttastats.report.cells",),

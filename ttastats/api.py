@@ -207,11 +207,14 @@ def compare(
         As `run_table`; or the sides have nothing in common, or are the same runs, or parts of a
         table share some.
     """
-    from ttastats import gate  # scipy costs start-up time
+    from ttastats import gate, looks  # scipy costs start-up time
     from ttastats.comparison import Options
     from ttastats.report import compare as compare_report
 
     what, sources = Question(**asked), (a, *others)
+    if what.options is not None:
+        same = what.options.same_convergence
+        looks.check(what.options.max_runs, what.budget, also, same_convergence=same)
     if (budget := what.budget) is not None:
         _refuse_of_times(also, what.options, budget)
         return _compared_at(budget, sources, what, view, (fail_on, require))
@@ -640,7 +643,7 @@ def html_report(
     TtastatsError
         As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
     """
-    from ttastats import gate  # scipy costs start-up time
+    from ttastats import gate, looks  # scipy costs start-up time
     from ttastats.comparison import Options
     from ttastats.page import content, document, place
     from ttastats.pictures import kinds
@@ -657,6 +660,7 @@ def html_report(
         place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     what = Question(**asked)
     options = what.options or Options()
+    looks.check(options.max_runs, same_convergence=options.same_convergence)
     names = what.labels or question.short_labels(sources)
     found = question.sides(sources, what)
     made = _material(found, what, names)

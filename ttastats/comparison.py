@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttastats import axis as axes
+from ttastats import looks
 from ttastats.axis import SECONDS, Axis
 from ttastats.pairing import Pair
 from ttastats.sides import SideNumbers, in_separate_sessions, side
@@ -26,7 +27,7 @@ from ttastats.stats.permutation import permutation_test, smallest_p
 from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.ranks import PairWins, mann_whitney, pair_wins
 from ttastats.stats.results import Difference, Flag, FlagCode, Floats, Ratio
-from ttastats.stats.speedup import Speedup, ratio_between, speedup
+from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
 from ttastats.stats.verdict import Bounds, Decision, decide, decide_by_fraction, margin_bounds
 
 #: What the speedup is a ratio of: mean times, geometric means, expected times to a success (when
@@ -43,6 +44,7 @@ class Options:
     times. `same_convergence` asserts that both sides need the same epochs, as equal recipes do;
     `epochs_fixed` that a side's epochs cannot vary. `fdr` controls the false discovery rate
     (Benjamini-Hochberg) in place of any false claim (Holm). `seed` is that of random splits.
+    `max_runs` plans looks after every run a side up to so many: interval and verdict hold at each.
     """
 
     ddof: int = 1
@@ -53,6 +55,7 @@ class Options:
     fdr: bool = False
     confidence: float = 0.95
     seed: int = 0
+    max_runs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,8 @@ def judged(measured: Sequence[Comparison], options: Options) -> tuple[Comparison
     """Judge comparisons together: p values and claims about the margin share one alpha."""
     adjust = benjamini_hochberg if options.fdr else holm
     adjusted = adjust([one.p_value for one in measured])
-    bounds = margin_bounds([one.speedup for one in measured], options.margin)
+    waiting = sum(one.speedup is None and options.max_runs is not None for one in measured)
+    bounds = margin_bounds([one.speedup for one in measured], options.margin, waiting)
     open_tests = sum(p is not None and p >= 1 - options.confidence for p in adjusted)
     return tuple(
         _judged(replace(one, p_adjusted=p, plan=_plan(one, open_tests, options)), within, options)
@@ -153,6 +157,8 @@ def _measured(pair: Pair, options: Options) -> Comparison:
 
 def measured(base: Comparison, options: Options) -> Comparison:
     """Give what is measured of two sides, before it is judged among others."""
+    if options.max_runs is not None:
+        return _at_look(base, options.max_runs, options)
     a, b, level = base.a, base.b, options.confidence
     fraction_p = fisher(a.n_reached, a.n, b.n_reached, b.n)
     described = replace(
@@ -166,6 +172,43 @@ def measured(base: Comparison, options: Options) -> Comparison:
         p_value = fraction_p if _fractions_can_decide(a, b, 1 - level) else None
         return replace(described, estimand="fraction", p_value=p_value, wins=_wins(a, b))
     return _with_speedup(replace(described, wins=_wins(a, b)), options)
+
+
+def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
+    """Measure two sides at a look of a plan; undecided where the plan has none at such runs.
+
+    What the look cannot answer for is left out: a second test, the fractions and how many runs a
+    fixed plan would take.
+    """
+    flags = _flags(base.a, base.b, base.axis)
+    look = looks.look(base.a, base.b, most)
+    if isinstance(look, str):
+        flags = (*flags, Flag("no_look", f"no look of the plan, so undecided: {look}"))
+        verdict = Decision("undecided", "undecided", options.margin, flags=flags)
+        # Another look may come, or was: the row takes its part of alpha all the same.
+        return replace(base, p_value=1.0, verdict=verdict, flags=flags)
+    a, b = base.a.outcomes, base.b.outcomes
+    found = speedup(
+        a,
+        b,
+        epochs_fixed=options.epochs_fixed,
+        estimand=options.estimand,
+        confidence=options.confidence,
+        look=look,
+    )
+    p_value = found.ratio.p_value
+    if p_value is None and found.ratio.low is not None:
+        p_value = look.p_value(second_opinion(a, b, options.seed))
+    as_one = replace(options, confidence=confidence_of(options.confidence, look))
+    return replace(
+        base,
+        estimand=options.estimand,
+        speedup=found,
+        parts=None if base.axis.progress else _parts(base.a, base.b, as_one),
+        p_value=p_value,
+        wins=_wins(base.a, base.b),
+        flags=(*flags, *found.flags),
+    )
 
 
 def _with_speedup(base: Comparison, options: Options) -> Comparison:
@@ -287,6 +330,8 @@ def _plan(one: Comparison, tests: int, options: Options) -> PowerPlan | None:
     ratio = found.ratio if found else None
     n = min(one.a.n, one.b.n)
     if found is None or ratio is None or n < 2 or not ratio.se_log or not ratio.estimate:
+        return None
+    if found.look is not None:
         return None
     if one.a.pooled or one.b.pooled:
         return None

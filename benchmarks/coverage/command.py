@@ -16,6 +16,7 @@ from benchmarks.coverage import (
     pitfalls,
     qualities,
     real,
+    sequential,
     simulations,
 )
 from benchmarks.coverage.figures import Figure
@@ -37,6 +38,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "families at the margin": families.at_the_margin,
     "qualities": qualities.differences,
     "claims": qualities.claims,
+    "sequential": sequential.figures,
     "fractions": lambda _: intervals.fractions(),
     # A call resamples 2,000 times, so that a quarter of the replicates has to do.
     "shares": lambda plan: intervals.shares(plan.few(4)),

@@ -191,6 +191,38 @@ SECTIONS = (
         ),
     ),
     Section(
+        "A look after every run a side",
+        "Both sides have the same mean time. From 3 runs a side on, a look after every further "
+        "one; how often does any look decide? First as plain `compare` would, taking the runs for "
+        "all that were planned, then as `compare --sequential` does. What decides is the "
+        "epoch-safe interval where every run of a side took the same number of epochs, and the "
+        "printed one elsewhere; marks are not counted. To hold where one side is skewed and the "
+        "other constant, half of the 5 % are spent.",
+        (
+            ("any look, printed", "Plain looks: the printed interval excludes 1, %."),
+            ("any look, deciding", "Plain looks: the interval that decides excludes 1, %."),
+            ("sequential, printed", "`--sequential`: the printed interval excludes 1, %."),
+            ("sequential, deciding", "`--sequential`: the interval that decides excludes 1, %."),
+            (
+                "sequential, candidates",
+                "Both sides alike, 3 to 20 runs a side: what was considered. Spending shares the "
+                "error among the looks of a plan, in proportion to the runs (what is done) or "
+                "late, about as O'Brien and Fleming do; a mixture needs no plan and is valid for "
+                "ever. Falsely decided by the printed interval, %.",
+            ),
+            (
+                "sequential, decided",
+                "B is faster by what a fixed number of runs a side shows with a power of 80 %: "
+                "decided within 20, %. LN05: epochs vary by 5 %.",
+            ),
+            (
+                "sequential, runs made",
+                "The same: runs made on average, % of that fixed number. Plans have 20 runs at "
+                "most.",
+            ),
+        ),
+    ),
+    Section(
         "Qualities at a budget",
         "What `compare --at-end` and `--at` say of two sides whose mean qualities are equal. "
         "Deviations are those of one run; rounded values tie in many samples, and no spread is "

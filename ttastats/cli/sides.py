@@ -98,6 +98,19 @@ class Judging:
         False, "--epochs-fixed", help="Epochs to the target cannot vary, by design."
     )
     fdr: bool = typer.Option(False, "--fdr", help="Adjust p by Benjamini-Hochberg, not by Holm.")
+    sequential: bool = typer.Option(
+        False,
+        "--sequential",
+        help="Runs are added until it is decided: an interval and a verdict that hold however "
+        "often one looks.",
+    )
+    max_runs: int | None = typer.Option(
+        None,
+        "--max-runs",
+        metavar="N",
+        help="With --sequential: the most runs a side, set before the first look.",
+        show_default="20",
+    )
     ddof: Ddof = 1
     confidence: Confidence = ""
     fail_on: str = typer.Option(
@@ -120,7 +133,14 @@ class Judging:
     def options(self) -> Options:
         """Give how a comparison is made from what the options say."""
         from ttastats.comparison import Options
+        from ttastats.looks import MAX_RUNS
 
+        if self.max_runs is not None and not self.sequential:
+            raise TtastatsError(
+                "a plan is for --sequential",
+                where=f"--max-runs {self.max_runs}",
+                remedy="Add --sequential, or leave it out.",
+            )
         return Options(
             ddof=self.ddof,
             margin=percentages.fraction(self.margin, "--margin") if self.margin else 0.01,
@@ -129,4 +149,7 @@ class Judging:
             epochs_fixed=self.epochs_fixed,
             fdr=self.fdr,
             confidence=confidence_level(self.confidence),
+            max_runs=(self.max_runs if self.max_runs is not None else MAX_RUNS)
+            if self.sequential
+            else None,
         )

@@ -152,10 +152,11 @@ def _compared(
         start += len(each.pairs)
         labels = (baseline.label, other.label)
         rows = tuple(
-            _row_of(one, pair, labels, each.by) | numbers(also_of)
+            _row_of(one, pair, labels, each.by) | numbers(also_of) | _planned(one, options)
             for one, pair, also_of in zip(mine, each.pairs, worth, strict=True)
         )
-        mean = _mean_speedup(mine, options.confidence)
+        # A mean over benchmarks has no plan of its own.
+        mean = None if options.max_runs else _mean_speedup(mine, options.confidence)
         sides.append(_Side(other.label, each, mine, rows, mean, worth))
     return sides
 
@@ -257,6 +258,19 @@ def _row_of(
         "claim": verdict.claim if verdict else None,
         "flags": [*pair.flags, *(flag.code for flag in one.flags)],
         **_judged_by(pair),
+    }
+
+
+def _planned(one: Comparison, options: Options) -> dict[str, Any]:
+    """Give the look and its plan, where one was asked for."""
+    if options.max_runs is None:
+        return {}
+    look = one.speedup.look if one.speedup else None
+    return {
+        "sequential": True,
+        "max_runs": options.max_runs,
+        "look": look.n if look else None,
+        "look_level": look.level(1 - options.confidence) if look else None,
     }
 
 

@@ -12,7 +12,10 @@ from ttastats.comparison import Comparison, Options
 from ttastats.report.cells import Note
 from ttastats.report.verdicts import finding
 from ttastats.stats.permutation import smallest_p
+from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Ratio
+from ttastats.stats.sequential import FIRST_LOOK
+from ttastats.stats.speedup import confidence_of
 
 CONSTANT, FAILED = "ᵉ", "ᶠ"
 
@@ -45,6 +48,7 @@ def notes(
         _no_throughput(shown),
         _multiplicity(shown, options),
         _estimand(shown),
+        _sequential(shown, options),
         _undecided(shown, options),
         _constant_epochs(shown),
         _stragglers(shown, options),
@@ -90,11 +94,40 @@ def _estimand(shown: Sequence[Shown]) -> Note | None:
     return Note("geomean", f"{ratios} of geometric means{where} (--estimand geomean).")
 
 
+def _sequential(shown: Sequence[Shown], options: Options) -> Note | None:
+    """Say what may be repeated, until when, and what that costs."""
+    if options.max_runs is None:
+        return None
+    text = (
+        f"--sequential: intervals, p and verdicts hold at every look at {FIRST_LOOK} to "
+        f"{options.max_runs} runs a side, if that maximum was set before the first."
+    )
+    said = []
+    for each in shown:
+        found = each.one.speedup
+        if found is None or found.look is None or found.ratio.df is None:
+            continue
+        level = confidence_of(options.confidence, found.look)
+        wider = two_sided_t(found.ratio.df, level) / two_sided_t(found.ratio.df, options.confidence)
+        said.append(f"{each.name} {wider:.2f} times as wide at {found.look.n}")
+    if said:
+        text += f" For a fixed number an interval would be narrower; here: {', '.join(said)}."
+    return Note("sequential", text)
+
+
 def _undecided(shown: Sequence[Shown], options: Options) -> Note | None:
     if not any(each.row["verdict"] == "undecided" for each in shown):
         return None
     percent = f"{100 * (1 - options.confidence):.3g}%"
-    return Note("undecided", f'~ not decided at {percent}, which is not "equal": see --margin.')
+    text = f'~ not decided at {percent}, which is not "equal": see --margin.'
+    if options.max_runs is not None and any(_goes_on(each) for each in shown):
+        text += " Add a run to each side, in turns, and look again."
+    return Note("undecided", text)
+
+
+def _goes_on(each: Shown) -> bool:
+    look = each.one.speedup.look if each.one.speedup else None
+    return each.row["verdict"] == "undecided" and look is not None and look.n < look.most
 
 
 def _constant_epochs(shown: Sequence[Shown]) -> Note | None:
@@ -258,7 +291,7 @@ def _unsteady(shown: Sequence[Shown]) -> Note | None:
 #: Statistical flags worth a footnote; the others are said elsewhere in the report.
 _SAID = (
     "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
-    "pooled_setups", "separate_sessions", "convergence_not_used", "convergence_differs",
+    "pooled_setups", "separate_sessions", "convergence_not_used", "convergence_differs", "no_look",
 )  # fmt: skip
 
 

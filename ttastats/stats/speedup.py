@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
@@ -17,6 +17,7 @@ from ttastats.stats.moments import is_constant
 from ttastats.stats.outcomes import Estimand, Outcomes, outcomes, time_term
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Flag, Ratio
+from ttastats.stats.sequential import Look
 from ttastats.stats.unseen import Bounded, epoch_shift, unseen_share
 
 Limits = tuple[float, float]
@@ -29,7 +30,8 @@ class Speedup:
 
     ``ratio`` is shown. ``a`` and ``b`` say what runs that were not seen could change;
     ``unseen_epochs``, that the epochs are part of it: every run of a side took the same number,
-    or nobody knows, and nobody declared them fixed.
+    or nobody knows, and nobody declared them fixed. With a ``look`` all intervals and the p are
+    those that hold at every look of its plan (:mod:`ttastats.stats.sequential`).
     """
 
     ratio: Ratio
@@ -37,6 +39,7 @@ class Speedup:
     b: Bounded | None
     unseen_epochs: bool
     flags: tuple[Flag, ...]
+    look: Look | None = None
 
     @property
     def epoch_shifts(self) -> tuple[float, float]:
@@ -61,15 +64,16 @@ class Speedup:
         if self.a is None or self.b is None:
             return None
         ratio = self.ratio
+        level = confidence_of(confidence, self.look)
         if confidence != ratio.confidence:
-            ratio = ratio_of(self.a.term, self.b.term, confidence, ratio.n_a, ratio.n_b)
+            ratio = ratio_of(self.a.term, self.b.term, level, ratio.n_a, ratio.n_b)
         if ratio.estimate is None or ratio.low is None or ratio.high is None:
             return None
         guarded = epochs and self.unseen_epochs
         if not (guarded or stragglers):
             return ratio.low, ratio.high
-        below_a, above_a = self.a.half_widths(confidence, epochs=guarded, stragglers=stragglers)
-        below_b, above_b = self.b.half_widths(confidence, epochs=guarded, stragglers=stragglers)
+        below_a, above_a = self.a.half_widths(level, epochs=guarded, stragglers=stragglers)
+        below_b, above_b = self.b.half_widths(level, epochs=guarded, stragglers=stragglers)
         low = ratio.estimate / safe_exp(math.hypot(below_a, above_b))
         high = ratio.estimate * safe_exp(math.hypot(above_a, below_b))
         return min(low, ratio.low), max(high, ratio.high)
@@ -143,8 +147,9 @@ def speedup(
     epochs_fixed: bool = False,
     estimand: Estimand = "mean",
     confidence: float = 0.95,
+    look: Look | None = None,
 ) -> Speedup:
-    """Speedup of B over A, ready for a verdict.
+    """Speedup of B over A, ready for a verdict; at a ``look`` of a plan, or of fixed runs.
 
     ``epochs_fixed`` asserts that the schedule is deterministic, so that constant epochs
     are no surprise. What is allowed for beyond the interval shown is that of the ratio of means
@@ -152,7 +157,10 @@ def speedup(
     """
     equivalence_confidence(confidence)
     terms = _terms(a, b, estimand)
-    ratio = _ratio(a, b, terms, confidence)
+    ratio = _ratio(a, b, terms, confidence_of(confidence, look))
+    if look is not None:
+        p_value = None if ratio.p_value is None else look.p_value(ratio.p_value)
+        ratio = replace(ratio, confidence=confidence, p_value=p_value)
     flags = () if epochs_fixed else epoch_flags(a, b, confidence)
     unseen = any(flag.code in {"constant_epochs", "unknown_epochs"} for flag in flags)
     one, other = (
@@ -161,7 +169,7 @@ def speedup(
         else None
         for side, term in zip((a, b), terms, strict=True)
     )
-    return Speedup(ratio, one, other, unseen, ratio.flags + flags)
+    return Speedup(ratio, one, other, unseen, ratio.flags + flags, look)
 
 
 def equivalence_confidence(confidence: float) -> float:
@@ -197,6 +205,11 @@ def _epoch_flags(side: Outcomes, name: str, confidence: float) -> list[Flag]:
         message = f"evaluation interval of side {name} unknown: no epoch-safe interval"
         flags.append(Flag("unknown_quantum", message))
     return flags
+
+
+def confidence_of(confidence: float, look: Look | None) -> float:
+    """Confidence of one interval, for intervals at all looks of a plan to hold together."""
+    return confidence if look is None else 1 - look.level(1 - confidence)
 
 
 def time_saved(ratio: float) -> float:

@@ -153,12 +153,15 @@ def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Deci
     return None
 
 
-def margin_bounds(speedups: Sequence[Evidence | None], margin: float) -> tuple[Bounds, ...]:
+def margin_bounds(
+    speedups: Sequence[Evidence | None], margin: float, waiting: int = 0
+) -> tuple[Bounds, ...]:
     """Give what is shown about a margin of each of several speedups, judged together.
 
     Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
     step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are
-    allowed for, stragglers only where that changes nothing. None stands for no speedup.
+    allowed for, stragglers only where that changes nothing. None stands for no speedup;
+    ``waiting`` counts those that will share alpha at another look.
     """
     known = [one for one in speedups if one is not None and one.ratio.low is not None]
     if not known:
@@ -166,14 +169,16 @@ def margin_bounds(speedups: Sequence[Evidence | None], margin: float) -> tuple[B
     alpha = _alpha(known[0].ratio)
 
     def shown(direction: int, *, stragglers: bool) -> list[bool]:
-        def within(one: Evidence, level: float) -> bool:
+        def within(one: Evidence | None, level: float) -> bool:
+            if one is None:
+                return False
             confidence = equivalence_confidence(1 - level)
             limits = one.limits(confidence, epochs=True, stragglers=stragglers)
             if limits is None:
                 return False
             return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin
 
-        found = iter(step_down(known, within, alpha))
+        found = iter(step_down([*known, *[None] * waiting], within, alpha))
         return [one is not None and one.ratio.low is not None and next(found) for one in speedups]
 
     def conditions(direction: int) -> list[tuple[Assumption, ...] | None]:

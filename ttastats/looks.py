@@ -1,0 +1,67 @@
+"""Which look of a plan is a comparison, and why is it none?
+
+With `Options.max_runs` a comparison may be repeated after every run a side: `stats.sequential`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ttastats.budget import Budget
+from ttastats.errors import TtastatsError
+from ttastats.sides import SideNumbers
+from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
+
+_OPTION = "--sequential"
+#: Runs a side of a plan that names none.
+MAX_RUNS = 20
+
+
+def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
+    """Give the look at these runs in a plan of so many a side, or why the plan has none."""
+    if a.pooled or b.pooled:
+        return "several setups are pooled, whose runs are not independent"
+    if not (a.all_reached and b.all_reached):
+        failed = a.n - a.n_reached + b.n - b.n_reached
+        return f"{failed} of {a.n + b.n} runs failed, and only times of successes have a plan"
+    if a.n != b.n:
+        return f"{a.n} against {b.n} runs: a look is one at equal sides"
+    if a.n < FIRST_LOOK:
+        return f"{a.n} runs a side: the first look is at {FIRST_LOOK}"
+    if a.n > most:
+        return f"{a.n} runs a side: the plan ended at {most}, and what it said there stands"
+    return Look(a.n, most)
+
+
+def check(
+    max_runs: int | None,
+    budget: Budget | None = None,
+    also: Sequence[str] = (),
+    *,
+    same_convergence: bool = False,
+) -> None:
+    """Refuse a plan that no look can follow, and what is not valid at every look.
+
+    Raises
+    ------
+    TtastatsError
+        The plan is too short or too long; or something else is asked for besides.
+    """
+    if max_runs is None:
+        return
+    if not FIRST_LOOK <= max_runs <= MOST_LOOKS:
+        raise TtastatsError(
+            f"a plan has {FIRST_LOOK} to {MOST_LOOKS} runs a side",
+            where=f"--max-runs {max_runs}",
+            remedy=f"Leave it out for {MAX_RUNS}, or fix the number of runs beforehand.",
+        )
+    beside = budget.option if budget else "--also" if also else ""
+    if same_convergence:
+        beside = "--same-convergence"
+    if beside:
+        raise TtastatsError(
+            "no interval is known that stays valid at every look",
+            where=f"{_OPTION} {beside}",
+            remedy=f"Fix the number of runs beforehand and leave out {_OPTION}, or leave out "
+            f"{beside}.",
+        )

@@ -1,0 +1,139 @@
+"""How may one look at a comparison after every pair of runs, and still be right?
+
+A test at 5 % that is repeated after every further run is wrong in about 20 % of the cases, since
+each look is another chance. A plan declares the largest number of runs a side and shares the error
+among the looks up to it: that much of it is spent by the n-th run of a side as n is of the plan's
+(alpha spending: Lan and DeMets 1983; in proportion: Kim and DeMets 1987). Looks may be left out
+and the runs may end early for any reason: that spends less, never more. The interval at every look
+is the one whose level is that of the look (repeated confidence intervals: Jennison and Turnbull
+1989), so that all of them hold together.
+
+Boundaries are those of a normal mean with known variance, by recursive integration (Armitage,
+McPherson and Rowe 1969), carried to Student's t as levels (Jennison and Turnbull 2000, section
+3.6). Times to a target are no normal means of known variance: with all of the error spent, looks
+at skewed times against constant ones were wrong in up to 9 %, so that half of it is spent
+(docs/coverage.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from ttastats.stats.results import Floats
+
+FIRST_LOOK = 3
+"""Runs a side before which nothing is said."""
+
+MOST_LOOKS = 200
+"""No plan is longer than this many runs a side."""
+
+_SHARE = 0.5
+_NODES = 96
+_FAR = 38.0  # the tail beyond so many deviations is no double
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look at `n` runs a side of a plan of at most `most`."""
+
+    n: int
+    most: int
+
+    def __post_init__(self) -> None:
+        """Refuse a look that no plan has."""
+        check_plan(self.most)
+        if not FIRST_LOOK <= self.n <= self.most:
+            raise ValueError(f"no look at {self.n} runs in a plan of {FIRST_LOOK} to {self.most}")
+
+    def level(self, alpha: float) -> float:
+        """Level of a two-sided test at this look, if all looks together are wrong in `alpha`."""
+        return 2 * float(special.ndtr(-boundaries(alpha, self.n, self.most)[-1]))
+
+    def p_value(self, p_value: float) -> float:
+        """Give the smallest error of all looks together at which this p of one look decides.
+
+        1 where none does. It is no p of one look: p values of several looks may be compared with
+        alpha, each of them, and the chance that one is below it is at most alpha.
+        """
+        smallest = max(p_value, _SMALLEST_P)
+        alpha = smallest
+        for _ in range(60):
+            reached = self.level(alpha)
+            if alpha == 1.0 and reached < smallest:
+                return 1.0
+            closer = min(1.0, alpha * smallest / reached)
+            if math.isclose(closer, alpha, rel_tol=1e-10):
+                break
+            alpha = closer
+        return alpha
+
+
+_SMALLEST_P = 1e-15
+
+
+def check_plan(most: int) -> int:
+    """Return the largest number of runs a side; ValueError unless a plan can have it."""
+    if not FIRST_LOOK <= most <= MOST_LOOKS:
+        raise ValueError(f"a plan has {FIRST_LOOK} to {MOST_LOOKS} runs a side, not {most}")
+    return most
+
+
+def spent(alpha: float, n: int, most: int) -> float:
+    """Error that may be spent by the look at `n` runs a side: in proportion to them."""
+    return _SHARE * alpha * n / most
+
+
+@lru_cache(maxsize=4096)
+def boundaries(alpha: float, n: int, most: int) -> tuple[float, ...]:
+    """Critical values of |Z| at the looks from the first to `n` runs a side, two-sided."""
+    looks = range(FIRST_LOOK, n + 1)
+    return crossings(looks, [spent(alpha, runs, most) for runs in looks])
+
+
+def crossings(looks: Sequence[int], spending: Sequence[float]) -> tuple[float, ...]:
+    """Critical values of |Z| by which so much error is spent up to each look, at so many steps.
+
+    Z is the sum of so many independent standard normal steps over its deviation. What is followed
+    from look to look is the density of sums that crossed no boundary yet.
+    """
+    found: list[float] = []
+    places, weights = np.zeros(1), np.ones(1)
+    before, last = 0.0, 0
+    for runs, by_now in zip(looks, spending, strict=True):
+        step = math.sqrt(runs - last)
+        end = _end(places, weights, step, by_now - before)
+        before, last = by_now, runs
+        found.append(end / math.sqrt(runs))
+        places, weights = _continued(places, weights, step, end)
+    return tuple(found)
+
+
+def _end(places: Floats, weights: Floats, step: float, spent_now: float) -> float:
+    """Bisect for the sum beyond which, on either side, so much probability lies."""
+    low, high = 0.0, float(np.abs(places).max()) + _FAR * step
+    for _ in range(60):
+        middle = (low + high) / 2
+        # The density is symmetric: twice the tail above is both.
+        beyond = 2 * float(weights @ special.ndtr((places - middle) / step))
+        low, high = (middle, high) if beyond > spent_now else (low, middle)
+    return (low + high) / 2
+
+
+def _continued(places: Floats, weights: Floats, step: float, end: float) -> tuple[Floats, Floats]:
+    """Give places between the ends and the probability that each stands for after a step."""
+    nodes, shares = _gauss()
+    now = end * nodes
+    density = np.exp(-(((now[:, None] - places) / step) ** 2) / 2) @ weights
+    return now, density * shares * end / (step * math.sqrt(2 * math.pi))
+
+
+@lru_cache(maxsize=1)
+def _gauss() -> tuple[Floats, Floats]:
+    nodes, shares = np.polynomial.legendre.leggauss(_NODES)
+    return np.asarray(nodes, dtype=np.float64), np.asarray(shares, dtype=np.float64)
