@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from tests.conftest import ROOT
 from tests.page.made import HOSTILE, rows
+from tests.pictures.made import leaders
 from ttastats import api
 
 if TYPE_CHECKING:
@@ -88,6 +90,27 @@ def hostile(folder: Path) -> Path:
     """Give a page whose every name is an attempt."""
     table = rows(HOSTILE, benchmarks=HOSTILE[:1])
     return _page(folder / "hostile.html", table, title=HOSTILE[1], labels=(HOSTILE[0],))
+
+
+@pytest.fixture(scope="package")
+def crowded(folder: Path) -> Path:
+    """Give a page of more entries than a picture shows."""
+    entries = [f"org/machine_{number:02}" for number in range(45)]
+    return _page(folder / "crowded.html", rows(entries, runs=2))
+
+
+@pytest.fixture(scope="package")
+def dated(folder: Path) -> Path:
+    """Give a page of entries over two years."""
+    return _page(folder / "dated.html", leaders())
+
+
+@pytest.fixture(scope="package")
+def several(folder: Path) -> Path:
+    """Give a page that compares two benchmarks, and holds a third of one side alone."""
+    a = rows(["one"], runs=4, benchmarks=("digits", "letters"))
+    b = rows(["two"], runs=4, benchmarks=("digits", "letters", "words"), seed=1)
+    return _page(folder / "several.html", a, b.with_columns(seconds=pl.col("seconds") / 2))
 
 
 def _page(path: Path, *sources: api.Source, **more: object) -> Path:

@@ -114,8 +114,11 @@ def test_a_choice_changes_pictures_and_table(browser: Browser, many: Path) -> No
         status = page.get_by_role("status").inner_text()
         assert "1 of 30 entries" in status
         assert "6 of 180 runs" in status
+        assert "verdicts, notes and captions are about all runs" in status
         assert shown_rows(page) == 2
         draw_all(page)
+        for figure in page.locator('figure[data-kind="tta"]').all():
+            assert "Only what is chosen is drawn" in figure.inner_text()
         after = [marks(figure) for figure in figures(page)]
         assert all(few <= most for few, most in zip(after, before, strict=True))
         assert sum(after) < sum(before) / 4
@@ -135,6 +138,42 @@ def test_what_is_about_another_benchmark_is_hidden(browser: Browser, many: Path)
         assert page.get_by_role("link", name="digits").is_hidden()
         assert len(page.locator(".verdict:visible").all()) == 1
         assert shown_rows(page) == 30
+
+
+def test_what_a_picture_leaves_out_cannot_be_chosen_in_it(browser: Browser, crowded: Path) -> None:
+    with opened(browser, crowded) as page:
+        draw_all(page)
+        choose(page, "org/machine_44", search="machine_44")
+        draw_all(page)
+        for kind in ("tta", "quality-time"):
+            text = page.locator(f'figure[data-kind="{kind}"]').inner_text()
+            assert "Nothing that is chosen is in this picture" in text
+            assert "5 slower entries (10 runs) are not shown" in text
+
+
+def test_a_choice_leaves_no_mean_over_more_and_no_empty_heading(
+    browser: Browser, several: Path
+) -> None:
+    with opened(browser, several) as page:
+        table = page.locator("table.report")
+        assert "geo-mean of 2" in table.inner_text()
+        choose(page, "digits")
+        assert "geo-mean" not in table.inner_text()
+        assert page.get_by_text("No verdict is about").is_hidden()
+        choose(page, "digits")
+        choose(page, "words")
+        page.get_by_text("No verdict is about").wait_for(state="visible")
+
+
+def test_a_record_over_time_shows_its_dates(browser: Browser, dated: Path) -> None:
+    with opened(browser, dated) as page:
+        draw_all(page)
+        figure = page.locator('figure[data-kind="record"]')
+        labels = figure.locator(".role-axis-label text").all_text_contents()
+        assert {"Jan 2018", "Jan 2019"} & set(labels)
+        dots = figure.locator(".mark-symbol.role-mark path").all()
+        places = {round(box["x"]) for box in (dot.bounding_box() for dot in dots) if box}
+        assert len(places) == 5
 
 
 def test_filters_and_sorting_work_by_keyboard(browser: Browser, many: Path) -> None:

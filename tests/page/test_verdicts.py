@@ -60,6 +60,29 @@ def test_undecided_is_not_called_equal() -> None:
     assert verdict.more.startswith("To show a difference of this size would take 12 runs a side.")
 
 
+def test_an_interval_beside_an_undecided_verdict_of_many_says_what_it_is_of() -> None:
+    row = COMPARED | {"verdict": "undecided", "claim": "undecided", "p_adjusted": 0.07}
+    alone = "The interval is of this comparison alone; p counts all 3 of them, and decides."
+    several = verdicts(Report("compare", (row, row, row), (), by=BENCHMARK))
+    assert [alone in one.more for one in several] == [True] * 3
+    assert "alone" not in said(verdict="undecided", claim="undecided").more
+    held = row | {"speedup_low": 0.9}
+    assert "alone" not in verdicts(Report("compare", (held, held), (), by=BENCHMARK))[0].more
+
+
+def test_a_comparison_at_a_budget_says_which_quality_is_better() -> None:
+    a, b = (rows([name], runs=5, seed=seed) for seed, name in enumerate("ab"))
+    b = b.with_columns(value=pl.col("value") + 0.02 + 0.001 * pl.col("seed"))
+    report = api.compare(a, b, at_end=True, labels=["old", "new"])
+    (verdict,) = verdicts(report)
+    (row,) = report.rows
+    assert verdict.word == row["verdict"]
+    assert f"difference {row['difference']:+.3g}, 95% CI " in verdict.sentence
+    assert "old in accuracy at the end" in verdict.sentence
+    alone = api.compare(a.filter(pl.col("seed") == 0), b, at_end=True)
+    assert verdicts(alone)[0].word == alone.rows[0]["verdict"]
+
+
 def test_the_same_within_a_margin_says_the_margin() -> None:
     verdict = said(verdict="same", claim="same within 1%", speedup=1.0)
     assert verdict.sentence.startswith("new is as fast as old (same within 1%; speedup 1.00×")

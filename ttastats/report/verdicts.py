@@ -39,6 +39,8 @@ def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Verdict, ...]
 
     `confidence` is that of the intervals the report was made with.
     """
+    if report.command == "compare" and "difference" in next(iter(report.rows), {}):
+        return _qualities(report, confidence)
     if report.command == "compare":
         return _comparisons(report, confidence)
     return _summaries(report)
@@ -47,6 +49,8 @@ def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Verdict, ...]
 # ------------------------------------------------------------------------------------- comparisons
 
 _WORDS: dict[str, tuple[str, Tone]] = {
+    "better": ("better", "good"),
+    "worse": ("worse", "bad"),
     "faster": ("faster", "good"),
     "slower": ("slower", "bad"),
     "same": ("same", "plain"),
@@ -65,9 +69,39 @@ def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
         sentence = finding(row, row["a"], row["b"], confidence) + "."
         if row["verdict"] in {"undecided", "unavailable"}:  # others begin with a side's name
             sentence = sentence[:1].upper() + sentence[1:]
-        more = " ".join(part for part in (_plan(row), _why(row), _failures(row)) if part)
+        alone = _alone(row, len(report.rows))
+        more = " ".join(part for part in (alone, _plan(row), _why(row), _failures(row)) if part)
         said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
     return tuple(said)
+
+
+def _qualities(report: Report, confidence: float) -> tuple[Verdict, ...]:
+    """Give the verdicts of a comparison of qualities at a budget."""
+    names = row_names(report.rows, report.by)
+    several = len({row["b"] for row in report.rows}) > 1
+    said = []
+    for name, row in zip(names, report.rows, strict=True):
+        word, tone = _WORDS[row["verdict"]]
+        about = f"{name}: {row['b']}" if several else name
+        sentence = f"{_quality_finding(row, confidence)}."
+        said.append(Verdict(about, word, sentence, "", row["benchmark"], tone))
+    return tuple(said)
+
+
+def _quality_finding(row: Numbers, confidence: float) -> str:
+    a, b, what = row["a"], row["b"], f"{row['metric'] or 'quality'} {row['at']}"
+    if row["difference"] is None:
+        return f"{b} against {a} in {what}: {row['why'] or 'no verdict'}"
+    claim = {
+        "better": f"{b} is better than {a}",
+        "worse": f"{b} is worse than {a}",
+        "same": f"{b} is as good as {a}",
+    }.get(row["verdict"], f"{b} is not shown to differ from {a}")
+    low, high = row["difference_low"], row["difference_high"]
+    limits = "" if low is None else f", {percentages.text(confidence)} CI {low:+.3g} to {high:+.3g}"
+    why = f", since {row['why']}" if row["why"] else ""
+    gap = f"difference {row['difference']:+.3g}{limits}{_p(row, '; {}')}"
+    return f"{claim} in {what}{why} ({gap})"
 
 
 #: What has to be true for a claim that carries a condition.
@@ -144,6 +178,15 @@ def _p(row: Numbers, pattern: str) -> str:
     if p is None:
         return ""
     return pattern.format("p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1))
+
+
+def _alone(row: Numbers, tests: int) -> str:
+    """Say why nothing is decided where the interval beside it does not hold 1."""
+    if row["verdict"] != "undecided" or tests < 2 or row["speedup_low"] is None:
+        return ""
+    if row["speedup_low"] <= 1 <= row["speedup_high"]:
+        return ""
+    return f"The interval is of this comparison alone; p counts all {tests} of them, and decides."
 
 
 def _plan(row: Numbers) -> str:

@@ -49,7 +49,8 @@ function account({rows, values}) {
     });
   const runs = (some) => some.reduce((sum, row) => sum + row.runs, 0).toLocaleString('en');
   const total = `${runs(rows)} of ${runs(combinations)} runs`;
-  return `Showing ${[...parts.reverse(), total].join(', ')}. Filters hide; no number is computed anew.`;
+  return `Showing ${[...parts.reverse(), total].join(', ')}. Filters hide; no number is computed anew: `
+    + 'verdicts, notes and captions are about all runs.';
 }
 
 /** Build the lists to choose from; `changed` is called after each choice. */

@@ -23,18 +23,26 @@ function tablesOf(picture, keep = keeps) {
     [name, rowsOf(held.tables[place], keep)]));
 }
 
-/** Tell whether rows were chosen by columns that no table of a picture has. */
-function isWhole(picture) {
-  const places = Object.values(picture.tables);
-  return held.filters.some((name) => chosen.get(name).size
-    && !places.some((place) => name in held.tables[place].columns));
+/** Count the columns of a table by which rows can be chosen. */
+function filtersOf(place) {
+  return held.filters.filter((name) => name in held.tables[place].columns).length;
 }
 
-/** Tell whether all rows that could be chosen were left out. */
-function isEmpty(picture, tables) {
-  const filtered = Object.entries(picture.tables).filter(([, place]) =>
-    held.filters.some((column) => column in held.tables[place].columns));
-  return filtered.length > 0 && filtered.every(([name]) => tables[name].length === 0);
+/** Count the rows of the tables that tell most of what can be chosen: of runs, not of a target. */
+function countRows(picture, tables) {
+  const places = Object.entries(picture.tables);
+  const most = Math.max(...places.map(([, place]) => filtersOf(place)));
+  const kept = places.filter(([, place]) => most > 0 && filtersOf(place) === most);
+  const sum = (numbers) => numbers.reduce((one, other) => one + other, 0);
+  return {shown: sum(kept.map(([name]) => tables[name].length)),
+    all: sum(kept.map(([, place]) => held.tables[place].height))};
+}
+
+/** Say of a picture what the reader's choice does to it, and to the words below it. */
+function choiceWords({shown, all}) {
+  if (!isNarrowed()) return '';
+  if (all > 0 && shown < all) return 'Only what is chosen is drawn; the words below are about all.';
+  return 'All of this picture is drawn, whatever is chosen.';
 }
 
 function configFor(look, width) {
@@ -65,11 +73,17 @@ function heightOf(picture, tables) {
   return count && count < all ? Math.max(40, (height * count) / all) : height;
 }
 
+/** Give a chart as it fits a phone: the names of series stand in one column, as `configFor` says. */
+function fitting(chart, width) {
+  if (width >= NARROW) return chart;
+  return JSON.parse(JSON.stringify(chart, (key, value) => (key === 'columns' ? undefined : value)));
+}
+
 function specification(picture, tables, look, width, caption) {
   return {
     autosize: {type: 'fit-x', contains: 'padding'},
     description: caption,
-    ...picture.chart,
+    ...fitting(picture.chart, width),
     width,
     height: heightOf(picture, tables),
     datasets: tables,
@@ -86,8 +100,10 @@ async function draw(figure, look = scheme(), width = null) {
   drawn.set(figure, mine);
   const tables = tablesOf(picture);
   const target = element('div');
-  if (isEmpty(picture, tables)) {
-    target.append(element('p', {className: 'empty', textContent: 'Nothing of this picture is chosen.'}));
+  const counts = countRows(picture, tables);
+  if (counts.all > 0 && counts.shown === 0) {
+    target.append(element('p', {className: 'empty',
+      textContent: 'Nothing that is chosen is in this picture; the words below say what it holds.'}));
   } else {
     const caption = figure.querySelector('figcaption').textContent;
     const rows = Math.max(...Object.values(tables).map((table) => table.length));
@@ -104,9 +120,8 @@ async function draw(figure, look = scheme(), width = null) {
   }
   before?.view?.finalize();
   box.replaceChildren(target);
-  if (mine.view && isWhole(picture)) {
-    box.append(element('p', {className: 'whole', textContent: 'This picture is of all, whatever is chosen.'}));
-  }
+  const words = mine.view ? choiceWords(counts) : '';
+  if (words) box.append(element('p', {className: 'whole', textContent: words}));
   figure.dataset.drawn = look;
 }
 

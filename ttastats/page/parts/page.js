@@ -7,6 +7,8 @@ function show() {
   for (const part of document.querySelectorAll('[data-benchmark]')) {
     part.hidden = !keeps({benchmark: part.dataset.benchmark});
   }
+  const verdicts = [...document.querySelectorAll('.verdict')];
+  document.getElementById('no-verdict').hidden = verdicts.some((one) => !one.hidden) || !verdicts.length;
   const status = document.getElementById('shown');
   status.textContent = account(rest);
   redraw();

@@ -6,14 +6,17 @@ const tables = [...document.querySelectorAll('table.report')].map((table) => ({
   bodies: [...table.tBodies],
 }));
 
-/** Hide the rows that were not chosen. */
+const OVERALL = 'geo-mean of '; // how the row over all benchmarks begins
+
+/** Hide the rows that were not chosen, and what is a mean over some that were not. */
 function narrowTables(keep) {
   for (const {titles, bodies} of tables) {
     const keys = held.filters.filter((name) => titles.includes(name));
     for (const body of bodies) {
       const cells = body.rows[0].cells;
       const row = Object.fromEntries(keys.map((name) => [name, cells[titles.indexOf(name)].textContent]));
-      body.hidden = !keep(row);
+      const overall = cells[0].textContent.startsWith(OVERALL);
+      body.hidden = !keep(row) || (overall && isNarrowed());
     }
   }
 }
