@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Report,
         claim,
         compare,
+        compare_profiles,
         export,
         filter,  # noqa: A004 - the name of the command
         from_frame,
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
-    "export", "filter", "from_frame", "guess", "html_report", "ingest", "judge_record", "plot",
+    "compare_profiles", "export", "filter", "from_frame", "guess", "html_report", "ingest",
+    "judge_record", "plot",
     "power", "problems", "profile", "profiled", "rcp", "read", "record", "runs", "scaling",
     "score", "summary", "targets", "variance",
 ]  # fmt: skip

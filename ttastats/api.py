@@ -47,8 +47,9 @@ if TYPE_CHECKING:
     from ttastats.report.compare import View
 
 __all__ = [
-    "Account", "Question", "Report", "Source", "claim", "compare", "export", "filter",
-    "from_frame", "guess", "html_report", "ingest", "judge_record", "pictures", "plot",
+    "Account", "Question", "Report", "Source", "claim", "compare",
+    "compare_profiles", "export", "filter", "from_frame", "guess", "html_report", "ingest",
+    "judge_record", "pictures", "plot",
     "plot_profiles", "power", "problems", "profiled", "rcp", "read", "runs", "scaling", "score",
     "summary", "targets", "variance",
 ]  # fmt: skip
@@ -229,6 +230,28 @@ def compare(
         baseline, rest, what.by, options, view, pool=what.pool, also=also
     )
     return _answered(gate.judged(report, conditions, options.confidence), *found)
+
+
+def compare_profiles(a: str | Path, b: str | Path, *, confidence: float = 0.95) -> Report:
+    """Report which parts of a step, and kinds of work, account for a change of its length.
+
+    Each side is a profile, or a trace. Where a file holds several profiles, these are its samples;
+    else the steps are.
+
+    Raises
+    ------
+    TtastatsError
+        A file cannot be used.
+    """
+    from ttastats.ingestion import profiled as given_profiles
+    from ttastats.report import profile_change  # scipy costs start-up time
+
+    first, second = (given_profiles.rows([Path(one)]).rows for one in (a, b))
+    if not set(first["profile_id"]).isdisjoint(second["profile_id"]):
+        raise TtastatsError(
+            "holds a profile that A holds too", where=str(b), remedy="Give two profiles."
+        )
+    return profile_change.report(first, second, (str(a), str(b)), confidence=confidence)
 
 
 def _compared_at(

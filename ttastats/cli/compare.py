@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +15,7 @@ from ttastats.cli.options import (
     Output,
     Verbose,
     columns,
+    given,
 )
 from ttastats.cli.output import show
 from ttastats.cli.sides import Judging, PartOptions, SideOptions
@@ -53,6 +55,10 @@ def compare(
     from ttastats.report.compare import View
 
     options = judging.options()
+    if _are_profiles(files):
+        _expect_nothing_of(sides, asked, judging, budget)
+        show(api.compare_profiles(*files, confidence=options.confidence), output)
+        return
     sources = sides.of(files)
     view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.label))
     report = api.compare(
@@ -67,6 +73,24 @@ def compare(
     show(report, output)
     if report.gate is not None and not report.gate.passed:
         raise typer.Exit(3)
+
+
+def _are_profiles(files: Sequence[Path]) -> bool:
+    """Tell whether two profiles are compared, not two tables of runs."""
+    from ttastats.profiles import store
+
+    return len(files) == 2 and all(store.is_profile(file) for file in files)
+
+
+def _expect_nothing_of(*groups: Any) -> None:
+    """Refuse options that are about runs; a level of confidence is about both."""
+    for option in (option for group in groups for option in given(group)):
+        if option != "--confidence":
+            raise TtastatsError(
+                "is about runs, and these are profiles",
+                where=option,
+                remedy="Leave it out, or name tables of runs.",
+            )
 
 
 def targets(

@@ -201,6 +201,16 @@ class Output:
     )
 
 
+def given(group: Any) -> list[str]:
+    """Give the options of a group that somebody set to something else than their defaults."""
+    return [
+        f"--{one.name.strip('_').replace('_', '-')}"
+        for one in fields(group)
+        if (value := getattr(group, one.name)) not in (None, False, [])
+        and value != getattr(one.default, "default", one.default)
+    ]
+
+
 def flat(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command whose groups of options (dataclasses) are options one by one."""
     hints = get_type_hints(command, include_extras=True)

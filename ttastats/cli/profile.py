@@ -8,13 +8,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import Output
+from ttastats.cli.options import Output, given
 from ttastats.cli.output import say, show
 from ttastats.cli.train import Setup, needs_torch
 from ttastats.errors import TtastatsError
@@ -120,15 +120,12 @@ def _is_no_file(path: Path) -> bool:
 
 def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:
     """Refuse options of a recording where nothing is recorded."""
-    for group in (recorded, setup):
-        for one in fields(group):
-            value = getattr(group, one.name)
-            if value not in (None, False, []) and value != getattr(one.default, "default", None):
-                raise TtastatsError(
-                    "is for a profile that is recorded now, of a workload",
-                    where=f"--{one.name.strip('_').replace('_', '-')}",
-                    remedy="Name a workload, such as digits, instead of files.",
-                )
+    for option in (*given(recorded), *given(setup)):
+        raise TtastatsError(
+            "is for a profile that is recorded now, of a workload",
+            where=option,
+            remedy="Name a workload, such as digits, instead of files.",
+        )
 
 
 def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:

@@ -1,0 +1,48 @@
+"""What of each step goes to which part and kind of work, so that two profiles can be compared?"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ttastats.profiles import answers, categories
+
+#: Work of the host that is not computing, where the host is what computes.
+_BESIDES = (categories.OTHER, categories.COMMUNICATION, categories.INPUT)
+_KEYS = ("rank", "step")
+#: The name of the length of a step.
+WHOLE = "whole step"
+
+
+def samples(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give one row for each step, or for each profile where there are several.
+
+    `whole step` is its length; the other columns sum to it: the parts of a step, and in the
+    place of computing its kinds of work. Ranks are averaged; what a step does not have is 0.
+    """
+    found = [_steps(own) for _, own in answers.profiles(rows)]
+    if len(found) > 1:
+        found = [one.mean() for one in found]
+    return pl.concat(found, how="diagonal").fill_null(0.0)
+
+
+def _steps(own: pl.DataFrame) -> pl.DataFrame:
+    steps = answers.steps(own)
+    parts = [
+        steps.select(*_KEYS, pl.col(measure).alias(name))
+        for name, measure in answers.PARTS.items()
+        if name != "compute"
+    ]
+    whole = steps.select(*_KEYS, pl.col("step_seconds").alias(WHOLE), "compute_seconds")
+    work = answers.at_work(own)
+    if not answers.runs_on_device(own):
+        work = work.filter(~pl.col("category").is_in(_BESIDES))
+    kinds = work.group_by(*_KEYS, "category").agg(pl.col("seconds").sum())
+    kinds = kinds.join(whole, on=_KEYS, nulls_equal=True).with_columns(
+        seconds=pl.col("seconds") / pl.col("seconds").sum().over(_KEYS) * pl.col("compute_seconds")
+    )
+    wide = kinds.pivot("category", index=_KEYS, values="seconds", aggregate_function="sum")
+    found = whole.select(*_KEYS, WHOLE)
+    for one in (*parts, wide):
+        found = found.join(one, on=_KEYS, how="left", nulls_equal=True)
+    of_steps = found.fill_null(0.0).group_by("step", maintain_order=True).mean()
+    return of_steps.drop(_KEYS)
