@@ -345,6 +345,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "variance_in_dollars": lambda: api.variance(both(), unit="cost"),
     "power": lambda: api.power(both()),
     "power_of_few": lambda: api.power(before(), n=4, effects=(0.03,), power=0.9, **EPOCHS),
+    "power_of_looks": lambda: api.power(before(), effects=(0.1, 0.5), max_runs=12),
     "power_of_a_cv": lambda: api.power(cv=0.1, n=8),
     "summary_at_the_end": lambda: api.summary(both(), at_end=True),
     "summary_at_epoch_4": lambda: api.summary(odd(), at="epoch=4", confidence=0.9),

@@ -360,10 +360,12 @@ def power(
     n: int | None = None,
     effects: Sequence[float] = (),
     power: float = 0.8,
+    max_runs: int | None = None,
     **asked: Unpack[Judged],
 ) -> Report:
     """Report how many runs show a difference, from runs at hand or from a CV (a fraction).
 
+    `max_runs` asks as well how many a plan of looks takes that has at most so many a side.
     `asked`: keywords of `Question`.
 
     Raises
@@ -371,18 +373,22 @@ def power(
     TtastatsError
         Neither runs nor a CV are given.
     """
-    from ttastats.report import power as power_report  # scipy costs start-up time
+    from ttastats import looks  # scipy costs start-up time
+    from ttastats.report import power as power_report
     from ttastats.report.grouping import ENTRY
 
+    looks.check(max_runs)
     effects = tuple(effects) or power_report.EFFECTS
     if cv is not None:
-        return power_report.from_cv(cv, effects=effects, n=n, power=power)
+        return power_report.from_cv(cv, effects=effects, n=n, power=power, max_runs=max_runs)
     if source is None:
         raise TtastatsError(
             "neither runs nor a CV to plan from", remedy="Give a file, or --cv 14%."
         )
     found, keys = question.group(source, Question(**asked), ENTRY)
-    report = power_report.from_runs(found.runs, keys, effects=effects, n=n, power=power)
+    report = power_report.from_runs(
+        found.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs
+    )
     return _answered(report, found)
 
 

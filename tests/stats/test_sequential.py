@@ -18,6 +18,7 @@ from ttastats.stats.sequential import (
     boundaries,
     check_plan,
     crossings,
+    expected,
     spent,
 )
 from ttastats.stats.speedup import speedup
@@ -153,3 +154,28 @@ def test_looking_at_every_run_is_wrong_in_at_most_five_percent() -> None:
         wrong += any(p < Look(n, 12).level(0.05) for n, p in enumerate(looks, start=FIRST_LOOK))
     assert wrong / replicates < 0.06
     assert plain / replicates > 0.1
+
+
+def test_the_runs_expected_are_those_of_plans_followed_one_by_one() -> None:
+    rng = np.random.default_rng(12)
+    sigma = math.sqrt(math.log1p(0.05**2))
+    stops = []
+    for _ in range(400):
+        a, b = rng.normal(math.log(1.08), sigma, 10), rng.normal(0, sigma, 10)
+        looks = (
+            n
+            for n in range(FIRST_LOOK, 11)
+            if stats.ttest_ind(a[:n], b[:n]).pvalue < Look(n, 10).level(0.05)
+        )
+        stops.append(next(looks, None))
+    found = expected(1.08, 0.05, 10)
+    assert found.runs == pytest.approx(np.mean([stop or 10 for stop in stops]), abs=0.4)
+    assert found.decided == pytest.approx(np.mean([stop is not None for stop in stops]), abs=0.08)
+    assert expected(1 / 1.08, 0.05, 10) == found
+
+
+def test_runs_expected_at_the_ends() -> None:
+    assert (expected(1.5, 0.0, 20).runs, expected(1.5, 0.0, 20).decided) == (FIRST_LOOK, 1.0)
+    assert (expected(1.0, 0.0, 20).runs, expected(1.0, 0.0, 20).decided) == (20, 0.0)
+    assert expected(1.0, 0.1, 20).decided < 0.05
+    assert expected(3.0, 0.01, 20).runs == FIRST_LOOK

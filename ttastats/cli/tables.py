@@ -102,6 +102,14 @@ def power(
     level: Annotated[
         str, typer.Option("--power", metavar="SHARE", help="Chance to see it.")
     ] = "80%",
+    max_runs: Annotated[
+        int | None,
+        typer.Option(
+            "--max-runs",
+            metavar="N",
+            help="Also how many runs `compare --sequential --max-runs N` takes on average.",
+        ),
+    ] = None,
     *,
     asked: JudgedOptions,
     output: Output,
@@ -115,6 +123,7 @@ def power(
         n=number,
         effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect or ()],
         power=percentages.fraction(level, "--power"),
+        max_runs=max_runs,
         **asked.judged(),
     )
     show(report, output)

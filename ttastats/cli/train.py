@@ -16,8 +16,10 @@ import typer
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ttastats.report.answer import Report
-    from ttastats.trainer.experiment import Plan
+    from ttastats.trainer.experiment import Plan, Request
     from ttastats.trainer.settings import Options
 
 
@@ -175,6 +177,23 @@ def sweep(
     ] = Path("sweep"),
     org: Org = "local",
     system: System = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="In place of --runs: of two setups, add runs in turns until it is decided which "
+            "is faster, from 3 a side on.",
+        ),
+    ] = False,
+    max_runs: Annotated[
+        int | None,
+        typer.Option(
+            "--max-runs",
+            metavar="N",
+            help="With --until-decided: the most runs a side.",
+            show_default="20",
+        ),
+    ] = None,
 ) -> None:
     """Run a grid of settings in turns, and show throughput beside time-to-accuracy (Table 7).
 
@@ -182,10 +201,20 @@ def sweep(
     makes the baseline. A sweep that was stopped goes on where it was.
     """
     with needs_torch("training"):
+        from ttastats.looks import MAX_RUNS
         from ttastats.trainer import after, experiment, table_7
 
     options, grid = setup.options(workload)
     request = experiment.Request(workload, emit_log, org, system)
+    if until_decided:
+        _until_decided(request, options, grid, seed, MAX_RUNS if max_runs is None else max_runs)
+        return
+    if max_runs is not None:
+        raise TtastatsError(
+            "a plan is for --until-decided",
+            where=f"--max-runs {max_runs}",
+            remedy="Add --until-decided, or say --runs.",
+        )
     plan = experiment.plan(request, options, range(seed, seed + runs), grid)
     results = _made(plan)
     if results is None:
@@ -195,6 +224,27 @@ def sweep(
     _print(report)
     _say_all(after.odd_data(table))
     _say_next(report, emit_log, results[0].parent.parent)
+
+
+def _until_decided(
+    request: Request, options: Options, grid: dict[str, list[Any]], seed: int, max_runs: int
+) -> None:
+    """Add runs to two setups while a plan of looks is undecided, and say what came of it."""
+    from ttastats.trainer import after, experiment, until_decided
+
+    first = experiment.plan(request, options, range(seed, seed + 1), grid)
+    until_decided.check(list(first.setups), max_runs)
+    results = [place.results for place in first.setups.values()]
+
+    def made(n: int) -> pl.DataFrame:
+        experiment.make(experiment.plan(request, options, range(seed, seed + n), grid).missing)
+        return after.table_of(results)
+
+    systems = {name: place.system for name, place in first.setups.items()}
+    found = until_decided.run(made, systems, seed, max_runs)
+    _print(found.report)
+    _say(found.remark)
+    _say_next(found.report, request.root, results[0].parent.parent)
 
 
 def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:

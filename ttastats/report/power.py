@@ -18,15 +18,25 @@ from ttastats.report.fields import Field
 from ttastats.report.summary import numbers
 from ttastats.stats.failures import expected_time
 from ttastats.stats.power import detectable_ratio, runs_needed
+from ttastats.stats.sequential import FIRST_LOOK, expected
 
 #: Differences that are asked about if the user names none.
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 def from_runs(
-    runs: pl.DataFrame, by: Sequence[str], *, effects: Sequence[float], n: int | None, power: float
+    runs: pl.DataFrame,
+    by: Sequence[str],
+    *,
+    effects: Sequence[float],
+    n: int | None,
+    power: float,
+    max_runs: int | None = None,
 ) -> Report:
-    """Give the plan for each group, from the CV its runs show; `n` replaces their number."""
+    """Give the plan for each group, from the CV its runs show; `n` replaces their number.
+
+    With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
+    """
     rows = []
     for keys, group in grouping.groups(runs, by):
         cv, low, high = _spread(group)
@@ -35,9 +45,10 @@ def from_runs(
         limits["reached"] = int(group["reached"].sum())
         limits["axis"] = axes.of(runs).name
         rows.append(grouping.key_row(keys) | plan(cv, count, effects, power) | limits)
+        rows[-1] |= _looks(cv, effects, max_runs)
     keys_shown = grouping.shown_keys(rows, by)
     report = _report(
-        rows, keys_shown, grouping.common_title(rows, by), effects, power, axes.of(runs)
+        rows, keys_shown, grouping.common_title(rows, by), effects, power, axes.of(runs), max_runs
     )
     notes = (*grouping.group_notes(runs, by), *report.notes)
     return replace(report, notes=notes, by=grouping.row_keys(by, grouping.ENTRY))
@@ -58,10 +69,35 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
     return row["cv"], row["cv_low"], row["cv_high"]
 
 
-def from_cv(cv: float, *, effects: Sequence[float], n: int | None, power: float) -> Report:
+def from_cv(
+    cv: float,
+    *,
+    effects: Sequence[float],
+    n: int | None,
+    power: float,
+    max_runs: int | None = None,
+) -> Report:
     """Give the plan for a CV (a fraction) that is known or supposed."""
     row = plan(cv, n, effects, power) | {"cv_low": None, "cv_high": None}
-    return _report([row], (), "", effects, power)
+    row |= _looks(cv, effects, max_runs)
+    return _report([row], (), "", effects, power, max_runs=max_runs)
+
+
+def _looks(cv: float | None, effects: Sequence[float], max_runs: int | None) -> dict[str, Any]:
+    """Give the runs that a plan of looks takes on average, and how often it ends decided."""
+    if max_runs is None:
+        return {}
+    found = [None if cv is None else expected(1 + effect, cv, max_runs) for effect in effects]
+    names = _names(effects)
+    return {
+        "max_runs": max_runs,
+        "sequential_runs": {
+            name: one.runs if one else None for name, one in zip(names, found, strict=True)
+        },
+        "sequential_decided": {
+            name: one.decided if one else None for name, one in zip(names, found, strict=True)
+        },
+    }
 
 
 def plan(cv: float | None, n: int | None, effects: Sequence[float], power: float) -> dict[str, Any]:
@@ -86,6 +122,7 @@ def _report(
     effects: Sequence[float],
     power: float,
     axis: Axis = SECONDS,
+    max_runs: int | None = None,
 ) -> Report:
     shown = [
         *fields.keys(keys, heads=False),
@@ -93,6 +130,7 @@ def _report(
         fields.number("runs a side", "n"),
         fields.words("can detect", _detectable),
         *map(_needed, effects, _names(effects)),
+        *(map(_taken, effects, _names(effects)) if max_runs is not None else ()),
     ]
     table = fields.table(rows, shown, title)
     text = (
@@ -101,6 +139,13 @@ def _report(
         "run and stopping at the first p < .05 finds differences that are not there."
     )
     notes = [Note("method", text)]
+    if max_runs is not None:
+        text = (
+            f"looks: runs a side that `compare --sequential --max-runs {max_runs}` takes on "
+            f"average, with a look after every run from {FIRST_LOOK} on and no run that fails, and "
+            "how often it ends decided; 4,000 simulated plans at 5%."
+        )
+        notes.append(Note("sequential", text))
     if any(row.get("reached", row["n"]) != row["n"] for row in rows if "entry" in row):
         text = f"where runs failed, the CV is that of the {axis.expected} to a success (ERT)."
         notes.append(Note("failed_runs", text))
@@ -117,3 +162,11 @@ def _detectable(row: Mapping[str, Any]) -> str:
 def _needed(effect: float, name: str) -> Field:
     title = Column(f"runs for {100 * effect:.3g}%", "right")
     return Field(title, lambda row: Quantity(row["runs_needed"][name], "count"))
+
+
+def _taken(effect: float, name: str) -> Field:
+    def said(row: Mapping[str, Any]) -> str:
+        runs, decided = row["sequential_runs"][name], row["sequential_decided"][name]
+        return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
+
+    return fields.words(f"looks for {100 * effect:.3g}%", said)

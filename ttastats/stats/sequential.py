@@ -25,6 +25,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
+from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Floats
 
 FIRST_LOOK = 3
@@ -36,6 +37,14 @@ MOST_LOOKS = 200
 _SHARE = 0.5
 _NODES = 96
 _FAR = 38.0  # the tail beyond so many deviations is no double
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Runs a side that a plan takes on average, and the share of plans that end decided."""
+
+    runs: float
+    decided: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +146,38 @@ def _continued(places: Floats, weights: Floats, step: float, end: float) -> tupl
 def _gauss() -> tuple[Floats, Floats]:
     nodes, shares = np.polynomial.legendre.leggauss(_NODES)
     return np.asarray(nodes, dtype=np.float64), np.asarray(shares, dtype=np.float64)
+
+
+_REPLICATES = 4000
+
+
+@lru_cache(maxsize=256)
+def expected(ratio: float, cv: float, most: int, alpha: float = 0.05) -> Expected:
+    """Follow 4,000 made-up plans for a true ratio of lognormal times with this CV on both sides.
+
+    The draws are always the same; the standard error of the runs is at most a hundredth of
+    ``most``, that of the share below 0.01.
+    """
+    check_plan(most)
+    rng = np.random.default_rng(0)
+    sigma = math.sqrt(math.log1p(cv**2))
+    shift = abs(math.log(ratio))
+    if sigma == 0.0:
+        return Expected(FIRST_LOOK, 1.0) if shift else Expected(most, 0.0)
+    a = rng.standard_normal((_REPLICATES, most)) + shift / sigma
+    b = rng.standard_normal((_REPLICATES, most))
+    stops = np.full(_REPLICATES, float(most))
+    open_yet = np.ones(_REPLICATES, dtype=np.bool_)
+    for n in range(FIRST_LOOK, most + 1):
+        critical = two_sided_t(2 * n - 2, 1 - Look(n, most).level(alpha))
+        now = open_yet & (_t(a[:, :n], b[:, :n]) > critical)
+        stops[now] = n
+        open_yet &= ~now
+    return Expected(float(stops.mean()), 1 - float(open_yet.mean()))
+
+
+def _t(a: Floats, b: Floats) -> Floats:
+    """Absolute two-sample t of every row, with as many values on both sides."""
+    spread = np.sqrt((a.var(axis=1, ddof=1) + b.var(axis=1, ddof=1)) / a.shape[1])
+    found: Floats = np.abs(a.mean(axis=1) - b.mean(axis=1)) / spread
+    return found

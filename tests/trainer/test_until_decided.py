@@ -1,0 +1,128 @@
+"""Does a sweep add runs while it is undecided, and no longer?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+pytest.importorskip("torch", reason="training needs PyTorch")
+
+from tests.test_compare import side
+from tests.trainer.runs import request, small
+from ttastats.cli import app
+from ttastats.errors import TtastatsError
+from ttastats.trainer import after, experiment, until_decided
+
+SETUPS = {"batch_size 64": "one", "batch_size 512": "two"}
+#: Epochs and seconds of the seeds of a setup: they vary, so that no claim rests on constant ones.
+EPOCHS = (3, 4, 3, 5, 4, 3, 4, 5)
+
+
+def table(system: str, per_epoch: Sequence[float]) -> pl.DataFrame:
+    runs = [
+        side([(seconds * epochs, epochs)], system=system, entry=system, seed=seed)
+        for seed, (seconds, epochs) in enumerate(zip(per_epoch, EPOCHS, strict=True))
+    ]
+    return pl.concat(runs)
+
+
+def looked(
+    slower: float, most: int, *, there: int = 0, missing: int | None = None
+) -> tuple[until_decided.Decided, list[int]]:
+    """Follow a plan on made runs, of which `there` exist before and seed `missing` failed."""
+    runs = pl.concat([table("one", [100 * slower] * 8), table("two", [100.0] * 8)])
+    if missing is not None:
+        runs = runs.filter((pl.col("system") != "two") | (pl.col("seed") != missing))
+    asked: list[int] = []
+
+    def made(n: int) -> pl.DataFrame:
+        asked.append(n)
+        return runs.filter(pl.col("seed") < max(n, there))
+
+    return until_decided.run(made, SETUPS, 0, most), asked
+
+
+def test_runs_are_added_until_it_is_decided() -> None:
+    found, asked = looked(3.0, 8)
+    (row,) = found.report.rows
+    assert row["verdict"] == "faster"
+    assert asked == list(range(3, row["look"] + 1))
+    assert 3 <= row["look"] < 8
+    assert found.remark.startswith(f"decided after {row['look']} runs a side, of 8 at most; fixed")
+
+
+def test_a_plan_ends_at_its_most_runs() -> None:
+    found, asked = looked(1.1, 6)
+    assert asked[-1] == 6
+    assert found.remark.startswith("undecided after 6 runs a side")
+
+
+def test_equal_sides_need_no_fixed_number() -> None:
+    assert "no fixed number" in looked(1.0, 4)[0].remark
+
+
+def test_a_sweep_that_goes_on_takes_the_same_looks() -> None:
+    again, before = looked(3.0, 8, there=8), looked(3.0, 8)
+    assert again[1] == before[1]
+    assert again[0].report.rows == before[0].report.rows
+
+
+def test_runs_of_which_the_plan_has_no_look_end_it() -> None:
+    found, asked = looked(3.0, 8, missing=1)
+    assert asked == [3]
+    assert "no look" in found.remark
+
+
+def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
+    one, two = (
+        pl.concat(
+            [
+                side([(seconds + seed / 10, 3)], system=system, entry=system, seed=seed)
+                for seed in range(5)
+            ]
+        )
+        for system, seconds in (("one", 310.0), ("two", 300.0))
+    )
+    found = until_decided.run(lambda _: pl.concat([one, two]), SETUPS, 0, 5)
+    (row,) = found.report.rows
+    assert (row["verdict"], row["dagger"], row["look"]) == ("faster", True, 5)
+    assert found.remark.startswith("undecided")
+
+
+@pytest.mark.parametrize(
+    ("setups", "most", "why"),
+    [
+        (["a"], 20, "two setups"),
+        (["a", "b", "c"], 20, "two setups"),
+        (["a", "b"], 2, "runs a side"),
+    ],
+)
+def test_what_has_no_plan_is_refused(setups: list[str], most: int, why: str) -> None:
+    with pytest.raises(TtastatsError, match=why):
+        until_decided.check(setups, most)
+
+
+def test_a_plan_without_looks_is_refused(tmp_path: Path) -> None:
+    words = ["sweep", "--batch-size", "64,512", "--max-runs", "8", "--emit-log", str(tmp_path)]
+    with pytest.raises(TtastatsError, match="a plan is for --until-decided"):
+        app(words, standalone_mode=False)
+
+
+def test_the_command_trains_both_sides_in_turns(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = (
+        "sweep --width 8 --target 0.5 --epochs 12 --batch-size 64,512 --until-decided "
+        f"--max-runs 3 --device cpu --org Test --system machine --emit-log {tmp_path}"
+    )
+    app(words.split(), standalone_mode=False)
+    told = capfd.readouterr()
+    assert "decided after 3 runs a side, of 3 at most" in told.err
+    options = small(target=0.5, epochs=12)
+    plan = experiment.plan(request(tmp_path), options, range(3), {"batch_size": [64, 512]})
+    assert plan.missing == ()
+    table = after.table_of([place.results for place in plan.setups.values()])
+    assert sorted(table["seed"].unique()) == [0, 1, 2]

@@ -1,0 +1,90 @@
+"""Have two setups made enough runs to be told apart? Seeds are added only while they have not.
+
+The looks are those of a plan (`stats.sequential`), each at the first seeds of both setups: a sweep
+that goes on where it was takes the same looks again. A verdict that holds only if epochs are
+constant ends no plan, since further runs show whether they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ttastats import api, looks
+from ttastats.comparison import Options
+from ttastats.errors import TtastatsError
+from ttastats.report.answer import Report
+from ttastats.stats.power import runs_needed
+from ttastats.stats.sequential import FIRST_LOOK
+from ttastats.trainer import parallel
+
+#: Gives the table of all logs, once both setups have runs of so many seeds.
+Made = Callable[[int], pl.DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The last look: its answer, and in words what came of the plan."""
+
+    report: Report
+    remark: str
+
+
+def check(setups: Sequence[str], max_runs: int) -> None:
+    """Refuse what no plan of looks can follow.
+
+    Raises
+    ------
+    TtastatsError
+        There are not two setups, the plan is too short or too long, or torchrun started this.
+    """
+    looks.check(max_runs)
+    if len(setups) != 2:
+        raise TtastatsError(
+            f"--until-decided tells two setups apart, not {len(setups)}",
+            remedy="Give one option two values, such as --batch-size 32,512.",
+        )
+    if parallel.started_by_torchrun():
+        raise TtastatsError(
+            "--until-decided does not run under torchrun", remedy="Use --workers instead."
+        )
+
+
+def run(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:
+    """Add a run to each side after every undecided look; `setups` are systems by their names."""
+    for n in range(FIRST_LOOK, max_runs + 1):
+        table = made(n).filter(pl.col("seed").is_between(seed, seed + n - 1))
+        report = _looked(table, setups, max_runs)
+        (row,) = report.rows
+        if row["look"] is None or not _open(row):
+            break
+    return Decided(report, _remark(row, n, max_runs))
+
+
+def _open(row: Mapping[str, Any]) -> bool:
+    return row["verdict"] == "undecided" or bool(row["dagger"])
+
+
+def _looked(table: pl.DataFrame, setups: Mapping[str, str], max_runs: int) -> Report:
+    sides = [table.filter(pl.col("system") == system) for system in setups.values()]
+    return api.compare(*sides, labels=list(setups), options=Options(max_runs=max_runs))
+
+
+def _remark(row: Mapping[str, Any], n: int, max_runs: int) -> str:
+    if row["look"] is None:
+        return f"stopped after {n} runs a side: the plan has no look at runs such as these"
+    outcome = "undecided" if _open(row) else "decided"
+    return f"{outcome} after {n} runs a side, of {max_runs} at most; {_fixed(row)}"
+
+
+def _fixed(row: Mapping[str, Any]) -> str:
+    """Say how many runs a plan of a fixed number would have taken for what was seen."""
+    cvs = [row[f"cv_{side}"] for side in "ab"]
+    cv = (sum(one**2 for one in cvs) / 2) ** 0.5
+    needed = runs_needed(row["speedup"], cv)
+    if needed is None:
+        return "no fixed number shows a difference of 0"
+    return f"fixed beforehand, {row['speedup']:.2f}× would have taken {needed:,} (80% power)"
