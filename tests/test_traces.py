@@ -345,6 +345,22 @@ class TestIngest:
         assert "ttastats summary" in str(error.value)
 
 
+def test_times_of_nothing_give_no_rates_and_negative_ones_no_events(tmp_path: Path) -> None:
+    told = {"Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"]}
+    events = [operator("aten::mm", 1.0, 0, 1, **told), operator("aten::add", 1.0, -2, 2)]
+    path = written(tmp_path / "t.json", trace(events))
+    report = tta.profiled(path)
+    (row,) = [row for row in report.rows if row["section"] == "operator"]
+    assert (row["name"], row["share"], row["flops_per_second"]) == ("aten::mm", None, None)
+
+
+def test_a_trace_without_events_is_named(tmp_path: Path) -> None:
+    written(tmp_path / "t" / "a.json", trace(steps_on_a_device()))
+    (tmp_path / "t" / "b.json").write_text('{"traceEvents": [')
+    account = tta.ingest([tmp_path / "t"], tmp_path / "p.parquet")
+    assert [(one.code, one.severity) for one in account.problems] == [("unreadable_file", "error")]
+
+
 def test_an_exposed_collective_is_seen_alone() -> None:
     events = [operator("c10d::allreduce_", 0.0, 5, 1), launch(1.0, 1), collective(10.0, 30, 1)]
     assert parts(rows_of(trace(events)))["exposed_seconds"] == 30

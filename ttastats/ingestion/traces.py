@@ -86,6 +86,7 @@ class _Digest:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._state = xxhash.xxh3_128()
+        self.looks_like_one = False
 
     def chunks(self) -> Iterator[bytes]:
         """Give the bytes of the trace.
@@ -99,7 +100,7 @@ class _Digest:
         for chunk in self._source.chunks():
             if is_first and not kineto.recognises(chunk):
                 raise NoTraceError
-            is_first = False
+            is_first, self.looks_like_one = False, True
             self._state.update(chunk)
             yield chunk
 
@@ -110,7 +111,12 @@ class _Digest:
 
 def _read(source: Source) -> _Read:
     digest = _Digest(source)
-    trace = kineto.read(digest.chunks())
+    try:
+        trace = kineto.read(digest.chunks())
+    except NoTraceError:
+        if digest.looks_like_one:
+            raise UnreadableError("a trace without an event that can be read") from None
+        raise
     name = _RANK.search(posixpath.basename(source.file.name))
     if trace.rank is None and name is not None:
         trace = replace(trace, rank=int(name.group(3)))

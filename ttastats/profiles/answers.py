@@ -108,17 +108,23 @@ def operators(rows: pl.DataFrame) -> pl.DataFrame:
         found = found.drop("bytes").join(_bytes_of_operators(rows), on="operator", how="left")
     total = found["seconds"].sum()
     return found.with_columns(
-        share=pl.col("seconds") / total,
-        flops_per_second=pl.when(pl.col("flops") > 0).then(pl.col("flops") / pl.col("seconds")),
+        share=pl.col("seconds") / total if total else None,
+        flops_per_second=_rate(),
         intensity=pl.when((pl.col("flops") > 0) & (pl.col("bytes") > 0)).then(
             pl.col("flops") / pl.col("bytes")
         ),
     ).sort("seconds", "operator", descending=[True, False], nulls_last=True)
 
 
+def _rate() -> pl.Expr:
+    """Give FLOPs a second; a time of 0 was too short for its clock."""
+    known = (pl.col("flops") > 0) & (pl.col("seconds") > 0)
+    return pl.when(known).then(pl.col("flops") / pl.col("seconds"))
+
+
 def _tensor_share() -> pl.Expr:
     on = pl.col("seconds").filter(pl.col("tensor_core")).sum()
-    known = pl.col("tensor_core").count() > 0
+    known = (pl.col("tensor_core").count() > 0) & (pl.col("seconds").sum() > 0)
     return pl.when(known).then(on / pl.col("seconds").sum()).alias("tensor_core_share")
 
 
@@ -141,8 +147,8 @@ def by_category(rows: pl.DataFrame) -> pl.DataFrame:
     )
     total = found["seconds"].sum()
     return found.with_columns(
-        share=pl.col("seconds") / total,
-        flops_per_second=pl.when(pl.col("flops") > 0).then(pl.col("flops") / pl.col("seconds")),
+        share=pl.col("seconds") / total if total else None,
+        flops_per_second=_rate(),
     ).sort("seconds", "category", descending=[True, False], nulls_last=True)
 
 

@@ -207,7 +207,7 @@ class Events:
         by_category: dict[str, list[Event]] = defaultdict(list)
         moments: list[Event] = []
         for event in events:
-            if event.dur is not None:
+            if event.dur is not None and event.dur >= 0:
                 by_category[event.cat].append(event)
             elif event.cat == _MEMORY:
                 moments.append(event)

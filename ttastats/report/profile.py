@@ -52,7 +52,7 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         notes += [note for note in said if note not in notes]
         sentences.append(_sentence(title, own, parts))
     return Report(
-        "profile", tuple(found), tuple(tables), tuple(notes), "\n".join(filter(None, sentences))
+        "profile", tuple(found), tuple(tables), tuple(notes), " ".join(filter(None, sentences))
     )
 
 
