@@ -363,6 +363,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         before(), odd(), after(), at="samples=2500", interpolate=True, pool=True
     ),
     "compare_also": lambda: api.compare(before(), after(), also=["top1_accuracy"]),
+    "record_by_plain_rules": lambda: api.judge_record(
+        before(), after(), rules="plain", where=["benchmark=bert,gnn,gpt,llama,resnet,rgat"]
+    ),
     "claim_of_quality": lambda: api.claim(both(), quality="0.7505"),
     "claim_of_time": lambda: api.claim(before(), seconds="<= 100", level=0.01, by=["benchmark"]),
     "claim_at_epoch_4": lambda: api.claim(

@@ -94,6 +94,10 @@ def test_without_a_baseline_nothing_is_a_record_unless_its_number_is_stated() ->
     assert (verdict(alone), alone.rows[0]["n_a"]) == ("undecided", None)
     stated = tta.judge_record(logs(side(B, 70.0)), rules="nanogpt-track-1", against=80.0)
     assert (verdict(stated), result(stated, "machines")) == ("record", "not known")
+    assert stated.rows[0]["seconds_ratio"] == pytest.approx(80.0 / 70.2)
+    told = [replace(one, hardware="H100") for one in side(B, 70.0)]
+    found = tta.judge_record(logs(told), rules="nanogpt-track-1", against=80.0)
+    assert result(found, "machines") == "not known"  # that of the baseline is not
     slower = tta.judge_record(logs(side(B, 70.0)), rules="nanogpt-track-1", against=60.0)
     assert verdict(slower) == "no record"
 
@@ -188,6 +192,9 @@ def test_track_3_stops_at_the_earliest_step_at_which_its_test_holds() -> None:
     assert row["quality_p"] == pytest.approx(stats.norm.sf(0.006 * 2 / 0.0013))
     slower = tta.judge_record(logs(runs), rules="nanogpt-track-3", against=300)
     assert verdict(slower) == "no record"
+    rare = of(evaluation(0, 4.5), evaluation(3, 3.27))  # was not evaluated at step 300
+    later = tta.judge_record(logs([*runs, rare]), rules="nanogpt-track-3", against=450)
+    assert (later.rows[0]["steps_b"], verdict(later)) == (400, "record")
 
 
 @pytest.mark.parametrize(
@@ -230,6 +237,30 @@ def test_a_target_of_the_user_replaces_that_of_the_rules() -> None:
         == "record"
     )
     assert verdict(judged(side(A, 80.0), side(B, 70.0), target=["val_loss<=3.27"])) == "no record"
+
+
+def test_the_direction_is_that_of_the_metric_where_the_rules_do_not_name_it() -> None:
+    sides = side(A, 80.0), side(B, 70.0)
+    for target in ("3.28", "val_loss=3.28", "val_loss<=3.28"):
+        assert verdict(judged(*sides, "plain", target=[target])) == "record"
+        assert (
+            verdict(judged(*sides, "airbench", metric="val_loss", target=["val_loss=3.28"]))
+            == "record"
+        )
+    assert verdict(judged(*sides, "plain", target=["val_loss<=3.27"])) == "no record"
+    assert verdict(judged(*sides, "plain", target=["val_loss>=3.27"])) == "record"
+    rising = [
+        logs(runs).with_columns(metric=pl.lit("accuracy"), higher_is_better=pl.lit(True))
+        for runs in sides
+    ]
+    assert verdict(tta.judge_record(*rising, rules="plain", target=["3.27"])) == "record"
+    assert verdict(tta.judge_record(*rising, rules="plain", target=["3.29"])) == "no record"
+
+
+def test_runs_that_were_broken_off_leave_it_undecided() -> None:
+    broken = replace(ended(3.2779, 70.9), run_status="exception")
+    found = judged(side(A, 80.0), [*side(B, 70.0), broken])
+    assert (verdict(found), result(found, "runs")) == ("undecided", "failed")
 
 
 def studies(times: Sequence[Sequence[float]]) -> pl.DataFrame:

@@ -16,7 +16,8 @@ from ttastats.counted import counted, standing
 from ttastats.lengths import Lengths, lengths
 from ttastats.sides import in_separate_sessions, starts
 
-Result = Literal["passed", "failed", "not known"]
+#: `told` is what nothing is asked of.
+Result = Literal["passed", "failed", "not known", "told"]
 #: The runs of each side by its letter; A is missing where there is no baseline.
 Sides = Mapping[str, pl.DataFrame]
 
@@ -43,6 +44,11 @@ def once(runs: pl.DataFrame) -> pl.DataFrame:
     kept = counted(runs)
     first = pl.struct("source_digest", "run_id").is_first_distinct()
     return kept.filter(pl.col("source_digest").is_null() | first)
+
+
+def broken_off(runs: pl.DataFrame) -> int:
+    """Count the runs that were stopped, or that their own code ended: they do not count at all."""
+    return int(runs["set_aside"].is_in(["stopped", "exception"]).sum())
 
 
 def evidence(every: Sides, rules: Rules) -> Iterator[Check]:

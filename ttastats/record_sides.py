@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import msgspec
 import polars as pl
@@ -33,33 +34,27 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
         As `question.sides_at`; or the runs lack the metric of the rules, or have no target.
     """
     if rules.value == "target":
-        return question.sides(sources, what), rules
-    rules = _with_target(rules, what)
-    metric = _metric(sources, rules, what)
-    targets = () if rules.target is None else (UserTarget(rules.target, metric, _up(rules)),)
-    what = replace(
-        what, target=tuple(f'"{one.metric}"{rules.meets}{one.value!r}' for one in targets)
-    )
-    what = replace(what, metric=metric)
+        return question.sides(sources, replace(what, unit="seconds")), rules
+    asked = _target(rules, what)
+    metric = _metric(sources, rules, what, asked)
+    up = _direction(rules, metric, asked)
+    value = asked.value if asked else rules.target
+    targets = () if value is None else (UserTarget(value, metric or None, up),)
+    what = replace(what, target=tuple(map(_written, targets)), metric=metric)
     try:
         found = question.sides_at(sources, what, END)
     except TtastatsError as error:
         raise _about_rules(error, rules) from None
-    if rules.target is None and rules.counts != "quality":
-        rules = _with_their_target(found, rules)
+    rules = _with_target(rules, found, value, up)
     if rules.value == "earliest":
         found = [_at_earliest(one, metric, rules, targets) for one in found]
     return found, rules
 
 
-def _up(rules: Rules) -> bool:
-    return rules.meets == ">="
-
-
-def _with_target(rules: Rules, what: Question) -> Rules:
-    """Give the rules with the target that is asked for in their place."""
+def _target(rules: Rules, what: Question) -> UserTarget | None:
+    """Give the target that is asked for in the place of that of the rules."""
     if not what.target:
-        return rules
+        return None
     asked, *others = parse_targets(what.target)
     if others or rules.counts == "quality":
         raise TtastatsError(
@@ -67,14 +62,27 @@ def _with_target(rules: Rules, what: Question) -> Rules:
             where="--target",
             remedy="Give one." if others else "Leave out --target.",
         )
-    meets = {True: ">=", False: "<=", None: rules.meets}[asked.higher_is_better]
-    metrics = (asked.metric,) if asked.metric else rules.metrics
-    return msgspec.structs.replace(rules, target=asked.value, meets=meets, metrics=metrics)
+    return asked
 
 
-def _metric(sources: Sequence[Source], rules: Rules, what: Question) -> str:
+def _direction(rules: Rules, metric: str, asked: UserTarget | None) -> bool | None:
+    """Tell whether higher is better: as is asked, or by the rules; None of metrics not theirs."""
+    if asked and asked.higher_is_better is not None:
+        return asked.higher_is_better
+    return rules.meets == ">=" if metric in rules.metrics else None
+
+
+def _written(target: UserTarget) -> str:
+    sign = {True: ">=", False: "<=", None: "=" if target.metric else ""}[target.higher_is_better]
+    return f"{f'{chr(34)}{target.metric}{chr(34)}' if target.metric else ''}{sign}{target.value!r}"
+
+
+def _metric(
+    sources: Sequence[Source], rules: Rules, what: Question, asked: UserTarget | None
+) -> str:
     """Give the first metric of the rules that all sources log; empty if the rules name none."""
-    wanted = (what.metric,) if what.metric else rules.metrics
+    own = what.metric or (asked.metric if asked else None)
+    wanted = (own,) if own else rules.metrics
     if not wanted:
         return ""
     logged = [_logged(source, what.where) for source in sources]
@@ -85,7 +93,7 @@ def _metric(sources: Sequence[Source], rules: Rules, what: Question) -> str:
     there = among(wanted[0], every, "They log") if every else "They log none."
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
-        where="--metric" if what.metric else f"--rules {rules.name}",
+        where="--metric" if own else f"--rules {rules.name}",
         remedy=f"{there} Name one: --metric NAME. {rules.remark}".rstrip(),
     )
 
@@ -103,18 +111,29 @@ def _about_rules(error: TtastatsError, rules: Rules) -> TtastatsError:
     )
 
 
-def _with_their_target(found: Sequence[Chosen], rules: Rules) -> Rules:
+def _with_target(
+    rules: Rules, found: Sequence[Chosen], value: float | None, up: bool | None
+) -> Rules:
+    """Give the rules with the target and the direction that hold; those of the runs if none is."""
     told = pl.concat([one.runs.select("target_value", "higher_is_better") for one in found])
-    told = told.drop_nulls().unique()
-    if told.height != 1:
-        known = units.listed([f"{value:g}" for value in told["target_value"].sort()])
+    ways = told["higher_is_better"].drop_nulls()
+    if up is None and ways.len():
+        up = bool(ways[0])
+    if value is None and rules.counts != "quality":
+        value = _one_target(told["target_value"].drop_nulls().unique().sort(), rules)
+    meets: Literal[">=", "<="] = ">=" if up else "<="
+    return msgspec.structs.replace(rules, target=value, meets=meets)
+
+
+def _one_target(values: pl.Series, rules: Rules) -> float:
+    if values.len() != 1:
+        known = units.listed([f"{value:g}" for value in values])
         raise TtastatsError(
             f"runs of several targets: {known}" if known else "the runs have no target",
             where=f"--rules {rules.name}",
             remedy="Name one: --target 'val_loss<=3.28'.",
         )
-    value, higher = told.row(0)
-    return msgspec.structs.replace(rules, target=value, meets=">=" if higher else "<=")
+    return float(values[0])
 
 
 def _at_earliest(found: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]) -> Chosen:

@@ -28,9 +28,9 @@ class Digits:
 def digits_of(exact: Sequence[float], spread: float | None, mean: float | None) -> Digits:
     """Give two digits of the spread, and at least those of numbers that were given exactly."""
     size = abs(mean or 0.0)
-    usual = _USUAL - 1 - (math.floor(math.log10(size)) if size > 0 else 0)
+    usual = _USUAL - 1 - (math.floor(math.log10(size)) if 0 < size < math.inf else 0)
     decimals = usual
-    if spread is not None and spread > 0:
+    if spread is not None and 0 < spread < math.inf:
         decimals = 1 - math.floor(math.log10(spread))
     given = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]
     return Digits(min(max(0, decimals, *given), 12))

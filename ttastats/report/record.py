@@ -12,7 +12,12 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Row, Table, Text, Tone
 from ttastats.report.record_judged import Judged
 
-_TONES: dict[Result, Tone] = {"passed": "good", "failed": "bad", "not known": "dim"}
+_TONES: dict[Result, Tone] = {
+    "passed": "good",
+    "failed": "bad",
+    "not known": "dim",
+    "told": "plain",
+}
 _KEYS = (
     "n_a", "n_b", "quality_a", "quality_b", "quality_p", "seconds_ratio", "seconds_low",
     "seconds_high", "seconds_p", "seconds_a", "seconds_b", "steps_a", "steps_b",
