@@ -31,6 +31,7 @@ def test_the_unit_of_an_axis_follows_from_its_times(
 def test_an_axis_over_decades_has_ticks_with_their_own_units() -> None:
     axis = axes.time_axis([9.0, 370_000.0], "time")
     assert axis.scale["type"] == "log"
+    assert axis.title == "time (log scale)"
     assert axis.axis["values"] == [10, 60, 600, 3600, 36_000, 86_400]
 
 

@@ -163,6 +163,24 @@ def test_an_html_file_needs_no_network() -> None:
     assert not re.search(r"\b(?:src|href)=", outside)
 
 
+def test_an_html_file_has_no_marks_of_code_in_its_words() -> None:
+    (picture,) = api.plot("quality-time", made.rows(made.FAST))
+    assert "`run_stop`" in picture.caption
+    assert "<code>run_stop</code>" in drawing.html([picture])
+
+
+def test_a_legend_of_long_names_has_one_column_where_a_picture_is_narrow() -> None:
+    names = [f"lab/a_machine_with_a_long_name_{n}" for n in range(3)]
+    source = pl.concat([made.rows(made.FAST, entry=name) for name in names])
+    (picture,) = api.plot("solved", source)
+    for width, columns in ((theme.COLUMN, 1), (theme.PAGE, 2)):
+        found = drawing.specification(picture, drawing.Look(width))
+        assert found["encoding"]["color"]["legend"]["columns"] == columns
+        assert found["encoding"]["strokeDash"]["legend"]["columns"] == columns
+    drawn = drawing.svg([picture], drawing.Look(theme.COLUMN))
+    assert all(f"a_machine_with_a_long_name_{n}</text>" in drawn for n in range(3))
+
+
 def test_a_notebook_shows_svg_and_words() -> None:
     (picture,) = api.plot("tta", made.two_entries())
     bundle = picture._repr_mimebundle_()

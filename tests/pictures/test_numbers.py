@@ -146,6 +146,12 @@ def test_a_run_against_one_like_it_is_a_picture_of_finite_size() -> None:
     assert "no verdict" in the("targets", one, other).to_svg()
 
 
+def test_one_run_left_out_is_one_run() -> None:
+    source = made.rows(made.FAST)
+    lost = source.with_columns(value=pl.when(pl.col("seed") > 0).then("value"))
+    assert "Not shown: 1 run without top-1 accuracy." in the("quality-time", lost).caption
+
+
 def test_what_is_unknown_of_a_run_is_not_said() -> None:
     picture = the("tta", made.rows(made.FAST).with_columns(seed=pl.lit(None, pl.Int64)))
     said = vl_convert.vegalite_to_svg(picture.specification())

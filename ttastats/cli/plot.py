@@ -58,8 +58,12 @@ def plot(
     confidence: Confidence = "",
     width: Annotated[
         str,
-        typer.Option("--width", help="paper-column (3.3in), paper-page (6.9in), page, or 4.5in."),
-    ] = "paper-column",
+        typer.Option(
+            "--width",
+            help="paper-column (3.3in), paper-page (6.9in), page, or 4.5in.",
+            show_default="paper-column; page in .html",
+        ),
+    ] = "",
     dpi: Annotated[float, typer.Option("--dpi", min=36, max=1200, help="Dots per inch of PNG.")] = (
         192
     ),
@@ -75,7 +79,7 @@ def plot(
         every = [*kinds.described(), *of_profiles.described()]
         typer.echo("\n".join(f"{name:<16}{said}" for name, said in every))
         return
-    look = partial(_look, width, title, dpi)
+    look = partial(_look, width or _usual_width(output), title, dpi)
     if kind in of_profiles.KINDS:
         _expect_no_choice(kind, metric, confidence, sides, asked)
         _draw_profiles(kind, files or [], output, look)
@@ -144,6 +148,10 @@ def _look(width: str, title: bool, dpi: float) -> Look:
     from ttastats.pictures.drawing import Look
 
     return Look(_inches(width) * 96, title, dpi)
+
+
+def _usual_width(output: Path | None) -> str:
+    return "page" if output and output.suffix.lower() == ".html" else "paper-column"
 
 
 def _inches(text: str) -> float:

@@ -12,6 +12,8 @@ from ttastats.axis import Axis
 #: Beyond this ratio of the largest to the smallest time, an axis is logarithmic.
 LOG_FROM = 12.0
 
+#: What the title of a logarithmic axis ends in.
+_LOG = " (log scale)"
 _UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 _UP_TO = {"days": math.inf, "hours": 72 * 3_600.0, "minutes": 180 * 60.0, "seconds": 180.0}
 _ROUND = (
@@ -45,7 +47,7 @@ def time_axis(
     known = sorted(time for time in times if time > 0 and math.isfinite(time))
     low, high = (known[0], known[-1]) if known else (1.0, 1.0)
     if high / low > log_from:
-        return TimeAxis(what, 1.0, _log_scale(low, high), _log_ticks(low, high))
+        return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), _log_ticks(low, high))
     divisor, unit = next((d, u) for d, u in reversed(_UNITS) if high <= _UP_TO[u])
     scale: dict[str, Any] = {"zero": from_zero, "nice": True}
     if not from_zero:
@@ -70,7 +72,7 @@ def amount_axis(
     low, high = (known[0], known[-1]) if known else (1.0, 1.0)
     ticks: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
     if high / low > log_from:
-        return TimeAxis(what, 1.0, _log_scale(low, high), ticks)
+        return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), ticks)
     margin = 0.04 * (high - low) or 0.05 * high
     scale = {"domain": [max(0.0, low - margin), high + margin], "nice": False, "zero": False}
     return TimeAxis(what, 1.0, scale, ticks)
@@ -164,4 +166,4 @@ def money_axis(amounts: Iterable[float]) -> TimeAxis:
     # Room on the right for the words at the last mark.
     scale = _log_scale(low, high * (high / low) ** 0.2)
     ticks = {"values": values, "labelExpr": "'$' + datum.value"}
-    return TimeAxis("cost in US dollars", 1.0, scale, ticks)
+    return TimeAxis(f"cost in US dollars{_LOG}", 1.0, scale, ticks)

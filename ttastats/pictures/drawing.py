@@ -128,9 +128,42 @@ def specification(picture: Drawable, look: Look) -> dict[str, Any]:
     narrow = look.width < 1.5 * theme.COLUMN
     found = picture.specification(font_size=9.5 if narrow else 11.0)
     found["width"] = look.width
+    if narrow:
+        found = _narrowed(found, look.width)
     if look.title:  # a letter is about half as wide as it is high
         found["title"] = {"text": wrap(picture.title, max(20, int(look.width / 6.2))) or [""]}
     return found
+
+
+def _narrowed(specification: dict[str, Any], width: float) -> dict[str, Any]:
+    """Give a specification whose names and titles fit a column of a paper."""
+    config = specification["config"]
+    fitting = {
+        "legend": {"labelLimit": width - 40},
+        "axis": {"labelLimit": round(0.5 * width), "titleLimit": width - 10},
+        "axisX": {"titleAnchor": "end"},  # in the middle, a long title would be cut
+    }
+    config = config | {part: config.get(part, {}) | more for part, more in fitting.items()}
+    views = [_fewer_columns(view, width) for view in specification.get("layer", ())]
+    layers = {"layer": views} if views else {}
+    return _fewer_columns(specification, width) | layers | {"config": config}
+
+
+def _fewer_columns(view: dict[str, Any], width: float) -> dict[str, Any]:
+    """Give a view whose legends have so few columns that the longest name fits each."""
+    encoding = dict(view.get("encoding", {}))
+    for channel, how in encoding.items():
+        legend = how.get("legend") if isinstance(how, dict) else None
+        if legend and "columns" in legend and "domain" in how.get("scale", {}):
+            longest = max(len(str(name)) for name in how["scale"]["domain"])
+            most = max(1, int(width / (_LETTER * longest + _SYMBOL)))
+            columns = min(legend["columns"], most)
+            encoding[channel] = how | {"legend": legend | {"columns": columns}}
+    return view | {"encoding": encoding} if encoding else view
+
+
+#: The width in CSS pixels of a letter of a legend, and of what stands beside a name.
+_LETTER, _SYMBOL = 5.0, 30.0
 
 
 def _sized(drawn: str, factor: float, unit: str) -> str:

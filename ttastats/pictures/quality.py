@@ -94,7 +94,7 @@ def _one_by_one(
         panel.counted,
         said,
         panel.highlighted,
-        f"{unseen} runs without {words(metric)} are not shown." if unseen else "",
+        f"Not shown: {units.plural(unseen, 'run')} without {words(metric)}." if unseen else "",
         f"A line is a run{_mark(over) if _judged_by(panel, metric) else ''}.",
         _dashed(panel, metric),
         _outside(metric, drawn, axis, over),

@@ -95,7 +95,7 @@ def _picture(panel: Panel) -> Picture:
         if panel.runs.get_column("reached").all()
         else "Runs that failed are counted and never "
         "reach it: a line with failed runs stays below 100%.",
-        f"{few} with fewer than {FEWEST} runs are not drawn." if few else "",
+        f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )
     axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats import percentages
+from ttastats import percentages, units
 from ttastats.axis import Axis
 from ttastats.pictures import axes, charts, theme
 from ttastats.pictures.curves import evenly
@@ -57,7 +57,7 @@ def _picture(panel: Panel, level: str) -> Picture:
     untimed = panel.runs.height - timed.height
     caption = (
         panel.counted,
-        f"{untimed} runs without {'' if of.progress else 'a '}{of.noun} are not shown."
+        f"Not shown: {units.plural(untimed, 'run')} without {'' if of.progress else 'a '}{of.noun}."
         if untimed
         else "",
         said,
@@ -173,7 +173,7 @@ def _chart(
     colours, _ = charts.colour_scale(panel.colours)
     mixed = dots.get_column("reached").n_unique() > 1
     key = (
-        alt.Legend(title=None, labelExpr="datum.value ? 'reached' : 'failed: stopped there'")
+        alt.Legend(title=None, labelExpr="datum.value ? 'reached' : 'failed'")
         if mixed
         else None
     )

@@ -16,6 +16,8 @@ from ttastats.report.grouping import ENTRY, shown_keys
 
 KIND = "variance"
 _STEP = 19.0
+#: An end of an interval this close to 0% or 100% excludes nothing that matters.
+_NEARLY = 0.05
 #: Rows one picture can hold; with more, each benchmark has its own.
 _MOST = 30
 #: More groups would take long: the report makes a bootstrap interval for each.
@@ -105,12 +107,20 @@ def _picture(benchmark: str | None, table: pl.DataFrame) -> Picture:
         "epoch. Shares can pass 0% and 100% where the two are correlated. Lines are 95% bootstrap "
         "intervals, given from 10 runs on."
     )
+    if _untold(kept):
+        caption += " One from about 0% to about 100% says that its runs are too few to tell."
     chart = charts.finished(
         _chart(name, kept),
         height=max(3, kept.height) * _STEP,
         description=f"{title}. {units.plural(kept.height, 'group')}.",
     )
     return Picture(KIND, title, caption, chart, {name: kept}, benchmark)
+
+
+def _untold(table: pl.DataFrame) -> bool:
+    """Tell whether an interval leaves every share possible."""
+    low, high = pl.col("share_epochs_low"), pl.col("share_epochs_high")
+    return not table.filter((low < _NEARLY) & (high > 1 - _NEARLY)).is_empty()
 
 
 def _chart(name: str, table: pl.DataFrame) -> Any:

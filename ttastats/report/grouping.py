@@ -226,7 +226,8 @@ def failed_notes(runs: pl.DataFrame) -> list[Note]:
     )
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
     text = (
-        f"{failed.height} of {runs.height} runs did not reach the target ({reasons}): "
+        f"{failed.height:,} of {units.plural(runs.height, 'run')} did not reach the target "
+        f"({reasons}): "
         f"counted in `reached` and in the {axis.of(runs).expected} (ERT), not in the mean."
     )
     notes = [Note("failed_runs", text)]

@@ -221,13 +221,18 @@ def _failures(row: Numbers) -> str:
     """Say how many runs reached the target, where not all did."""
     if row["reached_a"] == row["n_a"] and row["reached_b"] == row["n_b"]:
         return ""
-    said = [f"{row[f'reached_{side}']} of {row[f'n_{side}']} runs of {row[side]}" for side in "ab"]
+    said = [_reached_of(row, side) for side in "ab"]
     axis = of_row(row)
     spent, verb = axis.noun, "are" if axis.progress else "is"
     counted = (
         f" (the {spent} of the failed ones {verb} counted)" if row["estimand"] == "ert" else ""
     )
     return f"The target was reached by {said[1]} and {said[0]}{counted}."
+
+
+def _reached_of(row: Numbers, side: str) -> str:
+    runs = units.plural(row[f"n_{side}"], "run")
+    return f"{row[f'reached_{side}']:,} of {runs} of {row[side]}"
 
 
 # --------------------------------------------------------------------------------------- summaries

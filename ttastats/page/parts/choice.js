@@ -47,8 +47,8 @@ function account({rows, values}) {
       const all = options.get(name).size;
       return `${values.get(name).size.toLocaleString('en')} of ${counted(all, name, FORMS[name] ?? name)}`;
     });
-  const runs = (some) => some.reduce((sum, row) => sum + row.runs, 0).toLocaleString('en');
-  const total = `${runs(rows)} of ${runs(combinations)} runs`;
+  const runs = (some) => some.reduce((sum, row) => sum + row.runs, 0);
+  const total = `${runs(rows).toLocaleString('en')} of ${counted(runs(combinations), 'run', 'runs')}`;
   return `Showing ${[...parts.reverse(), total].join(', ')}. Filters hide; no number is computed anew: `
     + 'verdicts, notes and captions are about all runs.';
 }

@@ -49,8 +49,11 @@ function configFor(look, width) {
   const config = held.themes[look];
   if (width >= NARROW) return config;
   // A phone: names of series in a column, and shorter ones beside the axis.
-  return {...config, legend: {...config.legend, columns: 1, labelLimit: width - 120},
-    axis: {...config.axis, labelLimit: Math.round(width * 0.35), titleLimit: width - 60}};
+  return {...config,
+    legend: {...config.legend, columns: 1, labelFontSize: 10, labelLimit: width - 50},
+    axis: {...config.axis, labelFontSize: 10, titleFontSize: 10,
+      labelLimit: Math.round(width * 0.5), titleLimit: width - 20},
+    axisX: {...config.axisX, titleAnchor: 'end'}}; // in the middle, a long title would be cut
 }
 
 /** Count the different values of the field behind a channel, in whichever layer has one. */
