@@ -23,7 +23,7 @@ from tests.made_traces import (
     written,
 )
 from ttastats.errors import TtastatsError
-from ttastats.profiles import kineto, store
+from ttastats.profiles import categories, kineto, store
 from ttastats.profiles.pieces import NoTraceError
 
 
@@ -343,6 +343,24 @@ class TestIngest:
         with pytest.raises(TtastatsError, match="a table of runs, not a profile") as error:
             tta.profiled(tmp_path / "r.parquet")
         assert "ttastats summary" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_nn>(Params)", "matrix product"),
+        ("Cijk_Alik_Bljk_SB_MT64x16x32_MI16x16x1_SN", "matrix product"),
+        ("void fbgemm_gpu::permute_indices_weights_kernel<false, int, long>(int)", "embedding"),
+        ("void at::native::vectorized_elementwise_kernel<4, {lambda(float)#1}>", "elementwise"),
+        ("void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 32, true, 1>", "batch norm"),
+        ("sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_nhwckrsc_nhwc", "convolution"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "communication"),
+        ("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>", "attention"),
+        ("aten::convert_element", "other"),
+    ],
+)
+def test_what_kernels_do_is_told_by_their_names(name: str, category: str) -> None:
+    assert categories.of(name) == category
 
 
 def test_times_of_nothing_give_no_rates_and_negative_ones_no_events(tmp_path: Path) -> None:

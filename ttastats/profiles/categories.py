@@ -58,11 +58,14 @@ _RULES: tuple[tuple[str, str], ...] = (
     (LOSS, r"nll_loss|cross_entropy|mse_loss|bce|binary_cross|cunn_SoftMax|kl_div|_loss"),
     (
         MATRIX_PRODUCT,
-        r"gemm|Gemm|GEMM|\bmm\b|::(mm|addmm|bmm|baddbmm|addbmm|matmul|linear|addmv|mv|dot|einsum|"
+        r"(?<!fb)gemm|Gemm|GEMM|\bmm\b|::(mm|addmm|bmm|baddbmm|addbmm|matmul|linear|addmv|mv|dot|einsum|"
         r"_addmm_activation|_scaled_mm)\b|\bgemv|gemv|gemv2|cutlass|Cijk_|cublas|splitKreduce|"
         r"AddmmBackward|MmBackward|BmmBackward|dot_kernel|xmma|ampere_.*_tn|volta_sgemm|nvjet",
     ),
-    (EMBEDDING, r"embedding|Embedding|index_select|gather|scatter|split_embedding|indexSelect"),
+    (
+        EMBEDDING,
+        r"[eE]mbedding|fbgemm|index_select|gather|scatter|indexSelect",
+    ),
     (
         ACTIVATION,
         r"relu|Relu|ReLU|gelu|GeluCUDA|silu|sigmoid|tanh|threshold|softmax|SoftMax|Softmax|swish|"

@@ -89,7 +89,10 @@ def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
 def _problems(found: Found, events: Events) -> Iterator[Problem]:
     if found.ending:
-        said = f"the trace is not whole ({found.ending}); what it holds until then is read"
+        said = (
+            f"the trace is not whole ({found.ending}); what it holds until then is read, and what "
+            "a device did may be missing"
+        )
         yield Problem("truncated_trace", said)
     if found.damaged:
         said = f"{found.damaged:,} of its events cannot be read and are left out"
