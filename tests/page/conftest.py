@@ -100,6 +100,13 @@ def crowded(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="package")
+def long_names(folder: Path) -> Path:
+    """Give a page of two entries whose names are longer than a line."""
+    entries = [f"{'a_submitter_of_long_names/' * 6}machine_{number}" for number in range(2)]
+    return _page(folder / "long.html", rows(entries))
+
+
+@pytest.fixture(scope="package")
 def dated(folder: Path) -> Path:
     """Give a page of entries over two years."""
     return _page(folder / "dated.html", leaders())

@@ -165,6 +165,12 @@ def test_a_choice_leaves_no_mean_over_more_and_no_empty_heading(
         page.get_by_text("No verdict is about").wait_for(state="visible")
 
 
+def test_numbers_beside_long_names_are_seen(browser: Browser, long_names: Path) -> None:
+    with opened(browser, long_names, width=1600) as page:
+        box = page.locator(".table-box").first
+        assert box.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
+
+
 def test_a_record_over_time_shows_its_dates(browser: Browser, dated: Path) -> None:
     with opened(browser, dated) as page:
         draw_all(page)

@@ -63,6 +63,15 @@ def test_a_table_that_pictures_share_is_there_once() -> None:
     assert places == [{"runs": 0}, {"runs": 0, "all": 1}, {"runs": 2}]
 
 
+def test_the_head_tells_benchmarks_that_are_not_compared() -> None:
+    a, b = (api.run_table(rows(["a"], benchmarks=names)) for names in ("xy", "xyz"))
+    said = {fact.name: fact.text for fact in facts.facts([("a", a), ("b", b)], [])}
+    assert said["Covers"].startswith("3 benchmarks, ")
+    assert said["Covers"].endswith("; 1 benchmark of one side only")
+    said = {fact.name: fact.text for fact in facts.facts([("a", a), ("b", a)], [])}
+    assert "only" not in said["Covers"]
+
+
 def test_the_head_counts_runs_benchmarks_and_blemishes() -> None:
     runs = api.run_table(rows(["a", "b"], benchmarks=("x", "y")))
     runs = runs.with_columns(

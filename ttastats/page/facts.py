@@ -26,7 +26,7 @@ def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) 
         *_sides(sides),
         Fact("Runs", _reached(runs) if len(sides) == 1 else ""),
         Fact("Suite", _suites(runs)),
-        Fact("Covers", _breadth(runs)),
+        Fact("Covers", "; ".join(filter(None, (_breadth(runs), _alone(sides))))),
         Fact("Started", _dates(runs)),
         Fact("Chosen by", ", ".join(conditions)),
         Fact("Note", _blemishes(runs)),
@@ -74,6 +74,16 @@ def _breadth(runs: pl.DataFrame) -> str:
     counts = {name: runs.get_column(name).drop_nulls().n_unique() for name in FILTERS}
     said = [units.plural(n, name, forms[name]) for name, n in counts.items() if n]
     return ", ".join(said)
+
+
+def _alone(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
+    """Say how many benchmarks are those of one side, and so are not compared."""
+    held = [set(runs.get_column("benchmark")) for _, runs in sides]
+    if len(held) < 2:
+        return ""
+    compared = set().union(*(held[0] & other for other in held[1:]))
+    alone = len(set().union(*held) - compared)
+    return f"{units.plural(alone, 'benchmark')} of one side only" if alone else ""
 
 
 def _dates(runs: pl.DataFrame) -> str:

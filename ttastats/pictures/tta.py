@@ -172,11 +172,7 @@ def _chart(
     outcome = alt.Scale(domain=[True, False], range=["circle", theme.CENSORED_SHAPE])
     colours, _ = charts.colour_scale(panel.colours)
     mixed = dots.get_column("reached").n_unique() > 1
-    key = (
-        alt.Legend(title=None, labelExpr="datum.value ? 'reached' : 'failed'")
-        if mixed
-        else None
-    )
+    key = alt.Legend(title=None, labelExpr="datum.value ? 'reached' : 'failed'") if mixed else None
     base = alt.Chart(alt.NamedData(name=names[0])).transform_calculate(
         at=axis.shown("observed_seconds"), **charts.said(panel)
     )
