@@ -16,10 +16,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
+from tests.pictures import test_profiled
 from ttastats import api, crossing, tables
 from ttastats.comparison import Options
+from ttastats.profiles import kineto
+from ttastats.profiles import table as profiles
 from ttastats.records import Evaluation, Problem, Run
+from ttastats.report import profile, profile_change
 from ttastats.report.answer import Report
 from ttastats.report.compare import View
 from ttastats.report.ordering import arranged
@@ -322,6 +327,53 @@ def alike_claims() -> tuple[pl.DataFrame, pl.DataFrame]:
     return a.filter(timed), b.filter(timed)
 
 
+def speedrun(side: int, lengths: Sequence[int], ends: Sequence[float], **more: Any) -> list[Run]:
+    """Give runs that end after so many steps, at such losses; lower is better, 3.28 is asked."""
+    return [
+        Run(
+            entry=f"record {side}", seed=number, started_at=None,
+            run_seconds=0.02 * length + 0.1 * number, accelerators=8, hardware="h100",
+            evaluations=tuple(
+                Evaluation(
+                    index=place, metric="val_loss", value=end + 0.4 * (3 - place),
+                    logged_value=None, seconds=0.02 * step + 0.1 * number,
+                    higher_is_better=False, step=step, target_value=3.28,
+                )
+                for place, step in enumerate((length // 4, length // 2, 3 * length // 4, length))
+            ),
+            **({"benchmark": "speedrun"} | more),
+        )
+        for number, (length, end) in enumerate(zip(lengths, ends, strict=True))
+    ]  # fmt: skip
+
+
+def traced(*ranks: int, work: float = 40.0) -> pl.DataFrame:
+    """Give the profile of a training of several workers, a trace of each."""
+    found = [
+        kineto.read(
+            [made_traces.trace(made_traces.steps_on_a_device(own_work=work - 5 * rank), rank)]
+        ).rows
+        for rank in ranks
+    ]
+    return profiles.whole(found)
+
+
+LOSSES = (3.276, 3.279, 3.2775, 3.2812, 3.278)
+
+
+@cache
+def speedruns() -> tuple[pl.DataFrame, ...]:
+    """Give a record, one of fewer steps, one whose runs differ in length, and single runs."""
+    return (
+        table(speedrun(0, [1400] * 5, LOSSES)),
+        table(speedrun(1, [1320] * 5, [one - 0.0003 for one in LOSSES])),
+        table(
+            speedrun(2, [1300, 1320, 1400, 1400, 1400], [3.2762, 3.279, 3.2777, 3.2805, math.nan])
+        ),
+        table(speedrun(3, [1200], [3.3], benchmark="alone")),
+    )
+
+
 EPOCHS = {"unit": "epochs"}
 CLOSE = Options(margin=0.2)
 CLOSE_GEOMEAN = Options(margin=0.2, estimand="geomean", confidence=0.9)
@@ -427,6 +479,28 @@ ANSWERS: dict[str, Callable[[], Report]] = {
             several(73, 9.0, (4, 5) * 24, **NCF, system="three"),
         )
     ),
+    "speedruns_to_the_target": lambda: api.compare(*speedruns()[:2], labels=("old", "new")),
+    "speedruns_to_several": lambda: api.compare(*speedruns()[:3]),
+    "speedruns_at_the_end": lambda: api.compare(*speedruns()[:2], at_end=True),
+    "speedruns_of_two_lengths": lambda: api.compare(
+        speedruns()[0], speedruns()[2], at_end=True, options=Options(margin=0.004)
+    ),
+    "speedruns_at_step_990": lambda: api.compare(
+        *speedruns()[:2], at="step=990", require="not-worse:0.01"
+    ),
+    "speedruns_claimed": lambda: api.claim(
+        pl.concat(speedruns()), quality="val_loss <= 3.28", steps="<= 1390", at_end=True
+    ),
+    "speedruns_targets": lambda: api.targets(*speedruns()[:2], points=5),
+    "speedruns_target_of_one": lambda: api.targets(pl.concat(speedruns()[2:]), points=3),
+    "speedrun_is_a_record": lambda: api.judge_record(*speedruns()[:2], rules="nanogpt-track-3"),
+    "speedrun_is_no_record": lambda: api.judge_record(*speedruns()[1:3], rules="nanogpt-track-1"),
+    "speedrun_against_a_number": lambda: api.judge_record(
+        speedruns()[1], rules="plain", target=["val_loss<=3.28"], against=27.5
+    ),
+    "profile_measured": lambda: profile.report(test_profiled.profile()),
+    "profile_of_ranks": lambda: profile.report(traced(0, 1)),
+    "profile_changed": lambda: profile_change.report(traced(0), traced(1, work=25.0), ("a", "b")),
     "compare_some": lambda: api.compare(before(), after(), where=["speedup>1.2"]),
     "compare_most": lambda: api.compare(before(), after(), where=["benchmark!=rgat"]),
 }
