@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import statistics
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +16,7 @@ from msgspec.structs import replace
 from scipy import stats
 
 import ttastats as tta
+from tests import programs
 from tests.conftest import ROOT
 from tests.made_curves import curve, evaluation, logs, of
 from tests.test_cli import run
@@ -429,8 +428,7 @@ def test_the_page_of_all_records_has_a_line_for_each(wild: Path, tmp_path: Path)
     if not example.exists():
         pytest.skip("an installed copy has no examples")
     page = tmp_path / "audit.md"
-    words = [sys.executable, str(example), str(wild / "modded-nanogpt"), "-o", str(page)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = programs.python(example, wild / "modded-nanogpt", "-o", page)
     assert done.returncode == 0, done.stderr
     text = page.read_text("utf-8")
     folder = "2026-07-17_FP8DownProjection"
