@@ -24,6 +24,7 @@ LAYERS = (
         "ttastats.mllog",
         "ttastats.dawnbench",
         "ttastats.clock",
+        "ttastats.collector",
         "ttastats.ingestion",
         "ttastats.quality",
     ),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 from ttastats import percentages
 from ttastats.axis import of_row
@@ -18,6 +19,7 @@ from ttastats.stats.power import runs_needed
 
 Option = Literal["--fail-on", "--require"]
 Row = Mapping[str, Any]
+Asked = TypeVar("Asked")
 
 _WORDS: dict[Option, str] = {"--fail-on": "slower", "--require": "not-slower"}
 
@@ -73,6 +75,15 @@ def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.9
     A group that only A has fails every condition, and so does one that cannot be judged at all,
     such as single runs. The bounds are one-sided at `confidence`, that of the report.
     """
+    return gated(report, asked, partial(_findings, alpha=1 - confidence))
+
+
+def gated(
+    report: Report,
+    asked: Sequence[Asked],
+    findings: Callable[[str, Row, Asked], Iterable[Finding]],
+) -> Report:
+    """Give a comparison with what was found of each row for each condition, and what is lost."""
     if not asked:
         return report
     lost = [
@@ -81,14 +92,14 @@ def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.9
         for one in asked
     ]
     by_row = [
-        [found for one in asked for found in _findings(name, row, one, 1 - confidence)]
+        [found for one in asked for found in findings(name, row, one)]
         for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True)
     ]
-    findings = (*lost, *(found for row in by_row for found in row))
+    every = (*lost, *(found for row in by_row for found in row))
     rows = tuple(
         {**row, "gate": worst(found)} for row, found in zip(report.rows, by_row, strict=True)
     )
-    return replace(report, rows=rows, gate=Gate(tuple(map(str, asked)), findings))
+    return replace(report, rows=rows, gate=Gate(tuple(map(str, asked)), every))
 
 
 def worst(findings: Sequence[Finding]) -> str:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ttastats.errors import TtastatsError
-from ttastats.gate import Option, worst
+from ttastats.gate import Option, gated
 from ttastats.percentages import any_number
 from ttastats.report.answer import Report
-from ttastats.report.cells import Finding, Gate, Outcome
-from ttastats.report.verdicts import row_names
+from ttastats.report.cells import Finding, Outcome
 
 _WORDS: dict[Option, str] = {"--fail-on": "worse", "--require": "not-worse"}
 
@@ -66,22 +65,7 @@ def judged(report: Report, asked: Sequence[QualityRequirement]) -> Report:
     A group that only A has fails every condition, and so does one that cannot be judged, such as
     one of which B has runs without a value. The bounds are one-sided at the report's confidence.
     """
-    if not asked:
-        return report
-    lost = [
-        Finding(str(one), name, None, None, "failed", "lost", "A has runs of it, B has none")
-        for name in report.only_a
-        for one in asked
-    ]
-    by_row = [
-        [found for one in asked for found in _findings(name, row, one)]
-        for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True)
-    ]
-    rows = tuple(
-        {**row, "gate": worst(found)} for row, found in zip(report.rows, by_row, strict=True)
-    )
-    findings = (*lost, *(found for row in by_row for found in row))
-    return replace(report, rows=rows, gate=Gate(tuple(map(str, asked)), findings))
+    return gated(report, asked, _findings)
 
 
 def _findings(name: str, row: Mapping[str, Any], asked: QualityRequirement) -> Iterator[Finding]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -14,7 +12,7 @@ import polars as pl
 import xxhash
 from msgspec import structs
 
-from ttastats import tables
+from ttastats import collector, tables
 from ttastats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import registry, traces
@@ -71,7 +69,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, place: PartFiles | None 
     others: list[str] = []
     parts: list[str] = []
     surroundings = _Surroundings()
-    with _no_garbage_collection():
+    with collector.at_rest():
         for source in unit:
             found = _read(source, chosen, reading, surroundings)
             if found is None:
@@ -114,18 +112,6 @@ def _failed(dialect: str, error: Exception, source: str) -> Problem:
     """Name the dialect that failed: its file is left out, the others are read."""
     what = f"{type(error).__name__}: {error}".partition("\n")[0]
     return Problem("dialect_failed", f"the dialect {dialect} failed: {what}", "error", None, source)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Let the collector rest: nothing here makes cycles, and it walks every live object."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 Found = tuple[list[tables.SourcedRun], list[Problem]]

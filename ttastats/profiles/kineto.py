@@ -6,15 +6,14 @@ correlation leads to the call of the driver, and its time to the operator around
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from ttastats import collector
 from ttastats.profiles import analysis
 from ttastats.profiles.events import Events
 from ttastats.profiles.pieces import Found, NoTraceError, pieces
@@ -53,7 +52,7 @@ def read(chunks: Iterable[bytes]) -> Trace:
         There is no event in it.
     """
     events, found = Events(), Found()
-    with _no_garbage_collection():
+    with collector.at_rest():
         for some in pieces(chunks, found):
             events.add(some)
     if not (len(events.operators) or len(events.device) or len(events.ranges)):
@@ -62,18 +61,6 @@ def read(chunks: Iterable[bytes]) -> Trace:
     rank, world_size = _distributed(found.head)
     origin = "autograd" if events.is_before_kineto else "kineto"
     return Trace(rows, rank, world_size, tuple(_problems(found, events)), origin)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Let the collector rest: it would walk every event of a piece, and none is in a circle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:

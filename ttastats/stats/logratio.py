@@ -106,7 +106,11 @@ def variance_flags(n_a: int, n_b: int, se: float | None) -> tuple[Flag, ...]:
     if se == 0.0:
         message = "zero variance on both sides: t-based p undefined, use the permutation p"
         flags += (Flag("zero_variance", message),)
-    if not 0.5 < n_a / n_b < 2.0:
-        message = f"unbalanced: {n_a} against {n_b} runs; intervals hold less well"
-        flags += (Flag("unbalanced", message),)
-    return flags
+    return flags + unbalanced(n_a, n_b)
+
+
+def unbalanced(n_a: int, n_b: int) -> tuple[Flag, ...]:
+    """Flag sides of which one has at least twice the runs of the other."""
+    if 0.5 < n_a / n_b < 2.0:
+        return ()
+    return (Flag("unbalanced", f"unbalanced: {n_a} against {n_b} runs; intervals hold less well"),)

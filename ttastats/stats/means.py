@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.logratio import satterthwaite
+from ttastats.stats.logratio import satterthwaite, unbalanced
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.outcomes import numbered, variance_of_mean
 from ttastats.stats.permutation import smallest_p
@@ -154,7 +154,7 @@ def difference(
     return MeanDifference(
         estimate, estimate - half, estimate + half, confidence,
         min(1.0, 2 * t_tail(df, abs(estimate) / se)), se, df, *sizes,
-        flags=_unbalanced(*sizes),
+        flags=unbalanced(*sizes),
     )  # fmt: skip
 
 
@@ -252,9 +252,3 @@ def _too_few(n_a: int, n_b: int) -> str:
     if n_a == n_b == 1:
         return "n=1 on both sides: no inference possible, 2 runs needed each"
     return f"n_{'A' if n_a == 1 else 'B'}=1: no variance, no CI; 2 runs needed"
-
-
-def _unbalanced(n_a: int, n_b: int) -> tuple[Flag, ...]:
-    if 0.5 < n_a / n_b < 2.0:
-        return ()
-    return (Flag("unbalanced", f"unbalanced: {n_a} against {n_b} runs; intervals hold less well"),)
