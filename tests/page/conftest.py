@@ -27,6 +27,8 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Else each window has pages of its own for the browser's bars, that nobody sees.
+    "--disable-features=PreloadTopChromeWebUI",
 )
 
 

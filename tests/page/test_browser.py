@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,41 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("compared", "many", "hostile")
+PAGES = ("compared_page", "many_page", "hostile_page")
 
 
-@pytest.fixture(params=PAGES)
-def page_file(request: pytest.FixtureRequest) -> Path:
-    return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
+@pytest.fixture(scope="module")
+def compared_page(browser: Browser, compared: Path) -> Iterator[Page]:
+    """Give the comparison, drawn in a wide window; each test leaves it as it was."""
+    with opened(browser, compared, width=1600) as page:
+        draw_all(page)
+        yield page
+
+
+@pytest.fixture(scope="module")
+def _hostile_page(browser: Browser, hostile: Path) -> Iterator[Page]:
+    with opened(browser, hostile, width=1600) as page:
+        yield page
+
+
+@pytest.fixture
+def hostile_page(_hostile_page: Page) -> Iterator[Page]:
+    """Give the page of attempts, in a wide window, with nothing chosen before and after."""
+    yield _hostile_page
+    show_all(_hostile_page)
+
+
+@pytest.fixture(scope="module")
+def _many_page(browser: Browser, many: Path) -> Iterator[Page]:
+    with opened(browser, many) as page:
+        yield page
+
+
+@pytest.fixture
+def many_page(_many_page: Page) -> Iterator[Page]:
+    """Give the page of many entries, with nothing chosen before and after."""
+    yield _many_page
+    show_all(_many_page)
 
 
 def figures(page: Page) -> list[Any]:
@@ -48,96 +78,100 @@ def choose(page: Page, value: str, *, search: str = "") -> None:
     page.get_by_role("status").filter(has_text="Showing").wait_for()
 
 
+def show_all(page: Page) -> None:
+    """Take back every choice, and wait until the page says no more what is left."""
+    page.get_by_role("button", name="Show all").click()
+    page.get_by_role("status").filter(has_text="Showing").wait_for(state="detached")
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_every_picture_is_drawn_and_nothing_is_asked_of_the_network(
-    browser: Browser, page_file: Path
+    name: str, request: pytest.FixtureRequest
 ) -> None:
-    with opened(browser, page_file) as page:
-        draw_all(page)
-        drawn = figures(page)
-        assert drawn
-        for figure in drawn:
-            assert marks(figure) > 0, figure.locator("h3").inner_text()
-            assert figure.locator("figcaption").inner_text()
+    page = request.getfixturevalue(name)
+    draw_all(page)
+    drawn = figures(page)
+    assert drawn
+    for figure in drawn:
+        assert marks(figure) > 0, figure.locator("h3").inner_text()
+        assert figure.locator("figcaption").inner_text()
 
 
-def test_the_verdict_comes_first_then_numbers_then_pictures(
-    browser: Browser, compared: Path
-) -> None:
-    with opened(browser, compared) as page:
-        headings = page.locator("h1, h2").all_inner_texts()
-        assert headings[:4] == [
-            "Is eight_gpus faster than one_gpu?", "Verdict", "Numbers", "digits",
-        ]  # fmt: skip
-        verdict = page.locator(".verdict").inner_text()
-        assert "eight_gpus is 1.74× faster than one_gpu (95% CI 1.20 to 2.52×; p = .008)" in verdict
-        assert page.locator("html").get_attribute("lang") == "en"
+def test_the_verdict_comes_first_then_numbers_then_pictures(compared_page: Page) -> None:
+    headings = compared_page.locator("h1, h2").all_inner_texts()
+    assert headings[:4] == [
+        "Is eight_gpus faster than one_gpu?", "Verdict", "Numbers", "digits",
+    ]  # fmt: skip
+    verdict = compared_page.locator(".verdict").inner_text()
+    assert "eight_gpus is 1.74× faster than one_gpu (95% CI 1.20 to 2.52×; p = .008)" in verdict
+    assert compared_page.locator("html").get_attribute("lang") == "en"
+
+
+def expect_no_wider(page: Page, width: int) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for figure in figures(page):
+        drawing = figure.locator(".drawing > * > *").first
+        assert drawing.evaluate("one => one.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("name", ["compared", "hostile"])
 def test_nothing_is_wider_than_the_window(
-    browser: Browser, name: str, folder: Path, request: pytest.FixtureRequest
+    browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
-    page_file = request.getfixturevalue(name)
-    for width in (375, 1600):
-        with opened(browser, page_file, width=width) as page:
-            draw_all(page)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            for figure in figures(page):
-                drawing = figure.locator(".drawing > * > *").first
-                assert drawing.evaluate("one => one.scrollWidth") <= width
-            page.screenshot(path=folder / f"{page_file.stem}-{width}.png", full_page=True)
-
-
-def test_pictures_follow_the_width_of_the_window(browser: Browser, compared: Path) -> None:
-    with opened(browser, compared, width=1600) as page:
+    wide = request.getfixturevalue(f"{name}_page")
+    draw_all(wide)
+    expect_no_wider(wide, 1600)
+    with opened(browser, request.getfixturevalue(name), width=375) as page:
         draw_all(page)
-        wide = page.locator("figure svg.marks").first.bounding_box()
-        assert wide is not None
-        page.set_viewport_size({"width": 700, "height": 900})
-        page.evaluate("scrollTo(0, 0)")
+        expect_no_wider(page, 375)
+
+
+def test_pictures_follow_the_width_of_the_window(compared_page: Page) -> None:
+    wide = compared_page.locator("figure svg.marks").first.bounding_box()
+    assert wide is not None
+    for width, is_drawn in ((700, "box.width < 700"), (1600, "box.width > 700")):
+        compared_page.set_viewport_size({"width": width, "height": 900})
+        compared_page.evaluate("scrollTo(0, 0)")
         # Drawn anew, not shrunk: the height stays.
-        page.wait_for_function(
-            """height => {
+        compared_page.wait_for_function(
+            f"""height => {{
                 const box = document.querySelector('figure svg.marks').getBoundingClientRect();
-                return box.width < 700 && box.height > 0.9 * height;
-            }""",
+                return {is_drawn} && box.height > 0.9 * height;
+            }}""",
             arg=wide["height"],
         )
+    draw_all(compared_page)
 
 
-def test_a_choice_changes_pictures_and_table(browser: Browser, many: Path) -> None:
-    with opened(browser, many) as page:
-        draw_all(page)
-        before = [marks(figure) for figure in figures(page)]
-        assert shown_rows(page) == 60
-        choose(page, "org/machine_07", search="machine_07")
-        status = page.get_by_role("status").inner_text()
-        assert "1 of 30 entries" in status
-        assert "6 of 180 runs" in status
-        assert "verdicts, notes and captions are about all runs" in status
-        assert shown_rows(page) == 2
-        draw_all(page)
-        for figure in page.locator('figure[data-kind="tta"]').all():
-            assert "Only what is chosen is drawn" in figure.inner_text()
-        after = [marks(figure) for figure in figures(page)]
-        assert all(few <= most for few, most in zip(after, before, strict=True))
-        assert sum(after) < sum(before) / 4
-        assert all(n > 0 for n in by_kind(page, "tta"))
-        page.get_by_role("button", name="Show all").click()
-        page.get_by_role("status").filter(has_text="Showing").wait_for(state="detached")
-        draw_all(page)
-        assert [marks(figure) for figure in figures(page)] == before
-        assert shown_rows(page) == 60
+def test_a_choice_changes_pictures_and_table(many_page: Page) -> None:
+    draw_all(many_page)
+    before = [marks(figure) for figure in figures(many_page)]
+    assert shown_rows(many_page) == 60
+    choose(many_page, "org/machine_07", search="machine_07")
+    status = many_page.get_by_role("status").inner_text()
+    assert "1 of 30 entries" in status
+    assert "6 of 180 runs" in status
+    assert "verdicts, notes and captions are about all runs" in status
+    assert shown_rows(many_page) == 2
+    draw_all(many_page)
+    for figure in many_page.locator('figure[data-kind="tta"]').all():
+        assert "Only what is chosen is drawn" in figure.inner_text()
+    after = [marks(figure) for figure in figures(many_page)]
+    assert all(few <= most for few, most in zip(after, before, strict=True))
+    assert sum(after) < sum(before) / 4
+    assert all(n > 0 for n in by_kind(many_page, "tta"))
+    show_all(many_page)
+    draw_all(many_page)
+    assert [marks(figure) for figure in figures(many_page)] == before
+    assert shown_rows(many_page) == 60
 
 
-def test_what_is_about_another_benchmark_is_hidden(browser: Browser, many: Path) -> None:
-    with opened(browser, many) as page:
-        draw_all(page)
-        choose(page, "letters")
-        assert page.locator("details.section:visible h2").all_inner_texts()[-1] == "letters"
-        assert page.get_by_role("link", name="digits").is_hidden()
-        assert len(page.locator(".verdict:visible").all()) == 1
-        assert shown_rows(page) == 30
+def test_what_is_about_another_benchmark_is_hidden(many_page: Page) -> None:
+    choose(many_page, "letters")
+    assert many_page.locator("details.section:visible h2").all_inner_texts()[-1] == "letters"
+    assert many_page.get_by_role("link", name="digits").is_hidden()
+    assert len(many_page.locator(".verdict:visible").all()) == 1
+    assert shown_rows(many_page) == 30
 
 
 def test_what_a_picture_leaves_out_cannot_be_chosen_in_it(browser: Browser, crowded: Path) -> None:
@@ -182,74 +216,72 @@ def test_a_record_over_time_shows_its_dates(browser: Browser, dated: Path) -> No
         assert len(places) == 5
 
 
-def test_filters_and_sorting_work_by_keyboard(browser: Browser, many: Path) -> None:
-    with opened(browser, many) as page:
-        box = page.locator("#filters input[type=checkbox]").first
-        box.focus()
-        page.keyboard.press("Space")
-        page.get_by_role("status").filter(has_text="1 of 2").wait_for()
-        assert shown_rows(page) == 30
-        heading = page.locator("table.report thead button").filter(has_text="mean TTA")
-        heading.focus()
-        for order, first in (("ascending", "org/machine_00"), ("descending", "org/machine_29")):
-            page.keyboard.press("Enter")
-            assert page.locator("th[aria-sort]").get_attribute("aria-sort") == order
-            assert first in page.locator("table.report tbody:visible").first.inner_text()
+def test_filters_and_sorting_work_by_keyboard(many_page: Page) -> None:
+    box = many_page.locator("#filters input[type=checkbox]").first
+    box.focus()
+    many_page.keyboard.press("Space")
+    many_page.get_by_role("status").filter(has_text="1 of 2").wait_for()
+    assert shown_rows(many_page) == 30
+    heading = many_page.locator("table.report thead button").filter(has_text="mean TTA")
+    heading.focus()
+    for order, first in (("ascending", "org/machine_00"), ("descending", "org/machine_29")):
+        many_page.keyboard.press("Enter")
+        assert many_page.locator("th[aria-sort]").get_attribute("aria-sort") == order
+        assert first in many_page.locator("table.report tbody:visible").first.inner_text()
 
 
-def test_a_point_tells_its_run(browser: Browser, sides: list[Path], compared: Path) -> None:
+def test_a_point_tells_its_run(sides: list[Path], compared_page: Page) -> None:
     times = {
         Path(row["source"]).name: units.seconds(row["tta_seconds"])
         for side in sides
         for row in api.runs(side).rows
         if row["reached"] and "one_gpu" in row["source"]
     }
-    with opened(browser, compared) as page:
-        draw_all(page)
-        figure = page.locator('figure[data-kind="tta"]')
-        figure.scroll_into_view_if_needed()
-        dots = figure.locator(".mark-symbol.role-mark").last
-        dots.locator("path").first.hover()
-        told = page.locator("#hover").inner_text()
-        name = next(name for name in times if name in told)
-        assert times[name] in told
-        page.keyboard.press("Escape")
-        assert page.locator("#hover").is_hidden()
+    figure = compared_page.locator('figure[data-kind="tta"]')
+    figure.scroll_into_view_if_needed()
+    dots = figure.locator(".mark-symbol.role-mark").last
+    dots.locator("path").first.hover()
+    told = compared_page.locator("#hover").inner_text()
+    name = next(name for name in times if name in told)
+    assert times[name] in told
+    compared_page.keyboard.press("Escape")
+    assert compared_page.locator("#hover").is_hidden()
 
 
-def test_the_page_is_dark_where_the_reader_is(browser: Browser, compared: Path) -> None:
-    colours = []
-    for scheme in ("light", "dark"):
-        with opened(browser, compared, scheme=scheme) as page:
-            draw_all(page)
-            label = page.locator("figure .role-axis-label text").first
-            colours.append(
-                (page.evaluate("getComputedStyle(document.body).backgroundColor"),
-                 label.get_attribute("fill"))
-            )  # fmt: skip
-    assert colours[0] == ("rgb(255, 255, 255)", theme.config()["axis"]["labelColor"])
-    assert colours[1][1] == theme.config(dark=True)["axis"]["labelColor"]
-    assert colours[0][0] != colours[1][0]
+def colours(page: Page) -> tuple[str, str | None]:
+    """Give the colour behind the page, and that of the words of a picture."""
+    label = page.locator("figure .role-axis-label text").first
+    behind = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return behind, label.get_attribute("fill")
 
 
-def test_a_button_changes_the_colours(browser: Browser, compared: Path) -> None:
-    with opened(browser, compared) as page:
-        draw_all(page)
-        page.get_by_role("button", name="Dark").click()
-        draw_all(page)
-        page.locator('figure[data-drawn="dark"]').first.wait_for()
-        assert page.get_by_role("button", name="Light").is_visible()
-
-
-def test_all_pictures_are_printed_in_light_colours(
-    browser: Browser, many: Path, folder: Path
+def test_the_page_is_dark_where_the_reader_is(
+    browser: Browser, compared: Path, compared_page: Page
 ) -> None:
+    light = colours(compared_page)
+    assert light == ("rgb(255, 255, 255)", theme.config()["axis"]["labelColor"])
+    with opened(browser, compared, scheme="dark") as page:
+        draw_all(page)
+        dark = colours(page)
+    assert dark[1] == theme.config(dark=True)["axis"]["labelColor"]
+    assert dark[0] != light[0]
+
+
+def test_a_button_changes_the_colours(compared_page: Page) -> None:
+    for scheme, other in (("dark", "light"), ("light", "dark")):
+        compared_page.get_by_role("button", name=scheme.title()).click()
+        draw_all(compared_page)
+        compared_page.locator(f'figure[data-drawn="{scheme}"]').first.wait_for()
+        assert compared_page.get_by_role("button", name=other.title()).is_visible()
+
+
+def test_all_pictures_are_printed_in_light_colours(browser: Browser, many: Path) -> None:
     with opened(browser, many, scheme="dark") as page:
         closed = page.locator("details.section:not([open])")
         # Closed sections are printed too. A key finds its place however pictures push it about.
         page.locator("details.section > summary").last.press("Enter")
         closed.wait_for(state="attached")  # which is strict: there is one
-        curves = curves_of(page.pdf(format="A4", path=folder / "many.pdf"))
+        curves = curves_of(page.pdf(format="A4"))
         assert closed.count() == 1  # the reader goes on where he was
         draw_all_open(page)
         closed.locator("> summary").press("Enter")
@@ -286,39 +318,38 @@ def test_without_javascript_verdict_and_numbers_can_be_read(
         assert not page.locator("#filters").is_visible()
 
 
-def test_names_do_nothing_but_show(browser: Browser, hostile: Path) -> None:
-    with opened(browser, hostile) as page:
-        draw_all(page)
-        assert page.locator("h1").inner_text() == HOSTILE[1]
-        shown = page.locator("table.report").inner_text()
-        assert all(name in shown for name in HOSTILE[:7])
-        assert "right\\u202eto left\\u2028next\\x1b[31mred\\tand\\nlines" in shown
-        for figure in page.locator('figure[data-kind="tta"]').all():
-            for mark in figure.locator(".mark-symbol path").all()[:6]:
-                mark.hover(force=True)
-        for box in page.locator("#filters input[type=checkbox]").all():
-            box.check()
-        page.wait_for_timeout(150)
-        assert page.locator("body script").count() == 3
-        assert (
-            page.locator("main img, main [onmouseover], main [onload], a[href^=java]").count() == 0
-        )
+def test_names_do_nothing_but_show(hostile_page: Page) -> None:
+    draw_all(hostile_page)
+    assert hostile_page.locator("h1").inner_text() == HOSTILE[1]
+    shown = hostile_page.locator("table.report").inner_text()
+    assert all(name in shown for name in HOSTILE[:7])
+    assert "right\\u202eto left\\u2028next\\x1b[31mred\\tand\\nlines" in shown
+    for figure in hostile_page.locator('figure[data-kind="tta"]').all():
+        for mark in figure.locator(".mark-symbol path").all()[:6]:
+            mark.hover(force=True)
+    for box in hostile_page.locator("#filters input[type=checkbox]").all():
+        box.check()
+    hostile_page.wait_for_timeout(150)
+    assert hostile_page.locator("body script").count() == 3
+    assert (
+        hostile_page.locator("main img, main [onmouseover], main [onload], a[href^=java]").count()
+        == 0
+    )
 
 
-def test_a_name_that_must_be_spelled_can_be_chosen(browser: Browser, hostile: Path) -> None:
-    with opened(browser, hostile) as page:
-        choose(page, "right\\u202eto left")
-        assert shown_rows(page) == 1
+def test_a_name_that_must_be_spelled_can_be_chosen(hostile_page: Page) -> None:
+    choose(hostile_page, "right\\u202eto left")
+    assert shown_rows(hostile_page) == 1
 
 
 def test_what_is_shown_is_what_the_commands_print(
-    browser: Browser, sides: list[Path], compared: Path, summarised: Path
+    browser: Browser, sides: list[Path], compared_page: Page, summarised: Path
 ) -> None:
     (row,) = api.compare(*sides).rows
-    with opened(browser, compared) as page:
-        assert numbers(page)[0][1:3] == [row["tta_a_seconds"], row["tta_b_seconds"]]
-        assert numbers(page)[0][4:6] == [row["speedup"], row["p_adjusted"]]
-        assert "[1.202, 2.523]" in page.locator("table.report").inner_text()
+    (shown,) = numbers(compared_page)
+    assert shown[1:3] == [row["tta_a_seconds"], row["tta_b_seconds"]]
+    assert shown[4:6] == [row["speedup"], row["p_adjusted"]]
+    assert "[1.202, 2.523]" in compared_page.locator("table.report").inner_text()
     rows = api.summary(sides).rows
     with opened(browser, summarised) as page:
         found = numbers(page)
@@ -348,20 +379,17 @@ def test_the_data_of_the_pictures_are_the_runs(sides: list[Path], summarised: Pa
                 assert row[name] == known[name]
 
 
-def test_the_rows_behind_a_picture_can_be_read(browser: Browser, many: Path) -> None:
-    with opened(browser, many) as page:
-        figure = page.locator('figure[data-kind="tta"]').first
-        figure.scroll_into_view_if_needed()
-        figure.locator(".tools summary").click()
-        assert "90 rows" in figure.locator(".rows caption").first.inner_text()
-        choose(page, "org/machine_07", search="machine_07")
-        figure.locator(".rows caption").filter(has_text="3 rows").wait_for()
+def test_the_rows_behind_a_picture_can_be_read(many_page: Page) -> None:
+    figure = many_page.locator('figure[data-kind="tta"]').first
+    figure.scroll_into_view_if_needed()
+    figure.locator(".tools summary").click()
+    assert "90 rows" in figure.locator(".rows caption").first.inner_text()
+    choose(many_page, "org/machine_07", search="machine_07")
+    figure.locator(".rows caption").filter(has_text="3 rows").wait_for()
 
 
-def test_a_picture_can_be_saved(browser: Browser, compared: Path, tmp_path: Path) -> None:
-    with opened(browser, compared, accept_downloads=True) as page:
-        draw_all(page)
-        with page.expect_download() as saved:
-            page.get_by_role("button", name="Save as SVG").first.click()
-        saved.value.save_as(tmp_path / "saved.svg")
-        assert (tmp_path / "saved.svg").read_text("utf-8").startswith("<svg")
+def test_a_picture_can_be_saved(compared_page: Page, tmp_path: Path) -> None:
+    with compared_page.expect_download() as saved:
+        compared_page.get_by_role("button", name="Save as SVG").first.click()
+    saved.value.save_as(tmp_path / "saved.svg")
+    assert (tmp_path / "saved.svg").read_text("utf-8").startswith("<svg")
