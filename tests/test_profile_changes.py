@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy import stats
 from typer.testing import CliRunner
 
 import ttastats as tta
 from tests.made_traces import Event, kernel, launch, operator, step, trace, written
 from ttastats.cli import app
 from ttastats.errors import TtastatsError
-from ttastats.stats.difference import difference_of_means
 
 
 def steps(products: Sequence[float], norm: float = 20.0) -> list[Event]:
@@ -93,20 +90,3 @@ def test_compare_knows_profiles_and_refuses_what_is_about_runs(a: Path, b: Path)
     refused = CliRunner().invoke(app, ["compare", str(a), str(b), "--where", "seed=1"])
     assert isinstance(refused.exception, TtastatsError)
     assert "is about runs" in str(refused.exception)
-
-
-def test_the_interval_is_that_of_another_program() -> None:
-    rng = np.random.default_rng(3)
-    first, second = rng.normal(10, 1, 7), rng.normal(8, 3, 12)
-    found = difference_of_means(first, second)
-    other = stats.ttest_ind(second, first, equal_var=False).confidence_interval()
-    assert (found.low, found.high) == pytest.approx((other.low, other.high))
-    assert found.estimate == pytest.approx(second.mean() - first.mean())
-
-
-def test_one_value_gives_no_interval_and_equal_values_a_point() -> None:
-    assert difference_of_means([1.0], [2.0, 3.0]).low is None
-    same = difference_of_means([1.0, 1.0], [3.0, 3.0])
-    assert (same.low, same.high) == (2.0, 2.0)
-    with pytest.raises(ValueError, match="no values"):
-        difference_of_means([], [1.0])

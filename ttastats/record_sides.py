@@ -89,8 +89,8 @@ def _metric(
     for name in wanted:
         if all(name in names for names in logged):
             return name
-    every = dict.fromkeys(name for names in logged for name in names)
-    there = among(wanted[0], every, "They log") if every else "They log none."
+    every = [name for name in logged[0] if all(name in names for names in logged)]
+    there = among(wanted[0], every, "They log") if every else "They log none in common."
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
         where="--metric" if own else f"--rules {rules.name}",

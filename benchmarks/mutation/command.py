@@ -26,6 +26,24 @@ GROUPS = {
     "crossing, counted": tuple(
         f"ttastats/{name}.py" for name in ("crossing", "target", "axis", "counted")
     ),
+    "qualities at a budget": tuple(
+        f"ttastats/{name}.py"
+        for name in (
+            "at_budget",
+            "at_stop",
+            "budget",
+            "lengths",
+            "quality_comparison",
+            "quality_gate",
+        )
+    ),
+    "records, rcp": (
+        "ttastats/contest_rules.py",
+        "ttastats/record_*.py",
+        "ttastats/convergence_*.py",
+        "ttastats/looks.py",
+    ),
+    "choice": tuple(f"ttastats/{name}.py" for name in ("conform", "select", "varying")),
     "pairing": ("ttastats/pairing.py", "ttastats/pairing_remarks.py"),
     "gate": ("ttastats/gate.py",),
     "report/": ("ttastats/report/*.py",),
@@ -33,11 +51,12 @@ GROUPS = {
 }
 
 NAMES = """
-accepted_answers accepted_pieces also answers at_budget axis bad_files choice claim compare
-conditions counted crossing described dialects filter fixtures gate judged_record judging layout
-own_logs own_rows pairing power_logs problems profile_measured quality quirks random_logs
-random_questions random_rounds random_tables rcp refined scaling scan score several_files summary
-target targets traces trained_logs training_metrics varying
+accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files choice
+claim compare conditions conform counted crossing described dialects filter fixtures gate
+judged_record judging layout own_logs own_rows pairing power_logs problems profile_measured
+qualities_compared quality quirks random_logs random_questions random_rounds random_tables rcp
+refined scaling scan score select sequential several_files summary target targets traces
+trained_logs training_metrics varying
 """
 
 #: The tests that are asked: those of numbers and of reading. What the command line, pictures and

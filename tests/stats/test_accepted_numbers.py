@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import ROOT, matches_accepted, plain
 from ttastats.stats import (
+    convergence,
     decompose,
     failures,
     fraction,
@@ -31,6 +32,7 @@ from ttastats.stats import (
     sample,
     scaling,
     sensitivity,
+    sequential,
     speedup,
     unseen,
     variation,
@@ -267,11 +269,13 @@ def of_plans() -> Numbers:
 
 def of_means() -> Numbers:
     samples = {name: values / 7 for name, values in SAMPLES.items()} | {
-        "decimals": np.array([0.94])
+        "decimals": np.array([0.94]),
+        "tiny": np.array([1e-14, 4e-14, 2e-14]),
+        "large": np.array([1e9, 1e9 + 1e-4, -3.0, 1e9 + 2]),
     }
     for name, values in samples.items():
         yield ("smallest change", name), means.smallest_change(values)
-        for step in (0.0, 0.5) if values.size else ():
+        for step in (0.0, 0.5):
             yield ("quality", name, step), means.mean_quality(values, resolution=step)
         for threshold, higher in product((2.5, 3.5), (False, True)):
             for level, sigma, step in ((0.05, None, 0.0), (0.01, 0.3, 0.0), (0.05, None, 0.5)):
@@ -279,11 +283,12 @@ def of_means() -> Numbers:
                     values, threshold, higher_is_better=higher, level=level, sigma=sigma,
                     resolution=step,
                 )  # fmt: skip
-                yield ("against", name, threshold, higher, level), found
+                yield ("against", name, threshold, higher, level), [found, found.needed]
     for a, b in product(("1", "2", "5", "12", "same"), ("2", "5", "same")):
         for step, c in ((0.0, 0.95), (0.5, 0.9)):
             found = means.difference(samples[a], samples[b], resolution=step, confidence=c)
-            yield ("difference", a, b, step), found
+            more = [found.one_sided(), found.needed]
+            yield ("difference", a, b, step), [found, *more]
     for step in (0.0, 0.9):
         clusters = ([1, 1, 2, 2, 3], None)
         found = means.difference(samples["5"], samples["12"], clusters=clusters, resolution=step)
@@ -295,8 +300,83 @@ def of_means() -> Numbers:
         yield ("runs for a mean", margin, known, number), found
 
 
+def of_looks() -> Numbers:
+    for n, most in ((3, 3), (5, 12), (12, 12), (4, 200)):
+        look = sequential.Look(n, most)
+        for alpha in (0.01, 0.05, 0.5):
+            yield ("level", n, most, alpha), look.level(alpha)
+        yield ("p", n, most), [look.p_value(p) for p in (0.0, 0.001, 0.04, 0.9, 1.0)]
+    yield "crossings", sequential.crossings([1, 2, 4], [0.001, 0.01, 0.1])
+    yield "no looks", sequential.crossings([], [])
+    for ratio, cv, most in (
+        (1.0, 0.0, 6),
+        (1.2, 0.0, 3),
+        (1.2, 0.1, 3),
+        (1.2, 0.1, 5),
+        (0.6, 0.5, 4),
+    ):
+        yield ("expected", ratio, cv, most), sequential.expected(ratio, cv, most)
+    made, look = sides(), sequential.Look(5, 12)
+    for a, b in (("5", "faster"), ("12", "much faster"), ("5", "all failed"), ("1", "1")):
+        one = speedup.speedup(made[a], made[b], look=look)
+        yield ("at a look", a, b), [one.ratio, one.limits(0.95), one.limits(0.9, epochs=True)]
+
+
+def references() -> dict[str, convergence.Reference]:
+    """Give measured and interpolated references, of runs that vary or never do."""
+    varied = np.array([3.0, 3.0, 4.0, 4.0, 5.0, 4.0])
+    more, alike = np.array([6.0, 5.0, 6.0, 7.0]), np.full(4, 5.0)
+    found = {
+        name: convergence.Reference((convergence.Part(runs),), step)
+        for name, runs, step in (
+            ("varied", varied, 1.0), ("alike", alike, 0.5), ("unknown", alike, None),
+            ("one", varied[:1], None),
+        )
+    }  # fmt: skip
+    far = np.array([0.02, -0.01])
+    for place in (0.25, 0.5):
+        found[f"between, {place}"] = convergence.between(varied, more, place, far)
+        found[f"between equal, {place}"] = convergence.between(alike, more, place, far[:0])
+    return found
+
+
+def of_convergence() -> Numbers:
+    entries = {
+        "varied": ([3.0, 4.0, 3.0], None, 1.0),
+        "alike": ([4.0, 4.0], None, 0.5),
+        "unknown": ([4.0, 4.0], None, None),
+        "failed": ([4.0, 5.0, 4.0], [True, False, True], 1.0),
+        "one": ([4.0], None, 1.0),
+    }
+    for (name, held), (entry, (amounts, reached, step)) in product(
+        references().items(), entries.items()
+    ):
+        counted = np.array(amounts)[np.array(reached)] if reached else np.array(amounts)
+        side = outcomes(amounts, reached, progress=Epochs(counted, step))
+        found = convergence.convergence(side, held)
+        limits = [found.limits(c, epochs=e) for c, e in product((0.95, 0.9), (False, True))]
+        yield ("ratio", name, entry), [found.ratio, found.unseen_epochs, limits]
+    for name, held in references().items():
+        pool = [one.tolist() for one in held.pool()]
+        yield ("reference", name), [held.mean, held.n, held.interval, held.misfit, pool]
+        early = [convergence.stopped_early(np.array([n]), held) for n in (3.0, 3.4, 3.6, 4.0, 4.6)]
+        yield ("early", name), early
+        for n, dropped, faster in ((1, 0, 0.0), (3, 1, 0.0), (5, 1, 0.1), (2, 1, 0.0)):
+            rng = np.random.default_rng(3)
+            share = convergence.passes(
+                held, 4.0, n, dropped=dropped, faster=faster, draws=200, rng=rng
+            )
+            yield ("passes", name, n, faster), share
+    sizes, means_of = [8.0, 16.0, 32.0, 40.0], [4.0, 5.0, 5.5, 7.0]
+    for count in (1, 2, 3, 4):
+        yield ("misfits", count), convergence.misfits(sizes[:count], means_of[:count]).tolist()
+    for values in ([], [4.0], [4.0, 4.0 + 1e-7], [4.0, 4.5, 7.0]):
+        yield ("step", values), convergence.smallest_step(np.array(values))
+
+
 FUNCTIONS: tuple[Callable[[], Numbers], ...] = (
     of_one_sample, of_fractions, of_two_sides, of_chance, of_many, of_parts, of_plans, of_means,
+    of_looks, of_convergence,
 )  # fmt: skip
 
 

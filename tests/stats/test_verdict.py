@@ -155,6 +155,14 @@ def test_two_p_values_on_different_sides_of_alpha_are_borderline() -> None:
     assert decide(strong, p_permutation=0.02).flags == ()
     coarse = replace(strong, ratio=replace(strong.ratio, n_a=3, n_b=3))
     assert decide(coarse, p_permutation=0.1).flags == ()
+    reachable = Fixed(ratio(1.02, 1.2, 0.8, 0.01), {0.8: (1.02, 1.2)}, {0.8: (1.02, 1.2)})
+    for n, codes in ((3, ["borderline"]), (2, [])):  # of 20 splits, 2 are the most extreme, of 6
+        sized = replace(reachable, ratio=replace(reachable.ratio, n_a=n, n_b=n))
+        assert [flag.code for flag in decide(sized, p_permutation=0.35).flags] == codes
+    least = replace(reachable, ratio=replace(reachable.ratio, n_a=3, n_b=3, confidence=0.9))
+    limits = {0.9: (1.02, 1.2)}
+    at_its_best = replace(least, plain=limits, safe=limits)
+    assert decide(at_its_best, p_permutation=0.1).flags == (), "3 against 3 give no p below 0.1"
 
 
 def test_the_verdict_of_real_runs_with_constant_epochs() -> None:

@@ -11,7 +11,7 @@ from ttastats.profiles import changes
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Text
-from ttastats.stats.difference import difference_of_means
+from ttastats.stats.means import difference
 
 _WHOLE = changes.WHOLE
 
@@ -44,7 +44,7 @@ def report(
 
 def _row(name: str, a: pl.DataFrame, b: pl.DataFrame, confidence: float) -> dict[str, Any]:
     values = [one[name] if name in one.columns else pl.Series([0.0] * one.height) for one in (a, b)]
-    found = difference_of_means(*(one.to_numpy() for one in values), confidence=confidence)
+    found = difference(*(one.to_numpy() for one in values), confidence=confidence)
     return {
         "name": name,
         "n_a": a.height,

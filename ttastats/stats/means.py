@@ -42,7 +42,7 @@ class MeanDifference:
 
     def one_sided(self) -> tuple[float, float] | None:
         """Give the interval whose ends are one-sided bounds at the confidence; None without one."""
-        if self.low is None or self.se is None:
+        if self.se is None:
             return None
         half = 0.0
         if self.df is not None:
@@ -182,7 +182,7 @@ def against(
             0, None, None, None, None, threshold, None, level, None, holds=False, flags=flags
         )
     centre, n = mean(sample), sample.size
-    margin = (centre - threshold) * (1 if higher_is_better else -1)
+    margin = centre - threshold if higher_is_better else threshold - centre
     spread = _spread(sample, resolution) if sigma is None else sigma
     df = math.inf if sigma is not None else n - 1.0
     made = AgainstNumber(

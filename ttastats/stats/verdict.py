@@ -215,7 +215,7 @@ def _borderline(ratio: Ratio, p_permutation: float | None, alpha: float) -> tupl
     """Flag two p values on different sides of alpha, if the exact test could reach it."""
     if ratio.p_value is None or p_permutation is None:
         return ()
-    if smallest_p(ratio.n_a, ratio.n_b) > alpha:
+    if smallest_p(ratio.n_a, ratio.n_b) >= alpha:
         return ()
     if (ratio.p_value < alpha) == (p_permutation < alpha):
         return ()

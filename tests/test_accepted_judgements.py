@@ -1,0 +1,609 @@
+"""What the parts of a judgement make of runs at their borders, as it was accepted.
+
+Whole answers show most of it in passing; here stand runs made to lie just on either side of a rule.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import product
+from typing import Any
+
+import polars as pl
+import pytest
+from msgspec.structs import replace
+
+from tests.conftest import ROOT, matches_accepted, plain
+from tests.made_curves import curve, evaluation, frame, of
+from ttastats import (
+    api,
+    at_budget,
+    at_stop,
+    contest_rules,
+    convergence_rules,
+    convergence_sides,
+    crossing,
+    lengths,
+    looks,
+    quality_gate,
+    record_checks,
+    sides,
+    tables,
+)
+from ttastats.budget import END, Budget, parse
+from ttastats.comparison import Options
+from ttastats.convergence_records import Record, ruleset_of
+from ttastats.errors import TtastatsError
+from ttastats.pairing import Side
+from ttastats.records import Run
+from ttastats.report import compare_qualities, record_judged
+from ttastats.report.answer import Report
+from ttastats.report.compare import View
+
+ACCEPTED = ROOT / "tests" / "reference" / "judgements"
+Found = Iterator[tuple[Any, Any]]
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def tried(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+    """Give what a call gives, or its error with the place and the remedy."""
+    try:
+        return call(*arguments, **more)
+    except TtastatsError as error:
+        return ["refused", error.what, error.where, error.remedy]
+
+
+def told(found: Report) -> list[Any]:
+    """Give an answer without its cells, which others are there for."""
+    rows = [{name: one for name, one in row.items() if one is not None} for row in found.rows]
+    notes = [[note.code, note.text] for note in found.notes]
+    gate = [found.gate.passed, found.gate.failures] if found.gate else []
+    return [rows, found.sentence, notes, gate]
+
+
+def known(row: dict[str, Any], *unused: str) -> dict[str, Any]:
+    return {name: one for name, one in row.items() if one is not None and name not in unused}
+
+
+# ------------------------------------------------------------------------------------- at a budget
+
+
+def odd_curves() -> pl.DataFrame:
+    """Give runs that end early, late or nowhere, diverge, or tell nothing of where they were."""
+    bare = {"seconds": None, "step": None, "epoch": None}
+    rising = {"metric": "acc", "higher_is_better": True}
+    return frame(
+        curve(5.0, 4.0, 3.28),
+        curve(5.0, 3.0, 4.0, run_seconds=33.0, cost_per_hour=7200.0),
+        curve(5.0, 4.0, math.nan),
+        curve(math.inf, 4.5),
+        of(evaluation(0, 5.0), run_seconds=90.0),
+        of(evaluation(2, 4.0, samples=3000), evaluation(3, 3.5, samples=4000)),
+        of(evaluation(0, 5.0, **bare), evaluation(1, 4.25, **bare)),
+        of(evaluation(0, 5.0, step=0, seconds=0.0, epoch=0.0), evaluation(1, 4.0, target_value=3)),
+        of(evaluation(0, 6.0, seconds=25.0, weights_seconds=20.0), run_seconds=21.0),
+        of(evaluation(1, 4.0), evaluation(1, 9.0), evaluation(0, 5.0, seconds=20.5)),
+        of(evaluation(0, 1 / 3), evaluation(1, 2 / 7), evaluation(2, 0.28, metric="other")),
+        of(evaluation(0, 0.7, **rising), evaluation(1, 0.6, **rising), entry="rising"),
+        of(evaluation(0, 0.7, metric="only"), entry="apart"),
+        of(entry="empty"),
+        of(run_status="stopped"),
+    )
+
+
+BUDGETS = (
+    END,
+    Budget(best=True),
+    Budget("step", 200.0),
+    Budget("step", 200.0, best=True),
+    Budget("step", 200.0 / (1 + 5e-7)),
+    Budget("step", 200.0 / (1 + 2e-6)),
+    Budget("step", 250.0, interpolate=True),
+    Budget("step", 300.0, interpolate=True),
+    Budget("epoch", 2.0),
+    Budget("epoch", 1.25, interpolate=True),
+    Budget("samples", 3000.0),
+    Budget("seconds", 20.0),
+    Budget("seconds", 21.0),
+    Budget("seconds", 33.0),
+)
+_SAID = (
+    "short", "quality", "quality_seen", "quality_step", "tta_seconds", "observed_seconds", "steps",
+    "samples", "epochs", "epoch_seconds", "cost", "evaluations", "set_aside", "target_metric",
+    "target_value", "higher_is_better", "run_seconds",
+)  # fmt: skip
+
+
+def of_budgets() -> Found:
+    for budget in BUDGETS:
+        runs = at_budget.runs(odd_curves(), budget, metric="val_loss").sort("source")
+        for row in runs.iter_rows(named=True):
+            yield (
+                (str(budget), row["source"]),
+                known({name: row[name] for name in _SAID}),
+            )
+        for least in range(0, runs.height, 5):
+            some = runs[least : least + 5]
+            found = lengths.lengths(some)
+            yield ("lengths", least), [found, found.one, found.all_reach, found.said(found.least)]
+    for metric in ("", "acc", "only", "los"):
+        found = tried(at_budget.runs, odd_curves(), metric=metric)
+        said = found if isinstance(found, list) else found["set_aside"].value_counts().sort("count")
+        yield ("metric", metric), said if isinstance(said, list) else said.rows()
+    rows = odd_curves().lazy()
+    for budget in (Budget("step", 1e4), Budget("samples", 1.0), Budget("epoch", 0.5), END):
+        for who in ("", "B"):
+            at = at_budget.runs(rows, budget, metric="val_loss")
+            refused = tried(at_budget.expect_some, at, rows, budget, who)
+            yield ("nobody", str(budget), who), refused
+
+
+def of_lengths() -> Found:
+    cases: dict[str, Sequence[tuple[float | None, ...]]] = {
+        "steps": [(100, None, 1.0, 10.0, 3), (100, None, 1.5, 20.0, 3)],
+        "by the clock": [(100, None, None, 100.0, 3), (101, None, None, 98.0, 3)],
+        "nearly by the clock": [(100, None, None, 100.0, 3), (101, None, None, 97.9, 3)],
+        "samples": [(None, 5000, 1.0, 10.0, 3), (100, 5000, 1.5, 20.0, 3)],
+        "epochs": [(None, None, 1.5, None, 3), (None, 10, 2.5, 20.0, 3)],
+        "seconds": [(None, None, None, 10.0014, 3), (None, None, None, 10.0, 4)],
+        "evaluations": [(None, None, None, None, 3), (None, None, None, 10.0, None)],
+        "zero": [(0, None, None, None, 1), (5, None, None, 3.0, 1)],
+        "none": [],
+    }
+    names = ("steps", "samples", "epochs", "observed_seconds", "evaluations")
+    for name, rows in cases.items():
+        runs = pl.DataFrame(rows, dict.fromkeys(names, pl.Float64), orient="row")
+        found = lengths.lengths(runs)
+        words = [found.said(found.least), found.said(found.most), found.all_reach]
+        yield name, [found, found.one, found.budget, *words]
+
+
+# ----------------------------------------------------------------------------------- in comparisons
+
+
+A = (3.20, 3.22, 3.19, 3.21, 3.20)
+LESS = (3.10, 3.12, 3.09, 3.11, 3.10)
+
+
+@cache
+def curves(number: int, length: int = 3, budget: Budget = END) -> pl.DataFrame:
+    """Give five runs of so many evaluations, of one side, as they are at a budget."""
+    runs = [
+        curve(*(5.0 + place / 8 - at / 10 for at in range(length - 1)), end, cost_per_hour=36.0)
+        for place, end in enumerate(A)
+    ]
+    return at_budget.runs(logs_of(number, runs), budget)
+
+
+def logs_of(side: int, runs: Sequence[Run]) -> pl.DataFrame:
+    """Give logs that no other side has."""
+    sourced = [
+        tables.SourcedRun(run, f"{side}/{n}", f"{100 * side + n:016x}{0:016x}", 0, "test")
+        for n, run in enumerate(runs)
+    ]
+    return tables.frame_of(sourced)
+
+
+def ending(runs: pl.DataFrame, ends: Sequence[float], **more: Any) -> pl.DataFrame:
+    """Give runs that end at other qualities."""
+    changed = {
+        name: pl.Series(one if isinstance(one, list) else [one] * runs.height, dtype=kind)
+        for name, one in more.items()
+        for kind in [runs.schema.get(name)]
+    }
+    return runs.with_columns(quality=pl.Series(ends), **changed)
+
+
+def compared(a: pl.DataFrame, *others: pl.DataFrame, gate: tuple[str, str] = ("", ""),
+             budget: Budget = END, **asked: Any) -> list[Any]:  # fmt: skip
+    first, *rest = (
+        Side(name, runs, at_budget=True) for name, runs in zip("ABC", (a, *others), strict=False)
+    )
+    found = compare_qualities.report(first, rest, budget, **asked)
+    return told(quality_gate.judged(found, quality_gate.conditions(*gate)))
+
+
+def of_qualities() -> Found:
+    a, b = curves(0), ending(curves(1), LESS, cost_per_hour=[36.0, 36.0, 45.0, 36.0, 36.0])
+    near, shorter = ending(curves(2), [one - 0.002 for one in A]), ending(curves(3, 2), LESS)
+    up = {"higher_is_better": True}
+    gone = {"reached": [True, True, True, True, False], "short": [*[None] * 4, "ended_before"]}
+    lost = ending(curves(4), [*LESS[:4], None], **gone)  # type: ignore[list-item]
+    days = [[MONDAY + timedelta(days=n + more) for n in range(5)] for more in (0, 4, 5)]
+    aimed = {"target_value": 3.3}
+    margin = {"options": Options(margin=0.015), "view": View(margin_claims=True)}
+    wide = {"options": Options(margin=0.0146), "view": View(margin_claims=True)}
+    asked: dict[str, tuple[list[pl.DataFrame], dict[str, Any]]] = {
+        "better": ([a, b], {"gate": ("worse:0.1", "not-worse:0")}),
+        "worse": ([b, a], {"gate": ("worse:0.0865", "not-worse:0.2")}),
+        "worse by less": ([b, a], {"gate": ("worse:0.0866", "not-worse:0.1")}),
+        "higher is better": (
+            [ending(a, A, **up), ending(b, LESS, **up)], {"gate": ("worse:0", "")}
+        ),
+        "near": ([a, near], {**margin, "gate": ("", "not-worse:0.01")}),
+        "near within more": ([a, near], {**wide, "gate": ("", "not-worse:0.012")}),
+        "near within 0.016": ([a, near], {**margin, "options": Options(margin=0.016)}),
+        "near, not asked": ([a, near], {"options": Options(margin=0.02)}),
+        "geomean": ([a, b], {"options": Options(estimand="geomean", confidence=0.9)}),
+        "in sessions": ([ending(a, A, started_at=days[0], **aimed),
+                         ending(near, A, started_at=days[2], **aimed)], {}),
+        "in one session": ([ending(a, A, started_at=days[0]),
+                            ending(near, A, started_at=days[1])], {}),
+        "of two targets": ([ending(a, A, target_value=[3.3, 3.3, 3.4, None, None]), b], {}),
+        "lost": ([a, lost], {"gate": ("worse:0.1", "")}),
+        "lost before": ([lost, a], {"gate": ("", "not-worse:0.3"), **margin}),
+        "near, lost": ([a, ending(lost, [*A[:4], None])], margin),  # type: ignore[list-item]
+        "all lost": ([a, lost[4:]], {"gate": ("worse:0.1", "")}),
+        "shorter": ([a, shorter], {}),
+        "shorter first": ([shorter, a], {}),
+        "ragged": ([a, pl.concat([b[1:], shorter[:1]])], {"gate": ("worse:1", "")}),
+        "one run": ([a, b[:1]], {}),
+        "two runs": ([a[:2], b[:2]], {}),
+        "other metric": ([a, ending(b, LESS, target_metric="acc")], {}),
+        "in dollars": ([a, b], {"unit": "cost"}),
+        "in steps": ([a, shorter], {"unit": "steps"}),
+        "best": ([a, b], {"budget": Budget(best=True)}),
+        "by the clock": ([a, b], {"budget": Budget("seconds", 25.0)}),
+        "by the clock, no steps": (
+            [ending(a, A, steps=[None, 1.0, 1.0, 1.0, 1.0]), b], {"budget": Budget("seconds", 9.0)},
+        ),
+        "at no time": ([ending(a, A, observed_seconds=[0.0, 1.0, 1.0, 1.0, 1.0]), b], {}),
+        "equal": ([a, ending(curves(1), A)], margin),
+        "of one value": ([ending(a, [3.2] * 5), ending(b, [3.1] * 5)], {}),
+        "of one value and step": (
+            [ending(a, [3.2] * 5, quality_step=0.1), ending(b, [3.1] * 5, quality_step=0.1)], {},
+        ),
+        "several": ([a, b, near], {"options": Options(fdr=True), **margin}),
+    }  # fmt: skip
+    for name, (given, more) in asked.items():
+        yield name, tried(compared, *given, **more)
+    for text in ("worse:0.001", "worse: 1e-3", "worse:0", "worse:-1", "worse", "not-worse:1"):
+        found = tried(quality_gate.conditions, text, "")
+        yield ("gate", text), found
+
+
+def of_stops() -> Found:
+    """Give the other metric of runs where their time ends."""
+
+    def both(index: int, loss: float, accuracy: float, **more: Any) -> list[Any]:
+        return [
+            evaluation(index, loss, target_value=4.0, **more),
+            evaluation(index, accuracy, metric="acc", higher_is_better=True, **more),
+        ]
+
+    apart = [evaluation(0, 5.0, target_value=4.0), evaluation(1, 3.9, target_value=4.0),
+             evaluation(2, 0.8, metric="acc", step=200, epoch=2.0, samples=None)]  # fmt: skip
+    later = [*apart[:2], evaluation(2, 0.8, metric="acc", step=201, epoch=2.0)]
+    rows = frame(
+        of(*both(0, 5.0, 0.5), *both(1, 4.0, 0.7), *both(2, 3.0, 0.9)),
+        of(*both(0, 5.0, 0.5), *both(1, 4.1, 0.7)),
+        of(*both(0, 3.0, math.nan), *both(1, 2.0, 0.6)),
+        of(*apart),
+        of(*later),
+        of(*both(0, 3.9, 0.4, step=None, epoch=None), evaluation(1, 0.9, metric="acc")),
+    )
+    runs = crossing.runs(rows)
+    found = at_stop.values(rows.lazy(), runs, "acc").sort(pl.all())
+    yield "where they stopped", found.drop("source_digest", strict=False).rows()
+    shown = ("reached", "tta_seconds", "steps", "step_quantum", "evaluations_to_target")
+    yield "the runs", runs.sort("source").select(shown).rows()
+
+
+def of_looks() -> Found:
+    def numbers(times: Sequence[float], failed: int = 0, setups: int = 1) -> sides.SideNumbers:
+        runs = [
+            of(
+                evaluation(0, 5.0, target_value=4.0, seconds=time / 2),
+                evaluation(1, 4.5 if n < failed else 3.9, target_value=4.0, seconds=time),
+                entry=f"{n % setups}",
+            )
+            for n, time in enumerate(times)
+        ]
+        return sides.side(crossing.runs(frame(*runs)), None, None)
+
+    ten = [20.0 + n for n in range(10)]
+    for name, a, b, most in (
+        ("2", ten[:2], ten[:2], 20), ("3", ten[:3], ten[:3], 20), ("apart", ten[:3], ten[:4], 20),
+        ("at the end", ten, ten, 10), ("beyond it", ten, ten, 9),
+    ):  # fmt: skip
+        yield name, looks.look(numbers(a), numbers(b), most)
+    yield "failed", looks.look(numbers(ten, 2), numbers(ten, 1), 20)
+    yield "one failed", looks.look(numbers(ten), numbers(ten, 1), 20)
+    yield "pooled", [looks.look(numbers(ten, setups=n), numbers(ten, setups=3 - n), 20)
+                     for n in (1, 2)]  # fmt: skip
+    for most in (None, 2, 3, 200, 201):
+        yield ("plan", most), tried(looks.check, most)
+    for budget, also, same in ((END, (), False), (None, ("acc",), False), (None, (), True)):
+        found = tried(looks.check, 9, budget, also, same_convergence=same)
+        yield ("beside", str(budget), also, same), found
+
+
+# -------------------------------------------------------------------------------------- of contests
+
+
+ENDS = (3.2780, 3.2790, 3.2770, 3.2785, 3.2775)
+
+
+@cache
+def contested(number: int, seconds: float) -> pl.DataFrame:
+    """Give five runs of a contest at their ends, of one machine, each with its own seed."""
+    runs = [
+        of(
+            evaluation(0, 4.0 + place, step=150),
+            evaluation(1, end, seconds=seconds + place / 10, step=300),
+            seed=place, hardware="h100", accelerators=8, nodes=1, entry="x",
+        )
+        for place, end in enumerate(ENDS)
+    ]  # fmt: skip
+    return at_budget.runs(logs_of(number, runs))
+
+
+def hours(*each: int) -> list[datetime]:
+    return [MONDAY + timedelta(hours=hour) for hour in each]
+
+
+def timed(seconds: float) -> dict[str, Any]:
+    each = [seconds + place / 10 for place in range(len(ENDS))]
+    return {"tta_seconds": each, "observed_seconds": each}
+
+
+def contest(a: pl.DataFrame | None, b: pl.DataFrame, rules: str, stated: float | None = None,
+            **changed: Any) -> list[Any]:  # fmt: skip
+    asked = replace(contest_rules.named(rules), **changed)
+    sides = {"B": b} if a is None else {"A": a, "B": b}
+    made = record_judged.judged(sides, asked, stated)
+    checks = [[one.name, one.result, one.said, one.decides, one.disproves] for one in made.checks]
+    return [made.verdict, checks, made.numbers]
+
+
+def of_records() -> Found:
+    a, b, track = contested(0, 80.0), contested(1, 70.0), "nanogpt-track-1"
+    changes: dict[str, dict[str, Any]] = {
+        "as they are": {},
+        "seeds twice": {"seed": [1, 1, 2, 2, 2]},
+        "seeds not told": {"seed": [1, None, 2, 3, 4]},
+        "of two entries": {"entry": ["x", "y", None, "x", "x"]},
+        "other machines": {"hardware": "a100"},
+        "on two machines": {"hardware": ["h100", "a100", None, "h100", "h100"]},
+        "on nodes": {"nodes": 2},
+        "on any number": {"accelerators": None, "nodes": 0},
+        "machines not told": {"hardware": None},
+        "nor times": {"hardware": None, "run_seconds": None},
+        "of two lengths": {"steps": [300.0, 300.0, 300.0, 310.0, 310.0]},
+        "steps not told": {"steps": [300.0, None, 300.0, 300.0, 300.0]},
+        "broken off": {"set_aside": [None, "exception", "stopped", "side_log", None]},
+        "copies": {"source_digest": "1", "run_id": ["1", "1", "2", "2", "3"]},
+        "copies by bytes": {"source_digest": None, "content_digest": "x"},
+        "slower": timed(81.0),
+        "as fast": timed(80.0),
+        "at no known time": {"tta_seconds": None, "observed_seconds": None},
+    }
+    for name, more in changes.items():
+        found = ending(b, ENDS, **more)
+        yield name, tried(contest, a, found, track)
+    turns = (
+        (hours(0, 2, 4, 6, 8), hours(1, 3, 5, 7, 9)), (hours(0, 1, 2, 3, 8), hours(4, 5, 6, 7, 9)),
+        (hours(0, 1, 2, 3, 4), hours(5, 6, 7, 8, 9)), (hours(5, 6, 7, 8, 9), hours(0, 1, 2, 3, 4)),
+        ([None, *hours(0, 1, 2, 3)], hours(5, 6, 7, 8, 9)),
+    )  # fmt: skip
+    for one, other in turns:
+        pair = ending(a, ENDS, started_at=one), ending(b, ENDS, started_at=other)
+        yield "in turns", record_checks_of(*pair)
+    lost = ending(b, [*ENDS[:4], None], reached=[True] * 4 + [False])  # type: ignore[list-item]
+    yield "lost", contest(a, lost, track)
+    yield "one run", tried(contest, a, b[:1], track)
+    yield "one run, known sigma", tried(contest, None, b[:1], "nanogpt-track-3", 301.0)
+    both = pl.concat([b, a[:2]])
+    yield "shared", contest(a, both, track)
+    aimed = {"target": 3.28, "meets": "<="}
+    for rules, known_as in (
+        ("nanogpt-track-1", (70.1, 70.3, 69.0)), ("nanogpt-track-2", (80.0,)),
+        ("nanogpt-track-3", (300.0, 301.0)), ("plain", (80.0,)), ("airbench", (80.0,)),
+    ):  # fmt: skip
+        changed = {} if rules == "nanogpt-track-2" else aimed
+        for stated in (None, *known_as):
+            yield (rules, stated), tried(contest, None, b, rules, stated, **changed)
+        yield (rules, "both"), contest(a, b, rules, **changed)
+    for worse, rules in product((-0.0015, 0.0009, 0.002), ("nanogpt-track-1", "nanogpt-track-3")):
+        found = contest(a, ending(b, [one + worse for one in ENDS]), rules)
+        yield ("worse", worse, rules), found
+    for least in (5, 6):
+        yield ("least runs", least), contest(a, b, track, least_runs=least)
+    golf = {"meets": "<="}
+    for less, seconds in ((0.0072, 600.4), (0.01, 600.5), (0.01, 600.6), (-0.001, 1.0)):
+        new = ending(b, [one - less for one in ENDS], tta_seconds=[seconds - n for n in range(5)])
+        yield ("golf", less, seconds), contest(a, new, "parameter-golf", **golf)
+        yield ("golf, stated", less), contest(None, new, "parameter-golf", 3.278, **golf)
+    untimed = ending(b, ENDS, tta_seconds=[1.0, None, 2.0, 3.0, 4.0])
+    yield "golf, not told", contest(a, untimed, "parameter-golf", **golf)
+
+
+def record_checks_of(a: pl.DataFrame, b: pl.DataFrame) -> list[Any]:
+    rules = contest_rules.named("nanogpt-track-1")
+    return [one for one in record_checks.evidence({"A": a, "B": b}, rules) if one.name == "order"]
+
+
+def of_contests() -> Found:
+    """Give where and by which target the rules judge runs, and what they refuse."""
+
+    aimed = {"target_value": 3.28}
+
+    def logged(number: int, length: float, *ends: float) -> pl.DataFrame:
+        runs = [
+            of(
+                *(
+                    evaluation(n, end + late / 1e4, seconds=length + n + late / 10, **aimed)
+                    for n, end in enumerate(ends)
+                )
+            )
+            for late in range(4)
+        ]  # fmt: skip
+        return logs_of(number, runs)
+
+    a, b = logged(0, 80.0, 4.0, 3.279, 3.279), logged(1, 70.0, 4.0, 3.275, 3.27)
+    late = logged(2, 70.0, 4.0, 3.279, 3.274)
+    rising = b.with_columns(higher_is_better=pl.lit(value=True), metric=pl.lit("accuracy"))
+    asked: tuple[tuple[str, list[pl.DataFrame], dict[str, Any]], ...] = (
+        ("nanogpt-track-3", [b], {"against": 300}),
+        ("nanogpt-track-3", [late], {"against": 350}),
+        ("nanogpt-track-3", [a, b], {}),
+        ("nanogpt-track-3", [a], {"against": 350}),
+        ("nanogpt-track-1", [a, b], {"target": ["3.2784"]}),
+        ("plain", [a, b], {}),
+        ("plain", [a, b], {"target": ["val_loss>=3.2"]}),
+        ("plain", [rising], {"against": 80.0, "target": ["3.2"]}),
+        ("airbench", [rising], {"against": 80.0}),
+        ("plain", [a, b], {"target": ["a<=1", "b<=2"]}),
+        ("parameter-golf", [a, b], {"target": ["val_loss<=3"]}),
+        ("parameter-golf", [a, b], {"metric": "val_loss"}),
+        ("nanochat", [a, b], {}),
+        ("nanochat", [a, rising], {"metric": "accuracy"}),
+        ("algoperf", [a, b], {}),
+        ("plain", [a, pl.concat([b, late.with_columns(benchmark=pl.lit("other"))])], {}),
+        ("plain", [pl.concat([a, late.with_columns(benchmark=pl.lit("other"))]), b], {}),
+        ("plain", [a, b.with_columns(target_value=pl.lit(3.3))], {}),
+        ("plain", [a, a], {}),
+    )  # fmt: skip
+    for rules, given, more in asked:
+        found = tried(api.judge_record, *given, rules=rules, **more)
+        said = found if isinstance(found, list) else told(found)[:2]
+        yield (rules, len(given), more), said
+
+
+# ----------------------------------------------------------------------- against reference records
+
+
+def reference(size: int, *values: float, unit: Any = "epochs") -> Record:
+    return Record(f"bert_{size}", "bert", size, tuple(sorted(values)), unit)
+
+
+def of_references() -> Found:
+    varied = reference(8, 3.0, 4.0, 4.0, 5.0, 4.0, 6.0)
+    more = reference(16, 5.0, 5.0, 6.0, 7.0)
+    flat = [reference(size, *[value] * 6) for size, value in ((8, 4.0), (16, 6.0), (32, 7.0))]
+    libraries = {"varied": [varied, more], "flat": flat, "one": [more],
+                 "bent": [flat[0], reference(12, 5.5), *flat[1:]],
+                 "fastest in the middle": [reference(4, 5.0), *flat]}  # fmt: skip
+    for name, records in libraries.items():
+        for runs, dropped in ((3, 1), (2, 1), (10, 4)):
+            rules = convergence_rules.Rules(runs, dropped, 0.25)
+            points = convergence_rules.points(records, rules)
+            yield ("points", name, runs), points
+            for size in (4, 8, 10, 16, 32, 40, None):
+                for values, failed in (((4.0, 4.0, 5.0), 0), ((6.0, 7.0), 1), ((7.0,), 2)):
+                    found = [
+                        convergence_rules.check(values, failed, size, points, rules, bypass=bypass)
+                        for bypass in (False, True)
+                    ]
+                    same = found[0] == found[1]
+                    yield ("check", name, runs, size, values), found[:1] if same else found
+        held = convergence_sides.Benchmark(
+            "5.0.0", tuple(records), "epochs", 1, convergence_rules.Rules(3), ()
+        )
+        for size in (4, 8, 10, 12, 16, 24, 32, 33):
+            found = convergence_sides.reference_at(held, size, 0.5)
+            if isinstance(found, str):
+                yield ("at", name, size), found
+            else:
+                one = found.reference
+                about = [one.mean, one.n, one.interval, one.misfit]
+                yield ("at", name, size), [found.how, found.records, *about]
+    for benchmark, ruleset in (("unet3d", "5.0.0"), ("llama31_405b", "5.0.0"),
+                               ("llama31_405b", "4.1.0"), ("llama31_405b", "10.0.0"),
+                               ("llama31_405b", None), ("bert", "x.0")):  # fmt: skip
+        rules = convergence_rules.rules(benchmark, ruleset, 10)
+        yield ("rules", benchmark, ruleset), [rules, convergence_rules.as_written(rules, ruleset)]
+    for edition in ("v5.0", "5.1", "v5.0.1", "v5", "v5.0 ", "", None):
+        yield ("ruleset", edition), ruleset_of(edition)
+
+
+def of_entries() -> Found:
+    """Give what is held against a reference of groups of runs, and which records hold."""
+
+    def group(*runs: Run) -> pl.DataFrame:
+        return crossing.runs(frame(*runs))
+
+    def trained(epochs: int, **more: Any) -> Run:
+        places = range(1, epochs + 1)
+        aimed = [
+            evaluation(n - 1, 5.0 - n / epochs, target_value=4.0, samples=1000 * n) for n in places
+        ]
+        return of(*aimed, **({"global_batch_size": 8} | more))
+
+    groups = {
+        "alike": group(trained(4), trained(4)),
+        "varied": group(trained(4), trained(6), trained(5, division="open")),
+        "failed": group(trained(4), of(evaluation(0, 5.0, target_value=4.0)), trained(5)),
+        "stopped": group(trained(4, run_status="aborted"), trained(4, run_status="success")),
+        "of two sizes": group(trained(4), trained(4, global_batch_size=16)),
+        "of size 0": group(trained(4, global_batch_size=0)),
+        "never": group(of(evaluation(0, 5.0, target_value=4.0), global_batch_size=None)),
+    }
+    records = {
+        "epochs": (reference(8, 3.0, 4.0, 4.0, 5.0),),
+        "samples": (reference(8, 3000.0, 4000.0, unit="samples"),),
+        "samples said to be epochs": (reference(8, 3000.0, 4000.0),),
+    }
+    for name, some in records.items():
+        for suite, ruleset, benchmark in (
+            ("mlperf", "5.0.0", "bert"), (None, None, "bert"), ("mlperf", "5.0.0", "resnet"),
+            ("mlperf", None, None),
+        ):  # fmt: skip
+            held = convergence_sides.benchmark_of(
+                lambda *_, some=some: {"bert": some},
+                suite,
+                ruleset,
+                benchmark,  # type: ignore[misc]
+            )
+            if isinstance(held, str):
+                yield ("benchmark", name, suite, benchmark), held
+                continue
+            about = [held.unit, held.per_unit, held.rules, held.points]
+            yield ("benchmark", name, suite, benchmark), about
+            for kind, runs in groups.items():
+                one = convergence_sides.entry_of(runs, held)
+                side = one.outcomes
+                times = [] if side is None else [side.times.tolist(), side.reached.tolist()]
+                progress = side.progress if side else None
+                yield (
+                    ("entry", name, suite, kind),
+                    [times, progress and [progress.epochs.tolist(), progress.quantum],
+                     one.converged, one.n, one.batch_size, one.interval, one.division],
+                )  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------- borders
+
+
+def of_numbers() -> Found:
+    """Give numbers of logs at the largest and the smallest that can be meant."""
+    sizes = [1e-9, 9.9e-10, -1e-9, 0.0, 1e12, 1.0000001e12, -1e12, math.nan, math.inf, None]
+    yield "finite", pl.DataFrame({"x": sizes}).select(x=crossing.finite("x"))["x"].to_list()
+    lengths_of = pl.DataFrame({"run_seconds": [-1.0, 0.0, 5.0, None, math.nan, 1e13]})
+    yield "run length", lengths_of.select(x=crossing.run_length())["x"].to_list()
+    stamps = pl.DataFrame(
+        [(5.0, 3.0, 4.0), (4.0, 3.0, 4.0), (5.0, None, 4.0), (5.0, 3.0, None), (None, 3.0, 4.0)],
+        ["seconds", "weights_seconds", "run_seconds"], orient="row",
+    )  # fmt: skip
+    yield "evaluated at", stamps.select(at=crossing.evaluated_at())["at"].to_list()
+    for text in (
+        "step=1", "steps = 1e3", "sample=5", "samples=5", "epoch=0", "epochs=1", "second=1",
+        "seconds=1.5", "seconds=50%", "hours=1", "step=-1", "step",
+    ):  # fmt: skip
+        yield ("budget", text), tried(parse, text)
+
+
+JUDGED = (
+    of_budgets, of_lengths, of_qualities, of_stops, of_looks, of_records, of_contests,
+    of_references, of_entries, of_numbers,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("judged", JUDGED, ids=lambda function: function.__name__)
+def test_judgements_are_as_accepted(judged: Callable[[], Found]) -> None:
+    lines = [f"{json.dumps(plain([about, found]), default=str)}\n" for about, found in judged()]
+    assert matches_accepted(ACCEPTED / f"{judged.__name__}.txt", "".join(lines))
