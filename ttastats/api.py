@@ -44,7 +44,11 @@ if TYPE_CHECKING:
     from ttastats.page.document import Page
     from ttastats.pictures.material import Material
     from ttastats.pictures.picture import Picture
+    from ttastats.profiles.changes import By
     from ttastats.report.compare import View
+
+#: Profiles (Parquet), traces of PyTorch, or folders of them.
+Profiles = str | Path | Sequence[str | Path]
 
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare",
@@ -179,6 +183,7 @@ def compare(
     *others: Source,
     view: View | None = None,
     also: Sequence[str] = (),
+    profiles: tuple[Profiles, Profiles] | None = None,
     fail_on: str = "",
     require: str = "",
     **asked: Unpack[ComparedAt],
@@ -196,6 +201,9 @@ def compare(
         One or more tables, each judged against `a`.
     also
         Metrics to compare as well where the times of runs ended, such as `test_accuracy`.
+    profiles
+        Profiles of A and of B (see `profiled`), which say what part of a step the throughput
+        came from; several of a side for an interval.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
         `not-worse:0.001`; `Report.gate` says what came of them.
@@ -217,7 +225,7 @@ def compare(
         same = what.options.same_convergence
         looks.check(what.options.max_runs, what.budget, also, same_convergence=same)
     if (budget := what.budget) is not None:
-        _refuse_of_times(also, what.options, budget)
+        _refuse_of_times(also, what.options, budget, profiles)
         return _compared_at(budget, sources, what, view, (fail_on, require))
     conditions = gate.conditions(fail_on, require)
     options, labels = what.options or Options(), what.labels or question.labels(sources)
@@ -226,32 +234,43 @@ def compare(
     for one in found:
         for metric in also:
             expect_metric(one.rows, metric, "--also")
+    of_steps = _rows_of_profiles(*profiles) if profiles else ()
     report = compare_report.report(
-        baseline, rest, what.by, options, view, pool=what.pool, also=also
+        baseline, rest, what.by, options, view, pool=what.pool, also=also, profiles=of_steps
     )
     return _answered(gate.judged(report, conditions, options.confidence), *found)
 
 
-def compare_profiles(a: str | Path, b: str | Path, *, confidence: float = 0.95) -> Report:
+def compare_profiles(
+    a: Profiles, b: Profiles, *, by: By = "work", confidence: float = 0.95
+) -> Report:
     """Report which parts of a step, and kinds of work, account for a change of its length.
 
-    Each side is a profile, or a trace. Where a file holds several profiles, these are its samples;
-    else the steps are.
+    Each side is one or more profiles, traces, or folders of them. Several profiles are the samples
+    of a side; of one alone the steps are. `by="operator"` asks about single operators.
 
     Raises
     ------
     TtastatsError
         A file cannot be used.
     """
-    from ttastats.ingestion import profiled as given_profiles
     from ttastats.report import profile_change  # scipy costs start-up time
 
-    first, second = (given_profiles.rows([Path(one)]).rows for one in (a, b))
+    first, second = _rows_of_profiles(a, b)
+    names = [", ".join(map(str, given.paths(one))) for one in (a, b)]
+    return profile_change.report(first, second, (names[0], names[1]), by=by, confidence=confidence)
+
+
+def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
+    from ttastats.ingestion import profiled as given_profiles
+
+    first, second = (given_profiles.rows(given.paths(one)).rows for one in (a, b))
     if not set(first["profile_id"]).isdisjoint(second["profile_id"]):
+        where = ", ".join(map(str, given.paths(b)))
         raise TtastatsError(
-            "holds a profile that A holds too", where=str(b), remedy="Give two profiles."
+            "holds a profile that A holds too", where=where, remedy="Give two profiles."
         )
-    return profile_change.report(first, second, (str(a), str(b)), confidence=confidence)
+    return first, second
 
 
 def _compared_at(
@@ -275,7 +294,9 @@ def _compared_at(
     return _answered(quality_gate.judged(report, requirements), *found)
 
 
-def _refuse_of_times(also: Sequence[str], options: Options | None, budget: Budget) -> None:
+def _refuse_of_times(
+    also: Sequence[str], options: Options | None, budget: Budget, profiles: object
+) -> None:
     """Refuse what has a meaning for times to a target alone."""
     said = {"--same-convergence": "same_convergence", "--epochs-fixed": "epochs_fixed"}
     for option, name in said.items():
@@ -290,6 +311,12 @@ def _refuse_of_times(also: Sequence[str], options: Options | None, budget: Budge
             "--also is told beside times to a target",
             where=f"--also {','.join(also)} {budget.option}",
             remedy=f"At a budget ask for the metric itself: {budget.option} --metric {also[0]}.",
+        )
+    if profiles:
+        raise TtastatsError(
+            "profiles account for times to a target",
+            where=f"--profile-a {budget.option}",
+            remedy="Leave one out: at a budget nothing is faster.",
         )
 
 
@@ -526,7 +553,7 @@ def _refuse_sides(sources: Sequence[Source], against: float | None) -> None:
         )
 
 
-def profiled(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Report:
+def profiled(source: Profiles, *, top: int = 10) -> Report:
     """Report where a training step goes: by part of the step, kind of work, operator and rank.
 
     Parameters
@@ -619,7 +646,7 @@ def plot(
     return draw(material(*sources, metric=metric, **asked))
 
 
-def plot_profiles(kind: str, source: str | Path | Sequence[str | Path]) -> tuple[Picture, ...]:
+def plot_profiles(kind: str, source: Profiles) -> tuple[Picture, ...]:
     """Give the pictures of one kind of some profiles, all of them together.
 
     Parameters

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,24 +17,28 @@ from ttastats.cli.options import (
     given,
 )
 from ttastats.cli.output import show
-from ttastats.cli.sides import Judging, PartOptions, SideOptions
+from ttastats.cli.sides import Judging, PartOptions, ProfileOptions, SideOptions
 from ttastats.errors import TtastatsError
+
+if TYPE_CHECKING:
+    from ttastats.profiles.changes import By
 
 
 def compare(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             help="Parquet files: the baseline A, then B (or several to judge against A); "
-            "one file alone with --a and --b.",
+            "one file alone with --a and --b. Or two profiles.",
             show_default=False,
         ),
-    ],
+    ] = None,
     *,
     sides: SideOptions,
     asked: JudgedOptions,
     judging: Judging,
     budget: AtBudgetOptions,
+    profiles: ProfileOptions,
     also: Annotated[
         str,
         typer.Option(
@@ -55,16 +58,18 @@ def compare(
     from ttastats.report.compare import View
 
     options = judging.options()
-    if _are_profiles(files):
+    if (of_steps := profiles.alone(files or ())) is not None:
         _expect_nothing_of(sides, asked, judging, budget)
-        show(api.compare_profiles(*files, confidence=options.confidence), output)
+        by = _told_apart(asked.by)
+        show(api.compare_profiles(*of_steps, by=by, confidence=options.confidence), output)
         return
-    sources = sides.of(files)
+    sources = sides.of(files or ())
     view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.label))
     report = api.compare(
         *sources,
         view=view,
         also=columns(also),
+        profiles=profiles.both(),
         fail_on=judging.fail_on,
         require=judging.require,
         **sides.compared(sources, asked, options),
@@ -75,22 +80,27 @@ def compare(
         raise typer.Exit(3)
 
 
-def _are_profiles(files: Sequence[Path]) -> bool:
-    """Tell whether two profiles are compared, not two tables of runs."""
-    from ttastats.profiles import store
-
-    return len(files) == 2 and all(store.is_profile(file) for file in files)
-
-
 def _expect_nothing_of(*groups: Any) -> None:
-    """Refuse options that are about runs; a level of confidence is about both."""
+    """Refuse options that are about runs; a level of confidence is about both, as is --by."""
     for option in (option for group in groups for option in given(group)):
-        if option != "--confidence":
+        if option not in ("--confidence", "--by"):
             raise TtastatsError(
                 "is about runs, and these are profiles",
                 where=option,
                 remedy="Leave it out, or name tables of runs.",
             )
+
+
+def _told_apart(by: str) -> By:
+    for known in ("work", "operator"):
+        if by == known or not by:
+            return known
+    raise TtastatsError(
+        "is no way to tell the work of a step apart", where=f"--by {by}", remedy=_WAYS
+    )
+
+
+_WAYS = "There are: work, which is by kind and the default, and operator."
 
 
 def targets(

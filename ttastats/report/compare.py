@@ -13,6 +13,7 @@ from ttastats import axis as axes
 from ttastats import comparison, percentages, setups
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison, Options
+from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair, Pairing, Side, pairings
 from ttastats.report import compare_cells, compare_notes, fields, fixed_length, grouping
 from ttastats.report.also import Also, lines, measured, numbers, sentences
@@ -20,6 +21,7 @@ from ttastats.report.also import notes as also_notes
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.compare_notes import Shown
+from ttastats.report.step_factors import Explained, explained
 from ttastats.report.verdicts import row_names, verdict_numbers
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
@@ -60,20 +62,23 @@ def report(
     *,
     pool: bool = False,
     also: Sequence[str] = (),
+    profiles: Sequence[pl.DataFrame] = (),
 ) -> Report:
     """Give the report of one or more tables of runs against a baseline, each with its label.
 
     All p-values of a report are adjusted together. `by` and `pool` are those of
-    `pairing.pairings`. `also` names metrics to compare where the times of runs ended.
+    `pairing.pairings`. `also` names metrics to compare where the times of runs ended. `profiles`
+    are rows of the two systems, where one comparison is made, and say why it came out so.
 
     Raises
     ------
     TtastatsError
-        A table has no group in common with the baseline.
+        A table has no group in common with the baseline, or profiles explain several comparisons.
     """
     options, view = options or Options(), view or View()
     paired = pairings(baseline, others, by, pool=pool)
     sides = _compared(baseline, others, paired, options, also)
+    why = _explained(sides, profiles, options.confidence)
     rows = tuple(row for side in sides for row in side.rows)
     axis = axes.of(baseline.runs)
     tables = tuple(_table(side, baseline.label, view, options, axis) for side in sides)
@@ -88,6 +93,10 @@ def report(
         *compare_notes.notes(_shown(found, rows, by, view), options, unmatched, has_mean),
         *also_notes([one for side in sides for one in side.also]),
     )
+    if why is not None:
+        rows = ({**rows[0], **why.numbers()},)
+        tables += tuple(why.tables(options.confidence))
+        notes += tuple(why.notes)
     each = [
         _sentence(
             side, (baseline.label, side.label) if view.named else ("A", "B"), by, view, options
@@ -96,8 +105,23 @@ def report(
     ]
     if len(sides) > 1:
         each = [f"{side.label}: {text}" for side, text in zip(sides, each, strict=True)]
-    said = " ".join(each)
+    said = " ".join((*each, *([why.sentence()] if why else [])))
     return Report("compare", rows, tables, notes, said, _only_a(sides), by=by)
+
+
+def _explained(
+    sides: Sequence[_Side], profiles: Sequence[pl.DataFrame], confidence: float
+) -> Explained | None:
+    if not profiles:
+        return None
+    found = [one for side in sides for one in side.found]
+    if len(found) > 1:
+        raise TtastatsError(
+            f"profiles of two systems, and {len(found)} comparisons that they might explain",
+            where="--profile-a",
+            remedy="Choose one of them, such as --where benchmark=resnet.",
+        )
+    return explained(found[0], sides[0].pairing.pairs[0], profiles, confidence)
 
 
 def _sentence(
