@@ -31,6 +31,7 @@ from ttastats.question import (
     Question,
     takes,
 )
+from ttastats.records import Problem
 from ttastats.report import runs as runs_report
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
@@ -263,13 +264,10 @@ def compare_profiles(
 
 def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
     from ttastats.ingestion import profiled as given_profiles
+    from ttastats.report import profile_change  # scipy costs start-up time
 
     first, second = (given_profiles.rows(given.paths(one)).rows for one in (a, b))
-    if not set(first["profile_id"]).isdisjoint(second["profile_id"]):
-        where = ", ".join(map(str, given.paths(b)))
-        raise TtastatsError(
-            "holds a profile that A holds too", where=where, remedy="Give two profiles."
-        )
+    profile_change.expect_others(first, second, ", ".join(map(str, given.paths(b))))
     return first, second
 
 
@@ -573,8 +571,11 @@ def profiled(source: Profiles, *, top: int = 10) -> Report:
 
     found = given_profiles.rows(given.paths(source))
     report = profile_report.report(found.rows, top=top)
-    told = [Note(one.code, f"{one.source}: {one.message}.") for one in found.problems]
-    return replace(report, notes=(*report.notes, *told))
+    return replace(report, notes=(*report.notes, *map(_told, found.problems)))
+
+
+def _told(problem: Problem) -> Note:
+    return Note(problem.code, f"{problem.source}: {problem.message}.")
 
 
 @takes(Counted)
@@ -652,7 +653,7 @@ def plot_profiles(kind: str, source: Profiles) -> tuple[Picture, ...]:
     Parameters
     ----------
     kind
-        `roofline`, `work`, `memory`, `batch-sizes` or `workers`.
+        `step`, `roofline`, `work`, `memory`, `batch-sizes` or `workers`.
     source
         As `profiled`.
 
@@ -664,12 +665,51 @@ def plot_profiles(kind: str, source: Profiles) -> tuple[Picture, ...]:
     from ttastats.ingestion import profiled as given_profiles
     from ttastats.pictures.profiled import kinds, shared
 
-    if kind not in kinds.KINDS:
-        raise TtastatsError(
-            f"no picture of profiles is called {kind!r}",
-            remedy=f"There are: {', '.join(kinds.KINDS)}.",
-        )
-    return kinds.KINDS[kind](shared.by_name(given_profiles.rows(given.paths(source)).rows))
+    paths = given.paths(source)
+    rows = (given_profiles.rows([path]).rows for path in paths)
+    return kinds.pictures(
+        kind, shared.by_name(zip(question.short_labels(paths), rows, strict=True))
+    )
+
+
+def profile_page(
+    *sources: Profiles,
+    output: str | Path | None = None,
+    title: str = "",
+    confidence: float = 0.95,
+) -> Page:
+    """Give one HTML page of profiles: where their steps go, in words, numbers and pictures.
+
+    Of several sources the first is the one that the steps of the others are compared with.
+
+    Parameters
+    ----------
+    sources
+        Each as `profiled` takes it.
+    output
+        Where to write the page, whole or not at all.
+    confidence
+        Of the intervals of changes.
+
+    Raises
+    ------
+    TtastatsError
+        As `compare_profiles`; or `output` is an input, or a file that no report wrote.
+    """
+    from ttastats.ingestion import profiled as given_profiles
+    from ttastats.page import document, of_profiles, place
+
+    sides = [given.paths(source) for source in sources]
+    if output is not None:
+        place.expect(Path(output), [path for side in sides for path in side])
+    found = [given_profiles.rows(side) for side in sides]
+    labelled = zip(question.short_labels(sources), (one.rows for one in found), strict=True)
+    told = [_told(problem) for one in found for problem in one.problems]
+    made = of_profiles.content(list(labelled), told, title=title, confidence=confidence)
+    page = document.page(made)
+    if output is not None:
+        place.write(Path(output), page.html)
+    return page
 
 
 @takes(Compared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from ttastats.cli.options import (
     Verbose,
     columns,
     given,
+    refuse_of_runs,
 )
 from ttastats.cli.output import show
 from ttastats.cli.sides import Judging, PartOptions, ProfileOptions, SideOptions
@@ -59,7 +60,7 @@ def compare(
 
     options = judging.options()
     if (of_steps := profiles.alone(files or ())) is not None:
-        _expect_nothing_of(sides, asked, judging, budget)
+        refuse_of_runs(given(sides, asked, judging, budget), but=("--confidence", "--by"))
         by = _told_apart(asked.by)
         show(api.compare_profiles(*of_steps, by=by, confidence=options.confidence), output)
         return
@@ -78,17 +79,6 @@ def compare(
     show(report, output)
     if report.gate is not None and not report.gate.passed:
         raise typer.Exit(3)
-
-
-def _expect_nothing_of(*groups: Any) -> None:
-    """Refuse options that are about runs; a level of confidence is about both, as is --by."""
-    for option in (option for group in groups for option in given(group)):
-        if option not in ("--confidence", "--by"):
-            raise TtastatsError(
-                "is about runs, and these are profiles",
-                where=option,
-                remedy="Leave it out, or name tables of runs.",
-            )
 
 
 def _told_apart(by: str) -> By:

@@ -120,7 +120,7 @@ def _is_no_file(path: Path) -> bool:
 
 def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:
     """Refuse options of a recording where nothing is recorded."""
-    for option in (*given(recorded), *given(setup)):
+    for option in given(recorded, setup):
         raise TtastatsError(
             "is for a profile that is recorded now, of a workload",
             where=option,

@@ -104,11 +104,11 @@ class ProfileOptions:
 
     def alone(self, files: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]] | None:
         """Give the profiles of A and of B where no runs are named."""
-        from ttastats.profiles import store
+        from ttastats.ingestion.profiled import are_profiles
 
         if not files:
             return self.both()
-        if len(files) == 2 and all(store.is_profile(file) for file in files):
+        if len(files) == 2 and are_profiles(files):
             return files[:1], files[1:]
         return None
 

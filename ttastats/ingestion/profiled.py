@@ -32,6 +32,15 @@ def rows(paths: Sequence[Path]) -> Traces:
     )
 
 
+def are_profiles(paths: Sequence[Path]) -> bool:
+    """Tell whether files are profiles or traces, not tables of runs."""
+    return all(store.is_profile(path) if _is_parquet(path) else _is_trace(path) for path in paths)
+
+
+def _is_trace(path: Path) -> bool:
+    return path.is_file() and any(traces.is_trace(source) for source in find([str(path)]))
+
+
 def _kept(path: Path) -> list[Path]:
     """Give the profiles that a path stands for."""
     if path.is_dir():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ttastats import axis as axes
+from ttastats import units
 from ttastats.axis import Axis
 from ttastats.counted import standing
 from ttastats.page.facts import Fact, choices, facts
@@ -25,9 +26,13 @@ Sides = Sequence[tuple[str, pl.DataFrame]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What a page shows. `choices` are the values a reader may choose rows by, with their runs."""
+    """What a page shows, and of how much: `20 runs`.
+
+    `choices` are the values a reader may choose rows by, with their runs.
+    """
 
     title: str
+    counted: str
     facts: tuple[Fact, ...]
     verdicts: tuple[Verdict, ...]
     report: Report
@@ -49,13 +54,15 @@ def content(
     `conditions` are the words by which runs and target were chosen.
     """
     sides = [(label, standing(runs)) for label, runs in sides]
+    combinations = choices(sides)
     return Content(
         title=title or _title([label for label, _ in sides], axes.of(sides[0][1])),
+        counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
         facts=facts(sides, conditions),
         verdicts=verdicts(report, confidence=confidence),
         report=capped(report),
         pictures=tuple(pictures),
-        choices=choices(sides),
+        choices=combinations,
     )
 
 

@@ -66,7 +66,14 @@ def legend(labels: Sequence[str]) -> Any:
         return None
     longest = max(len(label) for label in labels)
     columns = 1 if longest > 40 else 2 if longest > 14 else 4
-    return alt.Legend(title=None, columns=min(columns, len(labels)), symbolOpacity=1)
+    limit = _WHOLE if columns == 1 else alt.Undefined
+    return alt.Legend(
+        title=None, columns=min(columns, len(labels)), symbolOpacity=1, labelLimit=limit
+    )
+
+
+#: The width in CSS pixels of a name that has a line of its own.
+_WHOLE = 560
 
 
 def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import percentages, units
+from ttastats.errors import TtastatsError
 from ttastats.profiles import changes
 from ttastats.profiles.changes import By
 from ttastats.report import fields
@@ -45,6 +46,20 @@ def report(
     table = fields.table([whole, *shown], _columns(by, confidence), title)
     notes = (_noise(a, b, whole, len(parts)), *_rest(len(parts) - len(shown)))
     return Report("compare", (whole, *parts), (table,), notes, _said(whole, parts, 1 - confidence))
+
+
+def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
+    """Refuse a side B, called by its label, that holds a profile of A.
+
+    Raises
+    ------
+    TtastatsError
+        It does.
+    """
+    if not set(a["profile_id"]).isdisjoint(b["profile_id"]):
+        raise TtastatsError(
+            "holds a profile that A holds too", where=label, remedy="Give two profiles."
+        )
 
 
 def _row(name: str, a: pl.DataFrame, b: pl.DataFrame, confidence: float) -> _Row:

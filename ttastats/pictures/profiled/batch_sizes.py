@@ -92,7 +92,7 @@ def _chart(profiles: Profiles, field: str, title: str, form: str) -> Any:
     colour, shape = shared.colour(profiles)
     base = alt.Chart(alt.NamedData(name=_TABLE))
     x = alt.X(
-        "batch_size:Q", title="samples of a step",
+        "batch_size:Q", title="samples of a step (log scale)",
         scale=alt.Scale(type="log", base=2, nice=False), axis=alt.Axis(grid=False, format="~d"),
     )  # fmt: skip
     y = alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=form, tickCount=5))

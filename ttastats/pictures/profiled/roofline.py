@@ -28,7 +28,7 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     NothingToDrawError
         FLOPs or bytes are not known.
     """
-    every = shared.operators(profiles, "intensity", "bytes", "flops")
+    every = shared.with_flops(profiles, "intensity", "bytes", "flops")
     points = pl.concat([every.filter(pl.col("intensity").is_not_null()), _whole(every)])
     if points.is_empty():
         raise NothingToDrawError("bytes of operators are not known")
@@ -97,13 +97,13 @@ def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, flo
     colour, shape = shared.colour(profiles)
     x = alt.X(
         "intensity:Q",
-        title="FLOPs a byte, at least",
+        title="FLOPs a byte, at least (log scale)",
         scale=alt.Scale(type="log", nice=False, domain=across),
         axis=alt.Axis(grid=False, format="~g", values=_ticks(*across)),
     )
     y = alt.Y(
         "flops_per_second:Q",
-        title="achieved FLOP/s",
+        title="achieved FLOP/s (log scale)",
         scale=alt.Scale(type="log", nice=False, domain=up),
         axis=alt.Axis(labelExpr=shared.rate("datum.value", ""), values=_ticks(*up)),
     )
