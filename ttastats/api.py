@@ -185,6 +185,7 @@ def compare(
     view: View | None = None,
     also: Sequence[str] = (),
     profiles: tuple[Profiles, Profiles] | None = None,
+    block: Sequence[str] = (),
     fail_on: str = "",
     require: str = "",
     **asked: Unpack[ComparedAt],
@@ -205,6 +206,9 @@ def compare(
     profiles
         Profiles of A and of B (see `profiled`), which say what part of a step the throughput
         came from; several of a side for an interval.
+    block
+        What tells the sessions in which runs were made, to compare within these: columns, `day`,
+        `order`, names in `extra`, or conditions; one or several.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
         `not-worse:0.001`; `Report.gate` says what came of them.
@@ -222,12 +226,13 @@ def compare(
     from ttastats.report import compare as compare_report
 
     what, sources = Question(**asked), (a, *others)
+    block = (block,) if isinstance(block, str) else block
     if what.options is not None:
         same = what.options.same_convergence
-        looks.check(what.options.max_runs, what.budget, also, same_convergence=same)
+        looks.check(what.options.max_runs, what.budget, also, block, same_convergence=same)
     if (budget := what.budget) is not None:
         _refuse_of_times(also, what.options, budget, profiles)
-        return _compared_at(budget, sources, what, view, (fail_on, require))
+        return _compared_at(budget, sources, what, view, (fail_on, require), block)
     conditions = gate.conditions(fail_on, require)
     options, labels = what.options or Options(), what.labels or question.labels(sources)
     found = question.sides(sources, what, of_answer=True)
@@ -237,7 +242,15 @@ def compare(
             expect_metric(one.rows, metric, "--also")
     of_steps = _rows_of_profiles(*profiles) if profiles else ()
     report = compare_report.report(
-        baseline, rest, what.by, options, view, pool=what.pool, also=also, profiles=of_steps
+        baseline,
+        rest,
+        what.by,
+        options,
+        view,
+        pool=what.pool,
+        also=also,
+        block=block,
+        profiles=of_steps,
     )
     return _answered(gate.judged(report, conditions, options.confidence), *found)
 
@@ -277,6 +290,7 @@ def _compared_at(
     what: Question,
     view: View | None,
     gate: tuple[str, str],
+    block: Sequence[str],
 ) -> Report:
     from ttastats import quality_gate  # scipy costs start-up time
     from ttastats.report import compare_qualities
@@ -287,7 +301,7 @@ def _compared_at(
     baseline, *rest = question.labelled(found, what, labels)
     unit = axis.by_clock(what.unit, what.clock)
     report = compare_qualities.report(
-        baseline, rest, budget, what.by, what.options, view, pool=what.pool, unit=unit
+        baseline, rest, budget, what.by, what.options, view, pool=what.pool, unit=unit, block=block
     )
     return _answered(quality_gate.judged(report, requirements), *found)
 

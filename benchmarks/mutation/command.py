@@ -51,8 +51,8 @@ GROUPS = {
 }
 
 NAMES = """
-accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files choice
-claim compare conditions conform counted crossing described dialects filter fixtures gate
+accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files blocks
+choice claim compare conditions conform counted crossing described dialects filter fixtures gate
 judged_record judging layout own_logs own_rows pairing power_logs problems profile_changes
 profile_measured qualities_compared quality quirks random_logs random_questions random_rounds
 random_tables rcp refined scaling scan score select sequential several_files step_factors summary

@@ -50,6 +50,16 @@ def compare(
             show_default=False,
         ),
     ] = "",
+    block: Annotated[
+        str,
+        typer.Option(
+            "--block",
+            metavar="COLUMN",
+            help="Compare within sessions, told by a column, day, order (runs in turn), a name in "
+            "extra or a condition; separated by commas.",
+            show_default=False,
+        ),
+    ] = "",
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
     output: Output,
@@ -71,6 +81,7 @@ def compare(
         view=view,
         also=columns(also),
         profiles=profiles.both(),
+        block=columns(block),
         fail_on=judging.fail_on,
         require=judging.require,
         **sides.compared(sources, asked, options),

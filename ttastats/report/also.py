@@ -16,7 +16,7 @@ from ttastats.quality_comparison import Word, step_of
 from ttastats.report.cells import Note
 from ttastats.report.digits import Digits, digits_of
 from ttastats.report.qualities import with_value
-from ttastats.sides import setup_names
+from ttastats.sides import both_blocks, setup_names
 from ttastats.stats.means import MeanDifference, difference
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
@@ -87,6 +87,7 @@ def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Opt
             a["quality"].to_numpy(),
             b["quality"].to_numpy(),
             clusters=(setup_names(a).to_numpy(), setup_names(b).to_numpy()),
+            blocks=both_blocks(a, b),
             resolution=step_of(both),
             confidence=options.confidence,
         )

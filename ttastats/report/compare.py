@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import axis as axes
-from ttastats import comparison, percentages, setups
+from ttastats import blocking, comparison, percentages, setups
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison, Options
 from ttastats.errors import TtastatsError
@@ -63,12 +63,14 @@ def report(
     pool: bool = False,
     also: Sequence[str] = (),
     profiles: Sequence[pl.DataFrame] = (),
+    block: Sequence[str] = (),
 ) -> Report:
     """Give the report of one or more tables of runs against a baseline, each with its label.
 
     All p-values of a report are adjusted together. `by` and `pool` are those of
-    `pairing.pairings`. `also` names metrics to compare where the times of runs ended. `profiles`
-    are rows of the two systems, where one comparison is made, and say why it came out so.
+    `pairing.pairings`. `also` names metrics to compare where the times of runs ended, `block`
+    what tells the blocks within which runs are compared (`blocking`). `profiles` are rows of the
+    two systems, where one comparison is made, and say why it came out so.
 
     Raises
     ------
@@ -76,7 +78,7 @@ def report(
         A table has no group in common with the baseline, or profiles explain several comparisons.
     """
     options, view = options or Options(), view or View()
-    paired = pairings(baseline, others, by, pool=pool)
+    paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
     sides = _compared(baseline, others, paired, options, also)
     why = _explained(sides, profiles, options.confidence)
     rows = tuple(row for side in sides for row in side.rows)
@@ -88,7 +90,7 @@ def report(
     has_mean = any(side.mean is not None for side in sides)
     notes = (
         *_fixed_lengths(baseline, others, sides, by),
-        *_varying(baseline, others, sides),
+        *_varying(baseline, others, sides, block),
         *_remarks(sides),
         *compare_notes.notes(_shown(found, rows, by, view), options, unmatched, has_mean),
         *also_notes([one for side in sides for one in side.also]),
@@ -176,7 +178,10 @@ def _compared(
         start += len(each.pairs)
         labels = (baseline.label, other.label)
         rows = tuple(
-            _row_of(one, pair, labels, each.by) | numbers(also_of) | _planned(one, options)
+            _row_of(one, pair, labels, each.by)
+            | numbers(also_of)
+            | _planned(one, options)
+            | blocking.ratios(pair, comparison.in_blocks(one.a.outcomes, one.b.outcomes))
             for one, pair, also_of in zip(mine, each.pairs, worth, strict=True)
         )
         # A mean over benchmarks has no plan of its own.
@@ -192,8 +197,11 @@ def _mean_speedup(found: Sequence[Comparison], confidence: float) -> MeanSpeedup
     return geometric_mean_speedup(ratios, confidence=confidence)
 
 
-def _varying(baseline: Side, others: Sequence[Side], sides: Sequence[_Side]) -> list[Note]:
+def _varying(
+    baseline: Side, others: Sequence[Side], sides: Sequence[_Side], block: Sequence[str]
+) -> list[Note]:
     """Say of each side what varies inside the groups that were compared, and what is left out."""
+    keys = ("pair", *(name for name in block if name in baseline.runs.columns))
     several = len(sides) > 1
     named = [(baseline.label if several else "A", baseline, each.pairing.a) for each in sides]
     named += [
@@ -203,7 +211,7 @@ def _varying(baseline: Side, others: Sequence[Side], sides: Sequence[_Side]) -> 
     notes = [
         Note(note.code, f"{name}: {note.text}")
         for name, side, paired in named
-        for note in (*grouping.group_notes(paired, ("pair",)), *grouping.set_aside_notes(side.runs))
+        for note in (*grouping.group_notes(paired, keys), *grouping.set_aside_notes(side.runs))
     ]
     return list(dict.fromkeys(notes))
 
