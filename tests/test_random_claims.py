@@ -219,7 +219,7 @@ def entries(draw: random.Random, benchmark: str, number: int) -> pl.DataFrame:
                 replace(evaluation, samples=at if told else None, target_value=0.925)
                 for evaluation, at in zip(one.evaluations, (needed - each, needed), strict=True)
             )
-            status = draw.choice(["success"] * 12 + ["aborted"])
+            status = "aborted" if name == 4 else draw.choice(["success"] * 12 + ["aborted"])
             found.append((len(found), replace(one, evaluations=told_at, run_status=status)))
     return frame(found)
 
