@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 import vl_convert
 
+from tests import made_traces
+from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
 from ttastats.pictures.picture import NothingToDrawError, Picture
@@ -18,6 +20,7 @@ from ttastats.pictures.profiled import kinds
 from ttastats.profiles import answers, store, table
 from ttastats.profiles.measures import measure
 
+ACCEPTED = ROOT / "tests" / "reference" / "answers"
 #: Name, kind of work, seconds, FLOPs and bytes of the operators of one step.
 OPERATORS = (
     ("aten::convolution", "convolution", 0.006, 300_000_000, 5_000_000),
@@ -78,6 +81,26 @@ def test_every_kind_compiles_and_finds_its_fields(kind: str, path: Path) -> None
         assert picture.caption.endswith("On Abacus 3.")
 
 
+def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for rank in range(2):
+        events = made_traces.steps_on_a_device(own_work=40.0 - 5 * rank)
+        (folder / f"rank{rank}.json").write_bytes(made_traces.trace(events, rank))
+    store.write(profile(), tmp_path / "p.parquet")
+    lines = []
+    for kind in kinds.KINDS:
+        for source in ([tmp_path / "p.parquet"], [folder, tmp_path / "p.parquet"]):
+            for picture in api.plot_profiles(kind, source):
+                lines += [f"{kind}: {picture.title}", f"caption: {picture.caption}"]
+                lines += [
+                    f"{name}: {json.dumps(plain(row))}"
+                    for name, table in picture.data.items()
+                    for row in table.iter_rows(named=True)
+                ]
+    assert matches_accepted(ACCEPTED / "profiles_drawn.txt", "\n".join(lines) + "\n")
+
+
 def drawn(kind: str, path: Path) -> Picture:
     return api.plot_profiles(kind, path)[0]
 
@@ -88,7 +111,7 @@ def test_the_roofline_has_each_operator_with_flops_and_the_whole_step(path: Path
     assert found.keys() == {"aten::convolution", "aten::addmm", "the whole step"}
     assert found["aten::convolution"]["intensity"] == 60
     assert found["aten::convolution"]["flops_per_second"] == pytest.approx(5e10)
-    assert found["the whole step"]["flops_per_second"] == pytest.approx(38e7 / 0.01)
+    assert found["the whole step"]["flops_per_second"] == pytest.approx(38e7 / 0.011)
     assert found["the whole step"]["intensity"] == pytest.approx(380 / 17)
 
 

@@ -87,16 +87,21 @@ def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
     NothingToDrawError
         No profile has any; `how` it is recorded is said.
     """
+    found = measures(profiles, measure)
+    if found.is_empty():
+        raise NothingToDrawError("was not measured", where=measure, remedy=how)
+    return found
+
+
+def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
+    """Give the values of a measure, as `measured`, be there any or none."""
     frames = [
         answers.measures(own, measure).select(
             pl.lit(name).alias("profile"), "of", pl.col("value").alias(measure)
         )
         for name, own in profiles.items()
     ]
-    found = pl.concat(frames).drop_nulls()
-    if found.is_empty():
-        raise NothingToDrawError("was not measured", where=measure, remedy=how)
-    return found
+    return pl.concat(frames).drop_nulls()
 
 
 def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
