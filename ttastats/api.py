@@ -7,7 +7,7 @@ and `frame` hold raw numbers: seconds, fractions, None for unknown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ttastats.exporting.logs import Exported
     from ttastats.exporting.subset import Subset
     from ttastats.page.document import Page
+    from ttastats.pairing import Side
     from ttastats.pictures.material import Material
     from ttastats.pictures.picture import Picture
     from ttastats.profiles.changes import By
@@ -150,19 +151,22 @@ def summary(
     asked
         Keywords of `Question`.
     """
+    what = Question(**asked)
+    (found,) = question.judged([source], what, of_answer=True)
+    return _answered(_summarised(found, what, ddof, confidence, dots=dots), found)
+
+
+def _summarised(
+    found: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
+) -> Report:
     from ttastats.report import qualities
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    what = Question(**asked)
+    keys = question.keys(what.by, ENTRY, found)
     if (budget := what.budget) is not None:
-        (at,) = question.sides_at([source], what, budget)
-        keys = question.keys(what.by, ENTRY, at)
-        report = qualities.of_groups(at.runs, budget, keys, ddof=ddof, confidence=confidence)
-        return _answered(report, at)
-    found, keys = question.group(source, what, ENTRY)
-    report = summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
-    return _answered(report, found)
+        return qualities.of_groups(found.runs, budget, keys, ddof=ddof, confidence=confidence)
+    return summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
 
 
 @takes(Judged)
@@ -221,38 +225,66 @@ def compare(
         As `run_table`; or the sides have nothing in common, or are the same runs, or parts of a
         table share some.
     """
-    from ttastats import gate, looks  # scipy costs start-up time
-    from ttastats.comparison import Options
-    from ttastats.report import compare as compare_report
-
     what, sources = Question(**asked), (a, *others)
     block = (block,) if isinstance(block, str) else block
-    if what.options is not None:
-        same = what.options.same_convergence
-        looks.check(what.options.max_runs, what.budget, also, block, same_convergence=same)
-    if (budget := what.budget) is not None:
-        _refuse_of_times(also, what.options, budget, profiles)
-        return _compared_at(budget, sources, what, view, (fail_on, require), block)
-    conditions = gate.conditions(fail_on, require)
-    options, labels = what.options or Options(), what.labels or question.labels(sources)
-    found = question.sides(sources, what, of_answer=True)
-    baseline, *rest = question.labelled(found, what, labels)
-    for one in found:
-        for metric in also:
-            expect_metric(one.rows, metric, "--also")
-    of_steps = _rows_of_profiles(*profiles) if profiles else ()
-    report = compare_report.report(
-        baseline,
-        rest,
-        what.by,
-        options,
-        view,
-        pool=what.pool,
-        also=also,
-        block=block,
-        profiles=of_steps,
-    )
-    return _answered(gate.judged(report, conditions, options.confidence), *found)
+    judge = _judge(what, (fail_on, require), also, block, profiles)
+    found = question.judged(sources, what, of_answer=True)
+    sides = question.labelled(found, what, what.labels or question.labels(sources))
+    return _answered(judge(sides, view), *found)
+
+
+def _judge(
+    what: Question,
+    gates: tuple[str, str],
+    also: Sequence[str] = (),
+    block: Sequence[str] = (),
+    profiles: tuple[Profiles, Profiles] | None = None,
+) -> Callable[[Sequence[Side], View | None], Report]:
+    """Give what compares sides as is asked.
+
+    Raises
+    ------
+    TtastatsError
+        It cannot be asked so: this is known before files are read.
+    """
+    from ttastats import gate, looks, quality_gate  # scipy costs start-up time
+    from ttastats.comparison import Options
+    from ttastats.report import compare as compare_report
+    from ttastats.report import compare_qualities
+
+    options, budget = what.options or Options(), what.budget
+    looks.check(options.max_runs, budget, also, block, same_convergence=options.same_convergence)
+    if budget is not None:
+        _refuse_of_times(also, options, budget, profiles)
+        requirements = quality_gate.conditions(*gates)
+        unit = axis.by_clock(what.unit, what.clock)
+        return lambda sides, view: quality_gate.judged(
+            compare_qualities.report(
+                sides[0], sides[1:], budget, what.by, options, view,
+                pool=what.pool, unit=unit, block=block,
+            ),
+            requirements,
+        )  # fmt: skip
+    conditions = gate.conditions(*gates)
+
+    def judged(sides: Sequence[Side], view: View | None) -> Report:
+        for side in sides:
+            for metric in also:
+                expect_metric(side.evaluations, metric, "--also")
+        report = compare_report.report(
+            sides[0],
+            sides[1:],
+            what.by,
+            options,
+            view,
+            pool=what.pool,
+            also=also,
+            block=block,
+            profiles=_rows_of_profiles(*profiles) if profiles else (),
+        )
+        return gate.judged(report, conditions, options.confidence)
+
+    return judged
 
 
 def compare_profiles(
@@ -284,35 +316,13 @@ def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFr
     return first, second
 
 
-def _compared_at(
-    budget: Budget,
-    sources: Sequence[Source],
-    what: Question,
-    view: View | None,
-    gate: tuple[str, str],
-    block: Sequence[str],
-) -> Report:
-    from ttastats import quality_gate  # scipy costs start-up time
-    from ttastats.report import compare_qualities
-
-    requirements = quality_gate.conditions(*gate)
-    found = question.sides_at(sources, what, budget)
-    labels = what.labels or question.labels(sources)
-    baseline, *rest = question.labelled(found, what, labels)
-    unit = axis.by_clock(what.unit, what.clock)
-    report = compare_qualities.report(
-        baseline, rest, budget, what.by, what.options, view, pool=what.pool, unit=unit, block=block
-    )
-    return _answered(quality_gate.judged(report, requirements), *found)
-
-
 def _refuse_of_times(
-    also: Sequence[str], options: Options | None, budget: Budget, profiles: object
+    also: Sequence[str], options: Options, budget: Budget, profiles: object
 ) -> None:
     """Refuse what has a meaning for times to a target alone."""
     said = {"--same-convergence": "same_convergence", "--epochs-fixed": "epochs_fixed"}
     for option, name in said.items():
-        if options is not None and getattr(options, name):
+        if getattr(options, name):
             raise TtastatsError(
                 f"{option} is about times to a target",
                 where=f"{option} {budget.option}",
@@ -726,25 +736,27 @@ def profile_page(
     return page
 
 
-@takes(Compared)
+@takes(ComparedAt)
 def html_report(
     *sources: Source,
     output: str | Path | None = None,
     title: str = "",
+    also: Sequence[str] = (),
     fail_on: str = "",
     require: str = "",
-    **asked: Unpack[Compared],
+    **asked: Unpack[ComparedAt],
 ) -> Page:
     """Give one HTML page that needs no network: verdict, numbers and pictures.
 
     One source is summarised; of several the first is the baseline the others are judged against.
+    At a budget the page is about the quality there.
 
     Parameters
     ----------
     output
         Where to write the page, whole or not at all.
-    fail_on, require
-        Conditions as `compare` takes them; `Page.gate` says what came of them.
+    also, fail_on, require
+        Metrics and conditions as `compare` takes them; `Page.gate` says what came of them.
     asked
         Keywords of `Question`; files without labels are called by their names.
 
@@ -753,36 +765,29 @@ def html_report(
     TtastatsError
         As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
     """
-    from ttastats import gate, looks  # scipy costs start-up time
-    from ttastats.comparison import Options
+    from ttastats.comparison import Options  # scipy costs start-up time
     from ttastats.page import content, document, place
     from ttastats.pictures import kinds
-    from ttastats.report import compare as compare_report
 
-    if len(sources) < 2 and (fail_on or require):
+    if len(sources) < 2 and (fail_on or require or also):
         raise TtastatsError(
-            "a condition needs something to be compared with",
-            where="--fail-on" if fail_on else "--require",
+            "needs something to be compared with",
+            where="--fail-on" if fail_on else "--require" if require else "--also",
             remedy="Give two files, the baseline first, or --a and --b.",
         )
-    conditions = gate.conditions(fail_on, require)
-    if output is not None:
-        place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     what = Question(**asked)
     options = what.options or Options()
-    looks.check(options.max_runs, same_convergence=options.same_convergence)
+    judge = _judge(what, (fail_on, require), also)
+    if output is not None:
+        place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     names = what.labels or question.short_labels(sources)
-    found = question.sides(sources, what)
+    found = question.judged(sources, what)
     made = _material(found, what, names)
     runs = [one.runs for one in found]
     answer = (
-        gate.judged(
-            compare_report.report(made.sides[0], made.sides[1:], what.by, options, pool=what.pool),
-            conditions,
-            options.confidence,
-        )
+        judge(made.sides, None)
         if made.compares
-        else summary(*runs, by=what.by, ddof=options.ddof, confidence=options.confidence)
+        else _summarised(found[0], what, options.ddof, options.confidence)
     )
     answer = _answered(answer, *found)
     left_out = (Note("not_drawn", sentence) for sentence in kinds.left_out(made))

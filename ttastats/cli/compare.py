@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ttastats.cli.options import (
+    Also,
     AtBudgetOptions,
     CountedOptions,
     JudgedOptions,
@@ -40,16 +41,7 @@ def compare(
     judging: Judging,
     budget: AtBudgetOptions,
     profiles: ProfileOptions,
-    also: Annotated[
-        str,
-        typer.Option(
-            "--also",
-            metavar="METRIC",
-            help="Compare these metrics as well where the time of each run ended, such as "
-            "test_accuracy; separated by commas.",
-            show_default=False,
-        ),
-    ] = "",
+    also: Also = "",
     block: Annotated[
         str,
         typer.Option(

@@ -154,6 +154,18 @@ class JudgedOptions(CountedOptions):
         return {**self.counted(), "target": self.target or ()}
 
 
+Also = Annotated[
+    str,
+    typer.Option(
+        "--also",
+        metavar="METRIC",
+        help="Compare these metrics as well where the time of each run ended, such as "
+        "test_accuracy; separated by commas.",
+        show_default=False,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class AtBudgetOptions:
     """At which budget a quality is asked for, in the place of the time to one."""

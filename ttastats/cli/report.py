@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import JudgedOptions, given, refuse_of_runs
+from ttastats.cli.options import (
+    Also,
+    AtBudgetOptions,
+    JudgedOptions,
+    columns,
+    given,
+    refuse_of_runs,
+)
 from ttastats.cli.output import say
 from ttastats.cli.sides import Judging, SideOptions
 
@@ -37,21 +44,22 @@ def report(
     sides: SideOptions,
     asked: JudgedOptions,
     judging: Judging,
+    budget: AtBudgetOptions,
+    also: Also = "",
 ) -> None:
     """One HTML page with verdict, numbers and pictures, to open offline or to mail."""
-    from ttastats import api, gate
+    from ttastats import api
     from ttastats.ingestion.profiled import are_profiles
     from ttastats.page import place
     from ttastats.render import words
 
-    gate.conditions(judging.fail_on, judging.require)  # refused before files are read
     to_stdout = str(output) == "-"
     if not to_stdout:
         place.expect(output, files)
     path = None if to_stdout else output
     options = judging.options()
     if are_profiles(files):
-        refuse_of_runs(given(sides, asked, judging))
+        refuse_of_runs((*given(sides, asked, judging, budget), *(["--also"] if also else [])))
         paths = [files] if together else files
         page = api.profile_page(*paths, output=path, title=title, confidence=options.confidence)
     else:
@@ -60,9 +68,11 @@ def report(
             *sources,
             output=path,
             title=title,
+            also=columns(also),
             fail_on=judging.fail_on,
             require=judging.require,
             **sides.compared(sources, asked, options),
+            **budget.asked(),
         )
     if to_stdout:
         typer.echo(page.html, nl=False)

@@ -109,8 +109,11 @@ def run_tooltip() -> list[alt.Tooltip]:
 def said(panel: Panel) -> dict[str, str]:
     """Give the expressions that say to people what a run is and came to; the unknown is empty."""
     amount = axes.said("datum.observed_seconds", panel.axis)
+    reached, missed = "reached after", "not reached in"
+    if panel.at_budget:
+        reached, missed = "judged after", "no value after"
     return {
-        "outcome": f"(datum.reached ? 'reached after ' : 'not reached in ') + ({amount})",
+        "outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})",
         "entry_": _known("entry", "datum.entry"),
         "seed_": _known("seed", "datum.seed"),
         "epochs_": _known("epochs", "format(datum.epochs, '.4~g')"),

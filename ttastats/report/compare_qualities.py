@@ -175,7 +175,7 @@ def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> 
     body = tuple(
         Row(
             (*(fields.key(name, row) for name in (*keys, *of)), *cells(one)),
-            tuple(beside(one)),
+            tuple(beside(one, row)),
         )
         for one, row in zip(side.found, side.rows, strict=True)
     )
