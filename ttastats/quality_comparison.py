@@ -18,8 +18,7 @@ from ttastats.budget import END, Budget
 from ttastats.comparison import Options
 from ttastats.lengths import Lengths, lengths
 from ttastats.pairing import Pair
-from ttastats.sides import both_blocks, in_separate_sessions, setup_names, side, starts
-from ttastats.stats.blocks import ByBlock, by_block
+from ttastats.sides import in_separate_sessions, setup_names, side, starts
 from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
@@ -61,14 +60,13 @@ class QualityComparison:
     higher_is_better: bool
     a: SideAt
     b: SideAt
-    difference: MeanDifference | None
-    axis: Axis = SECONDS
+    axis: Axis
+    why: str
+    separate_sessions: bool
+    difference: MeanDifference | None = None
     ratio: Ratio | None = None
     p_adjusted: float | None = None
     verdict: Word = "unavailable"
-    why: str = ""
-    separate_sessions: bool = False
-    by_block: ByBlock | None = None
 
 
 def compare(
@@ -117,21 +115,15 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     )
     one, other = (runs["quality"].to_numpy() for runs in with_value)
     made = QualityComparison(
-        pair.keys, metrics[0] if metrics.len() == 1 else None, higher, a, b, None, axis,
+        pair.keys, metrics[0] if metrics.len() == 1 else None, higher, a, b, axis,
         why=_why_not(pair, a, b, budget, metrics.len()),
         separate_sessions=in_separate_sessions(*(starts(runs) for runs in with_value)),
     )  # fmt: skip
     if not a.n or not b.n or metrics.len() > 1:
         return made
     labels = (setup_names(with_value[0]).to_numpy(), setup_names(with_value[1]).to_numpy())
-    blocks = both_blocks(*with_value)
-    if blocks is not None and not set(blocks[0]) & set(blocks[1]):
-        return replace(made, why=made.why or "no block has values of both sides")
-    gap = difference(
-        one, other, clusters=labels, blocks=blocks, resolution=step, confidence=options.confidence
-    )
-    each = None if blocks is None else by_block(one, other, blocks)
-    return replace(made, difference=gap, ratio=_ratio(with_value, axis, options), by_block=each)
+    gap = difference(one, other, clusters=labels, resolution=step, confidence=options.confidence)
+    return replace(made, difference=gap, ratio=_ratio(with_value, axis, options))
 
 
 _ABOUT = ("target_metric", "higher_is_better")
@@ -170,7 +162,7 @@ def _ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> 
         return None
     a, b = (side(axes.on(runs, axis), None, None).outcomes for runs in with_value)
     found = ratio_between(a, b, estimand=options.estimand, confidence=options.confidence)
-    if options.estimand != "mean" or not found.se_log or a.blocks is not None:
+    if options.estimand != "mean" or not found.se_log:
         return found
     # The p of people who compare means in seconds, which that of the logs differs from by little.
     of_means = difference(a.times, b.times, clusters=(a.clusters, b.clusters))
@@ -220,11 +212,9 @@ def _judged(one: QualityComparison, options: Options, margin: float | None) -> Q
     found = one.difference
     if one.why or found is None:
         return one
-    if found.low is None or found.high is None:
+    if found.low is None:
         return replace(one, verdict="undecided", why="one run")
-    alpha = 1 - options.confidence
-    excludes = found.low > 0 or found.high < 0
-    if excludes and (one.p_adjusted is None or one.p_adjusted < alpha):
+    if one.p_adjusted is not None and one.p_adjusted < 1 - options.confidence:
         return _directed(one, found)
     if margin is not None and _within(found, margin) and not one.a.missing + one.b.missing:
         return replace(one, verdict="same")
