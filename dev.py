@@ -81,6 +81,13 @@ def types(_: list[str]) -> int:
     return _run(_environment(".[dev,train]") / "mypy")
 
 
+def site(arguments: list[str]) -> int:
+    """Build the documentation as a site into build/site; `site serve` shows it while you write."""
+    scripts = _environment(".[docs]")
+    quiet = {"NO_MKDOCS_2_WARNING": "1", "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    return _run(scripts / "mkdocs", *(arguments or ["build", "--strict"]), env=quiet)
+
+
 def accept(_: list[str]) -> int:
     """Rewrite the accepted expectations of the tests from what the code gives now."""
     python = _environment(".[dev,train]") / "python"
@@ -139,7 +146,8 @@ def dist(arguments: list[str]) -> int:
 
 
 RECIPES: dict[str, Callable[[list[str]], int]] = {
-    recipe.__name__: recipe for recipe in (demo, test, writers, lint, types, accept, wheels, dist)
+    recipe.__name__: recipe
+    for recipe in (demo, test, writers, lint, types, site, accept, wheels, dist)
 }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+import ttastats as tta
 from tests.made_curves import evaluation, logs
 from tests.test_cli import run
 from ttastats import api, store
@@ -128,6 +130,24 @@ def test_each_benchmark_is_told_by_name() -> None:
     assert "other, test_accuracy where they stopped" in found.sentence
 
 
+def test_a_benchmark_that_lacks_the_metric_has_no_line_of_it() -> None:
+    def two(pace: float, accuracies: Sequence[float]) -> pl.DataFrame:
+        other = logs([stopped(pace + n) for n in range(2)]).with_columns(benchmark=pl.lit("other"))
+        return pl.concat([with_test(pace, accuracies), other])
+
+    found = compared(two(40.0, ACCURACIES), two(20.0, WORSE))
+    assert str(found).count("also test_accuracy") == 1
+    assert "other, test_accuracy" not in found.sentence
+    assert not [note for note in found.notes if note.code == "also_missing"]
+
+
+def test_who_reached_nothing_is_said_not_to_have_reached() -> None:
+    short = pl.when(pl.col("value") == 3.2).then(4.0).otherwise(pl.col("value"))
+    never = with_test(20.0, WORSE).with_columns(value=short)
+    found = compared(with_test(40.0, ACCURACIES), never)
+    assert "unknown, as no run of B reached the target" in found.sentence
+
+
 def test_a_metric_nobody_logs_is_refused() -> None:
     with pytest.raises(TtastatsError, match="no benchmark logs") as error:
         compared(with_test(40.0, ACCURACIES), with_test(20.0, WORSE), "test_acuracy")
@@ -150,3 +170,16 @@ def test_the_option_of_the_command(tmp_path: Any) -> None:
     assert done.returncode == 0, done.stderr
     assert "also test_accuracy" in done.stdout
     assert "also val_loss" in done.stdout
+
+
+@pytest.mark.real
+def test_the_test_quality_of_public_logs(wild: Path, tmp_path: Path) -> None:
+    logs = wild / "algoperf/algoperf_v06/logs/external_tuning/baseline"
+    sides = [tmp_path / f"study_{study}.parquet" for study in (0, 1)]
+    for side in sides:
+        tta.ingest([logs / side.stem / "fastmri_jax"], side, workers=1)
+    (row,) = api.compare(*sides, also=["test/ssim"]).rows
+    assert (row["reached_a"], row["reached_b"]) == (4, 4)
+    assert row["test/ssim_a"] == pytest.approx(0.741080, abs=1e-6)
+    assert row["test/ssim_b"] == pytest.approx(0.741225, abs=1e-6)
+    assert row["test/ssim_verdict"] == "undecided"

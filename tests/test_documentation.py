@@ -90,6 +90,38 @@ def test_the_way_from_csv_files_to_a_verdict_is_as_shown(tmp_path: Path) -> None
     assert program("summary", "logs.parquet", cwd=tmp_path).count("small_lm") == 2
 
 
+def test_the_tutorial_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "docs" / "tutorial.md"
+    text = page.read_text("utf-8")
+    shutil.copytree(ROOT / "examples" / "own_logs" / "logs", tmp_path / "logs")
+    monkeypatch.chdir(tmp_path)
+    assert matches_accepted(page, _TUTORIAL.sub(_with_results, text))
+    assert text.count("    ttastats ") == 12  # two of them in what `guess` prints
+    assert program("summary", "recorded.parquet", cwd=tmp_path).count("5/5") == 2
+    assert (tmp_path / "answer.html").stat().st_size > 100_000
+
+
+#: The steps of the tutorial: a program, or commands with what the last of them prints.
+_TUTORIAL = re.compile(
+    r"```python\n(?P<code>.*?)```"
+    r"|(?P<commands>(?:^    ttastats [^\n]*\n)+)(?:\n```text\n(?P<shown>.*?)```)?",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _with_results(found: re.Match[str]) -> str:
+    """Take a step of the tutorial, and give it with what it prints."""
+    if found["code"]:
+        exec(found["code"], {})
+        return found[0]
+    for line in found["commands"].splitlines():
+        done = run(*shlex.split(line)[1:])
+        assert done.returncode == (3 if "--fail-on" in line else 0), done.stderr
+    if found["shown"] is None:
+        return found[0]
+    return f"{found['commands']}\n```text\n{done.stdout}```"
+
+
 @pytest.mark.real
 def test_the_guide_shows_what_its_commands_print(
     ingested_round: Callable[[str], Account], tmp_path: Path

@@ -70,7 +70,7 @@ LAYERS = (
     ("ttastats.pairing_remarks",),
     ("ttastats.pairing",),
     ("ttastats.sides",),
-    ("ttastats.looks",),
+    ("ttastats.blocking", "ttastats.looks"),
     ("ttastats.comparison",),
     ("ttastats.quality_comparison", "ttastats.record_checks"),
     ("ttastats.report.cells",),

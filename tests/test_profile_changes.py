@@ -12,6 +12,7 @@ import ttastats as tta
 from tests.made_traces import Event, kernel, launch, operator, step, trace, written
 from ttastats.cli import app
 from ttastats.errors import TtastatsError
+from ttastats.stats.multiplicity import holm
 
 
 def steps(products: Sequence[float], norm: float = 20.0) -> list[Event]:
@@ -90,3 +91,49 @@ def test_compare_knows_profiles_and_refuses_what_is_about_runs(a: Path, b: Path)
     refused = CliRunner().invoke(app, ["compare", str(a), str(b), "--where", "seed=1"])
     assert isinstance(refused.exception, TtastatsError)
     assert "is about runs" in str(refused.exception)
+
+
+def test_single_operators_account_for_the_change_with_p_adjusted_for_their_number(
+    a: Path, b: Path
+) -> None:
+    report = tta.compare_profiles(a, b, by="operator")
+    rows = {row["name"]: row for row in report.rows}
+    assert rows["aten::mm"]["change"] * 1e6 == pytest.approx(-30)
+    assert rows["aten::native_batch_norm"]["share"] == pytest.approx(-0.2)
+    parts = report.rows[1:]
+    assert sum(row["change"] for row in parts) == pytest.approx(report.rows[0]["change"])
+    ps = [row["p_value"] for row in parts]
+    assert [row["p_adjusted"] for row in parts] == list(holm(ps))
+    assert f"Holm over {len(parts)}" in report.notes[0].text
+    assert "aten::mm 0.0300 ms" in report.sentence
+
+
+def test_parts_are_named_only_where_they_are_shown_to_change(tmp_path: Path) -> None:
+    unsteady = (100, 108, 92, 101, 99, 104, 96, 100)
+    a = profile(tmp_path / "a.parquet", steps(unsteady))
+    b = profile(tmp_path / "b.parquet", steps([one - 1 for one in unsteady[::-1]], norm=10))
+    said = tta.compare_profiles(a, b).sentence
+    assert "batch norm 0.0100 ms" in said
+    assert "matrix product" not in said
+
+
+def test_the_smallest_changes_are_left_to_programs(tmp_path: Path) -> None:
+    def many(extra: float) -> list[Event]:
+        return [step(0, 0, 900), step(1, 900, 900)] + [
+            operator(f"aten::add.{number}", 900 * one + 40 * number, 30 + extra * number, number)
+            for one in (0, 1)
+            for number in range(20)
+        ]
+
+    sides = [profile(tmp_path / f"{extra}.parquet", many(extra)) for extra in (0, 0.1)]
+    report = tta.compare_profiles(*sides, by="operator")
+    assert len(report.rows) == 1 + 20 + 1  # the whole, operators, the host between them
+    assert len(report.tables[0].rows) == 16
+    assert report.notes[-1].text.startswith("6 more")
+
+
+def test_the_command_tells_work_apart_by_operators(a: Path, b: Path) -> None:
+    shown = CliRunner().invoke(app, ["compare", str(a), str(b), "--by", "operator"])
+    assert "aten::native_batch_norm" in shown.output
+    refused = CliRunner().invoke(app, ["compare", str(a), str(b), "--by", "kernel"])
+    assert "There are: work" in str(getattr(refused.exception, "remedy", ""))

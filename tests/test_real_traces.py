@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from tests.test_traces import total
+from ttastats import api
 from ttastats.ingestion import traces
 from ttastats.ingestion.sources import find
 from ttastats.profiles import answers, kineto
@@ -92,6 +93,15 @@ def test_a_toy_on_an_mi250_is_all_waiting(folder: Path) -> None:
     products = kernels.filter(pl.col("flops") > 0)
     assert set(products["operator"]) == {"aten::addmm", "aten::mm"}
     assert products["tensor_core"].sum() == 2
+
+
+def test_time_over_tensor_cores_is_that_of_the_kernels_durations(folder: Path) -> None:
+    """Of the kernels that are not NCCL's, summed from the JSON itself."""
+    (resnet,) = api.plot_profiles("work", folder / "nccl_parser_config_nccl_data.json.gz")
+    assert "nccl_parser_config_nccl_data 30.5%, without batch norm 41.9%, " in resnet.caption
+    rates, cores = api.plot_profiles("work", folder / "trace_diff_control_control.json.gz")
+    assert "trace_diff_control_control 23.6%, " in cores.caption
+    assert rates.data["work"]["flops_per_second"].max() == pytest.approx(30.5e12, rel=0.01)
 
 
 def test_ranges_of_cupti_have_the_instructions_that_were_counted(folder: Path) -> None:

@@ -7,7 +7,7 @@ and `frame` hold raw numbers: seconds, fractions, None for unknown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -31,6 +31,7 @@ from ttastats.question import (
     Question,
     takes,
 )
+from ttastats.records import Problem
 from ttastats.report import runs as runs_report
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
@@ -42,9 +43,14 @@ if TYPE_CHECKING:
     from ttastats.exporting.logs import Exported
     from ttastats.exporting.subset import Subset
     from ttastats.page.document import Page
+    from ttastats.pairing import Side
     from ttastats.pictures.material import Material
     from ttastats.pictures.picture import Picture
+    from ttastats.profiles.changes import By
     from ttastats.report.compare import View
+
+#: Profiles (Parquet), traces of PyTorch, or folders of them.
+Profiles = str | Path | Sequence[str | Path]
 
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare",
@@ -145,19 +151,22 @@ def summary(
     asked
         Keywords of `Question`.
     """
+    what = Question(**asked)
+    (found,) = question.judged([source], what, of_answer=True)
+    return _answered(_summarised(found, what, ddof, confidence, dots=dots), found)
+
+
+def _summarised(
+    found: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
+) -> Report:
     from ttastats.report import qualities
     from ttastats.report import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    what = Question(**asked)
+    keys = question.keys(what.by, ENTRY, found)
     if (budget := what.budget) is not None:
-        (at,) = question.sides_at([source], what, budget)
-        keys = question.keys(what.by, ENTRY, at)
-        report = qualities.of_groups(at.runs, budget, keys, ddof=ddof, confidence=confidence)
-        return _answered(report, at)
-    found, keys = question.group(source, what, ENTRY)
-    report = summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
-    return _answered(report, found)
+        return qualities.of_groups(found.runs, budget, keys, ddof=ddof, confidence=confidence)
+    return summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
 
 
 @takes(Judged)
@@ -179,6 +188,8 @@ def compare(
     *others: Source,
     view: View | None = None,
     also: Sequence[str] = (),
+    profiles: tuple[Profiles, Profiles] | None = None,
+    block: Sequence[str] = (),
     fail_on: str = "",
     require: str = "",
     **asked: Unpack[ComparedAt],
@@ -196,6 +207,12 @@ def compare(
         One or more tables, each judged against `a`.
     also
         Metrics to compare as well where the times of runs ended, such as `test_accuracy`.
+    profiles
+        Profiles of A and of B (see `profiled`), which say what part of a step the throughput
+        came from; several of a side for an interval.
+    block
+        What tells the sessions in which runs were made, to compare within these: columns, `day`,
+        `order`, names in `extra`, or conditions; one or several.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
         `not-worse:0.001`; `Report.gate` says what came of them.
@@ -208,78 +225,104 @@ def compare(
         As `run_table`; or the sides have nothing in common, or are the same runs, or parts of a
         table share some.
     """
-    from ttastats import gate, looks  # scipy costs start-up time
+    what, sources = Question(**asked), (a, *others)
+    block = (block,) if isinstance(block, str) else block
+    judge = _judge(what, (fail_on, require), also, block, profiles)
+    found = question.judged(sources, what, of_answer=True)
+    sides = question.labelled(found, what, what.labels or question.labels(sources))
+    return _answered(judge(sides, view), *found)
+
+
+def _judge(
+    what: Question,
+    gates: tuple[str, str],
+    also: Sequence[str] = (),
+    block: Sequence[str] = (),
+    profiles: tuple[Profiles, Profiles] | None = None,
+) -> Callable[[Sequence[Side], View | None], Report]:
+    """Give what compares sides as is asked.
+
+    Raises
+    ------
+    TtastatsError
+        It cannot be asked so: this is known before files are read.
+    """
+    from ttastats import gate, looks, quality_gate  # scipy costs start-up time
     from ttastats.comparison import Options
     from ttastats.report import compare as compare_report
+    from ttastats.report import compare_qualities
 
-    what, sources = Question(**asked), (a, *others)
-    if what.options is not None:
-        same = what.options.same_convergence
-        looks.check(what.options.max_runs, what.budget, also, same_convergence=same)
-    if (budget := what.budget) is not None:
-        _refuse_of_times(also, what.options, budget)
-        return _compared_at(budget, sources, what, view, (fail_on, require))
-    conditions = gate.conditions(fail_on, require)
-    options, labels = what.options or Options(), what.labels or question.labels(sources)
-    found = question.sides(sources, what, of_answer=True)
-    baseline, *rest = question.labelled(found, what, labels)
-    for one in found:
-        for metric in also:
-            expect_metric(one.rows, metric, "--also")
-    report = compare_report.report(
-        baseline, rest, what.by, options, view, pool=what.pool, also=also
-    )
-    return _answered(gate.judged(report, conditions, options.confidence), *found)
+    options, budget = what.options or Options(), what.budget
+    looks.check(options.max_runs, budget, also, block, same_convergence=options.same_convergence)
+    if budget is not None:
+        _refuse_of_times(also, options, budget, profiles)
+        requirements = quality_gate.conditions(*gates)
+        unit = axis.by_clock(what.unit, what.clock)
+        return lambda sides, view: quality_gate.judged(
+            compare_qualities.report(
+                sides[0], sides[1:], budget, what.by, options, view,
+                pool=what.pool, unit=unit, block=block,
+            ),
+            requirements,
+        )  # fmt: skip
+    conditions = gate.conditions(*gates)
+
+    def judged(sides: Sequence[Side], view: View | None) -> Report:
+        for side in sides:
+            for metric in also:
+                expect_metric(side.evaluations, metric, "--also")
+        report = compare_report.report(
+            sides[0],
+            sides[1:],
+            what.by,
+            options,
+            view,
+            pool=what.pool,
+            also=also,
+            block=block,
+            profiles=_rows_of_profiles(*profiles) if profiles else (),
+        )
+        return gate.judged(report, conditions, options.confidence)
+
+    return judged
 
 
-def compare_profiles(a: str | Path, b: str | Path, *, confidence: float = 0.95) -> Report:
+def compare_profiles(
+    a: Profiles, b: Profiles, *, by: By = "work", confidence: float = 0.95
+) -> Report:
     """Report which parts of a step, and kinds of work, account for a change of its length.
 
-    Each side is a profile, or a trace. Where a file holds several profiles, these are its samples;
-    else the steps are.
+    Each side is one or more profiles, traces, or folders of them. Several profiles are the samples
+    of a side; of one alone the steps are. `by="operator"` asks about single operators.
 
     Raises
     ------
     TtastatsError
         A file cannot be used.
     """
+    from ttastats.report import profile_change  # scipy costs start-up time
+
+    first, second = _rows_of_profiles(a, b)
+    names = [", ".join(map(str, given.paths(one))) for one in (a, b)]
+    return profile_change.report(first, second, (names[0], names[1]), by=by, confidence=confidence)
+
+
+def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
     from ttastats.ingestion import profiled as given_profiles
     from ttastats.report import profile_change  # scipy costs start-up time
 
-    first, second = (given_profiles.rows([Path(one)]).rows for one in (a, b))
-    if not set(first["profile_id"]).isdisjoint(second["profile_id"]):
-        raise TtastatsError(
-            "holds a profile that A holds too", where=str(b), remedy="Give two profiles."
-        )
-    return profile_change.report(first, second, (str(a), str(b)), confidence=confidence)
+    first, second = (given_profiles.rows(given.paths(one)).rows for one in (a, b))
+    profile_change.expect_others(first, second, ", ".join(map(str, given.paths(b))))
+    return first, second
 
 
-def _compared_at(
-    budget: Budget,
-    sources: Sequence[Source],
-    what: Question,
-    view: View | None,
-    gate: tuple[str, str],
-) -> Report:
-    from ttastats import quality_gate  # scipy costs start-up time
-    from ttastats.report import compare_qualities
-
-    requirements = quality_gate.conditions(*gate)
-    found = question.sides_at(sources, what, budget)
-    labels = what.labels or question.labels(sources)
-    baseline, *rest = question.labelled(found, what, labels)
-    unit = axis.by_clock(what.unit, what.clock)
-    report = compare_qualities.report(
-        baseline, rest, budget, what.by, what.options, view, pool=what.pool, unit=unit
-    )
-    return _answered(quality_gate.judged(report, requirements), *found)
-
-
-def _refuse_of_times(also: Sequence[str], options: Options | None, budget: Budget) -> None:
+def _refuse_of_times(
+    also: Sequence[str], options: Options, budget: Budget, profiles: object
+) -> None:
     """Refuse what has a meaning for times to a target alone."""
     said = {"--same-convergence": "same_convergence", "--epochs-fixed": "epochs_fixed"}
     for option, name in said.items():
-        if options is not None and getattr(options, name):
+        if getattr(options, name):
             raise TtastatsError(
                 f"{option} is about times to a target",
                 where=f"{option} {budget.option}",
@@ -290,6 +333,12 @@ def _refuse_of_times(also: Sequence[str], options: Options | None, budget: Budge
             "--also is told beside times to a target",
             where=f"--also {','.join(also)} {budget.option}",
             remedy=f"At a budget ask for the metric itself: {budget.option} --metric {also[0]}.",
+        )
+    if profiles:
+        raise TtastatsError(
+            "profiles account for times to a target",
+            where=f"--profile-a {budget.option}",
+            remedy="Leave one out: at a budget nothing is faster.",
         )
 
 
@@ -526,7 +575,7 @@ def _refuse_sides(sources: Sequence[Source], against: float | None) -> None:
         )
 
 
-def profiled(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Report:
+def profiled(source: Profiles, *, top: int = 10) -> Report:
     """Report where a training step goes: by part of the step, kind of work, operator and rank.
 
     Parameters
@@ -546,8 +595,11 @@ def profiled(source: str | Path | Sequence[str | Path], *, top: int = 10) -> Rep
 
     found = given_profiles.rows(given.paths(source))
     report = profile_report.report(found.rows, top=top)
-    told = [Note(one.code, f"{one.source}: {one.message}.") for one in found.problems]
-    return replace(report, notes=(*report.notes, *told))
+    return replace(report, notes=(*report.notes, *map(_told, found.problems)))
+
+
+def _told(problem: Problem) -> Note:
+    return Note(problem.code, f"{problem.source}: {problem.message}.")
 
 
 @takes(Counted)
@@ -619,13 +671,13 @@ def plot(
     return draw(material(*sources, metric=metric, **asked))
 
 
-def plot_profiles(kind: str, source: str | Path | Sequence[str | Path]) -> tuple[Picture, ...]:
+def plot_profiles(kind: str, source: Profiles) -> tuple[Picture, ...]:
     """Give the pictures of one kind of some profiles, all of them together.
 
     Parameters
     ----------
     kind
-        `roofline`, `work`, `memory`, `batch-sizes` or `workers`.
+        `step`, `roofline`, `work`, `memory`, `batch-sizes` or `workers`.
     source
         As `profiled`.
 
@@ -637,33 +689,74 @@ def plot_profiles(kind: str, source: str | Path | Sequence[str | Path]) -> tuple
     from ttastats.ingestion import profiled as given_profiles
     from ttastats.pictures.profiled import kinds, shared
 
-    if kind not in kinds.KINDS:
-        raise TtastatsError(
-            f"no picture of profiles is called {kind!r}",
-            remedy=f"There are: {', '.join(kinds.KINDS)}.",
-        )
-    return kinds.KINDS[kind](shared.by_name(given_profiles.rows(given.paths(source)).rows))
+    paths = given.paths(source)
+    rows = (given_profiles.rows([path]).rows for path in paths)
+    return kinds.pictures(
+        kind, shared.by_name(zip(question.short_labels(paths), rows, strict=True))
+    )
 
 
-@takes(Compared)
+def profile_page(
+    *sources: Profiles,
+    output: str | Path | None = None,
+    title: str = "",
+    confidence: float = 0.95,
+) -> Page:
+    """Give one HTML page of profiles: where their steps go, in words, numbers and pictures.
+
+    Of several sources the first is the one that the steps of the others are compared with.
+
+    Parameters
+    ----------
+    sources
+        Each as `profiled` takes it.
+    output
+        Where to write the page, whole or not at all.
+    confidence
+        Of the intervals of changes.
+
+    Raises
+    ------
+    TtastatsError
+        As `compare_profiles`; or `output` is an input, or a file that no report wrote.
+    """
+    from ttastats.ingestion import profiled as given_profiles
+    from ttastats.page import document, of_profiles, place
+
+    sides = [given.paths(source) for source in sources]
+    if output is not None:
+        place.expect(Path(output), [path for side in sides for path in side])
+    found = [given_profiles.rows(side) for side in sides]
+    labelled = zip(question.short_labels(sources), (one.rows for one in found), strict=True)
+    told = [_told(problem) for one in found for problem in one.problems]
+    made = of_profiles.content(list(labelled), told, title=title, confidence=confidence)
+    page = document.page(made)
+    if output is not None:
+        place.write(Path(output), page.html)
+    return page
+
+
+@takes(ComparedAt)
 def html_report(
     *sources: Source,
     output: str | Path | None = None,
     title: str = "",
+    also: Sequence[str] = (),
     fail_on: str = "",
     require: str = "",
-    **asked: Unpack[Compared],
+    **asked: Unpack[ComparedAt],
 ) -> Page:
     """Give one HTML page that needs no network: verdict, numbers and pictures.
 
     One source is summarised; of several the first is the baseline the others are judged against.
+    At a budget the page is about the quality there.
 
     Parameters
     ----------
     output
         Where to write the page, whole or not at all.
-    fail_on, require
-        Conditions as `compare` takes them; `Page.gate` says what came of them.
+    also, fail_on, require
+        Metrics and conditions as `compare` takes them; `Page.gate` says what came of them.
     asked
         Keywords of `Question`; files without labels are called by their names.
 
@@ -672,36 +765,29 @@ def html_report(
     TtastatsError
         As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
     """
-    from ttastats import gate, looks  # scipy costs start-up time
-    from ttastats.comparison import Options
+    from ttastats.comparison import Options  # scipy costs start-up time
     from ttastats.page import content, document, place
     from ttastats.pictures import kinds
-    from ttastats.report import compare as compare_report
 
-    if len(sources) < 2 and (fail_on or require):
+    if len(sources) < 2 and (fail_on or require or also):
         raise TtastatsError(
-            "a condition needs something to be compared with",
-            where="--fail-on" if fail_on else "--require",
+            "needs something to be compared with",
+            where="--fail-on" if fail_on else "--require" if require else "--also",
             remedy="Give two files, the baseline first, or --a and --b.",
         )
-    conditions = gate.conditions(fail_on, require)
-    if output is not None:
-        place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     what = Question(**asked)
     options = what.options or Options()
-    looks.check(options.max_runs, same_convergence=options.same_convergence)
+    judge = _judge(what, (fail_on, require), also)
+    if output is not None:
+        place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     names = what.labels or question.short_labels(sources)
-    found = question.sides(sources, what)
+    found = question.judged(sources, what)
     made = _material(found, what, names)
     runs = [one.runs for one in found]
     answer = (
-        gate.judged(
-            compare_report.report(made.sides[0], made.sides[1:], what.by, options, pool=what.pool),
-            conditions,
-            options.confidence,
-        )
+        judge(made.sides, None)
         if made.compares
-        else summary(*runs, by=what.by, ddof=options.ddof, confidence=options.confidence)
+        else _summarised(found[0], what, options.ddof, options.confidence)
     )
     answer = _answered(answer, *found)
     left_out = (Note("not_drawn", sentence) for sentence in kinds.left_out(made))

@@ -18,14 +18,20 @@ from ttastats import looks
 from ttastats.axis import SECONDS, Axis
 from ttastats.pairing import Pair
 from ttastats.sides import SideNumbers, in_separate_sessions, side
+from ttastats.stats.blocks import ByBlock, by_block
 from ttastats.stats.fraction import fisher, newcombe
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
 from ttastats.stats.outcomes import Estimand as Mean
 from ttastats.stats.outcomes import Outcomes, outcomes
-from ttastats.stats.permutation import permutation_test, smallest_p
+from ttastats.stats.permutation import (
+    permutation_test,
+    permute_within,
+    smallest_p,
+    splits_within,
+)
 from ttastats.stats.power import detectable_ratio, runs_needed
-from ttastats.stats.ranks import PairWins, mann_whitney, pair_wins
+from ttastats.stats.ranks import PairWins, mann_whitney, midranks, pair_wins
 from ttastats.stats.results import Difference, Flag, FlagCode, Floats, Ratio
 from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
 from ttastats.stats.verdict import Bounds, Decision, decide, decide_by_fraction, margin_bounds
@@ -160,7 +166,7 @@ def measured(base: Comparison, options: Options) -> Comparison:
     if options.max_runs is not None:
         return _at_look(base, options.max_runs, options)
     a, b, level = base.a, base.b, options.confidence
-    fraction_p = fisher(a.n_reached, a.n, b.n_reached, b.n)
+    fraction_p = _fraction_p(a, b, options.seed)
     described = replace(
         base,
         parts=None if base.axis.progress else _parts(a, b, options),
@@ -249,7 +255,7 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
         message = f"--same-convergence refused: epochs to target differ (p = {epochs_p:.2g})"
         return _flagged(base, "convergence_differs", message)
     per_a, per_b = (
-        outcomes(one.times / progress, clusters=one.outcomes.clusters)
+        outcomes(one.times / progress, clusters=one.outcomes.clusters, blocks=one.outcomes.blocks)
         for one, progress in ((a, a.progress), (b, b.progress))
     )
     ratio = speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
@@ -271,20 +277,62 @@ def _tested(
     flags = (*base.flags, *ratio.flags)
     if a.clusters is not None or b.clusters is not None:
         return replace(base, speedup=ratio, p_value=ratio.ratio.p_value, flags=flags)
+    p_value, blocks, alpha = ratio.ratio.p_value, _blocks(a, b), 1 - options.confidence
+    if blocks is not None and 2 / splits_within(blocks, a.n) >= alpha:
+        return replace(base, speedup=ratio, p_value=p_value, flags=flags)
     second = second_opinion(a, b, options.seed)
-    p_value = ratio.ratio.p_value
-    splits_can_decide = smallest_p(a.n, b.n) < 1 - options.confidence
+    splits_can_decide = smallest_p(a.n, b.n) < alpha
     if p_value is None and ratio.ratio.low is not None and splits_can_decide:
         p_value = second
     return replace(base, speedup=ratio, p_value=p_value, p_permutation=second, flags=flags)
 
 
 def second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float:
-    """Give the p of a permutation test; failed runs rank behind all others."""
-    rng = np.random.default_rng(seed)
+    """Give the p of a permutation test; failed runs rank behind all others.
+
+    Where there are blocks, runs change sides within theirs, and ranks are those in it.
+    """
+    rng, blocks = np.random.default_rng(seed), _blocks(a, b)
+    if blocks is not None:
+        return permute_within(_scores(a, b, blocks), a.n, blocks, rng=rng)
     if a.all_reached and b.all_reached:
         return permutation_test(a.times, b.times, rng=rng)
     return mann_whitney(a.times, b.times, reached_a=a.reached, reached_b=b.reached, rng=rng)
+
+
+def _scores(a: Outcomes, b: Outcomes, blocks: NDArray[np.intp]) -> Floats:
+    times = np.concatenate([a.times, b.times])
+    if a.all_reached and b.all_reached:
+        logs: Floats = np.log(times)
+        return logs
+    times = np.where(np.concatenate([a.reached, b.reached]), times, np.inf)
+    found = np.empty(times.size)
+    for block in np.unique(blocks):
+        found[blocks == block] = midranks(times[blocks == block])
+    return found
+
+
+def _fraction_p(a: SideNumbers, b: SideNumbers, seed: int) -> float:
+    """Give the exact p of "both sides reach equally often", within blocks where there are any."""
+    blocks = _blocks(a.outcomes, b.outcomes)
+    if blocks is None or a.n_untimed or b.n_untimed:
+        return fisher(a.n_reached, a.n, b.n_reached, b.n)
+    reached = np.concatenate([a.outcomes.reached, b.outcomes.reached]).astype(np.float64)
+    return permute_within(reached, a.n, blocks, rng=np.random.default_rng(seed))
+
+
+def in_blocks(a: Outcomes, b: Outcomes) -> ByBlock | None:
+    """Give the log of B over A in each block, of geometric means; None if a run failed."""
+    if a.blocks is None or b.blocks is None or not (a.all_reached and b.all_reached):
+        return None
+    return by_block(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
+
+
+def _blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
+    """Give the blocks of the runs of A and, behind them, of B."""
+    if a.blocks is None or b.blocks is None:
+        return None
+    return np.concatenate([a.blocks, b.blocks])
 
 
 def _fractions_can_decide(a: SideNumbers, b: SideNumbers, alpha: float) -> bool:
@@ -298,6 +346,9 @@ def _wins(a: SideNumbers, b: SideNumbers) -> PairWins | None:
     if not one.n or not other.n:
         return None
     return pair_wins(one.times, other.times, reached_a=one.reached, reached_b=other.reached)
+
+
+_BLOCKS_DIFFER = 0.05
 
 
 def _flags(a: SideNumbers, b: SideNumbers, axis: Axis) -> tuple[Flag, ...]:
@@ -314,6 +365,14 @@ def _flags(a: SideNumbers, b: SideNumbers, axis: Axis) -> tuple[Flag, ...]:
                 "one setup are not independent evidence about others"
             )
             found.append(Flag("pooled_setups", message))
+    each = in_blocks(a.outcomes, b.outcomes)
+    if each is not None and each.p_value is not None and each.p_value < _BLOCKS_DIFFER:
+        ratios = ", ".join(f"{np.exp(-gap):.3f}" for gap in each.differences.values())
+        message = (
+            f"the ratio differs from block to block by more than runs do (p = {each.p_value:.2g}): "
+            f"{ratios}; what is judged is their mean, and another block may say otherwise"
+        )
+        found.append(Flag("blocks_differ", message))
     if in_separate_sessions(a.starts, b.starts):
         message = "all runs of one side were started before the other's: a session can differ"
         found.append(Flag("separate_sessions", message))
@@ -370,7 +429,11 @@ def _parts(a: SideNumbers, b: SideNumbers, options: Options) -> Parts | None:
 
     def ratio(x: Floats, y: Floats) -> Ratio:
         one, other = (
-            outcomes(values, clusters=_clusters_reached(which))
+            outcomes(
+                values,
+                clusters=_reached(which, which.outcomes.clusters),
+                blocks=_reached(which, which.outcomes.blocks),
+            )
             for values, which in ((x, a), (y, b))
         )
         return ratio_between(one, other, estimand=options.estimand, confidence=options.confidence)
@@ -383,6 +446,5 @@ def _parts(a: SideNumbers, b: SideNumbers, options: Options) -> Parts | None:
     )
 
 
-def _clusters_reached(one: SideNumbers) -> NDArray[np.intp] | None:
-    clusters = one.outcomes.clusters
-    return None if clusters is None else clusters[one.outcomes.reached]
+def _reached(one: SideNumbers, labels: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
+    return None if labels is None else labels[one.outcomes.reached]

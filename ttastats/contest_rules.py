@@ -18,6 +18,7 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     name: str
     title: str
     source: str
+    read: str = ""
     counts: Literal["seconds", "steps", "quality"]
     metrics: tuple[str, ...] = ()
     meets: Literal[">=", "<="] = ">="

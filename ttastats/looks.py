@@ -37,6 +37,7 @@ def check(
     max_runs: int | None,
     budget: Budget | None = None,
     also: Sequence[str] = (),
+    block: Sequence[str] = (),
     *,
     same_convergence: bool = False,
 ) -> None:
@@ -55,7 +56,7 @@ def check(
             where=f"--max-runs {max_runs}",
             remedy=f"Leave it out for {MAX_RUNS}, or fix the number of runs beforehand.",
         )
-    beside = budget.option if budget else "--also" if also else ""
+    beside = budget.option if budget else "--also" if also else "--block" if block else ""
     if same_convergence:
         beside = "--same-convergence"
     if beside:

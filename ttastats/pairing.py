@@ -43,6 +43,7 @@ class Pair:
 
     A key in which the sides differ is None. `unavailable` says why they cannot be judged: they
     are shown, and nothing is claimed of them. `flags` are codes of what programs should know.
+    `blocks` are those within which they are compared (`blocking`), if any.
     """
 
     keys: Keys
@@ -50,6 +51,19 @@ class Pair:
     b: Runs
     unavailable: str | None = None
     flags: tuple[str, ...] = ()
+    blocks: Blocks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of a pair: name, and how many runs of A and of B.
+
+    `shared` have runs of both; `alone` of one side; `unknown` counts runs that tell no block.
+    """
+
+    shared: tuple[tuple[str, int, int], ...]
+    alone: tuple[tuple[str, int, int], ...]
+    unknown: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

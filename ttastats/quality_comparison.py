@@ -18,7 +18,8 @@ from ttastats.budget import END, Budget
 from ttastats.comparison import Options
 from ttastats.lengths import Lengths, lengths
 from ttastats.pairing import Pair
-from ttastats.sides import in_separate_sessions, setup_names, side, starts
+from ttastats.sides import both_blocks, in_separate_sessions, setup_names, side, starts
+from ttastats.stats.blocks import ByBlock, by_block
 from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
@@ -67,6 +68,7 @@ class QualityComparison:
     ratio: Ratio | None = None
     p_adjusted: float | None = None
     verdict: Word = "unavailable"
+    by_block: ByBlock | None = None
 
 
 def compare(
@@ -122,8 +124,14 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     if not a.n or not b.n or metrics.len() > 1:
         return made
     labels = (setup_names(with_value[0]).to_numpy(), setup_names(with_value[1]).to_numpy())
-    gap = difference(one, other, clusters=labels, resolution=step, confidence=options.confidence)
-    return replace(made, difference=gap, ratio=_ratio(with_value, axis, options))
+    blocks = both_blocks(*with_value)
+    if blocks is not None and not set(blocks[0]) & set(blocks[1]):
+        return replace(made, why=made.why or "no block has values of both sides")
+    gap = difference(
+        one, other, clusters=labels, blocks=blocks, resolution=step, confidence=options.confidence
+    )
+    each = None if blocks is None else by_block(one, other, blocks)
+    return replace(made, difference=gap, ratio=_ratio(with_value, axis, options), by_block=each)
 
 
 _ABOUT = ("target_metric", "higher_is_better")
@@ -162,7 +170,7 @@ def _ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> 
         return None
     a, b = (side(axes.on(runs, axis), None, None).outcomes for runs in with_value)
     found = ratio_between(a, b, estimand=options.estimand, confidence=options.confidence)
-    if options.estimand != "mean" or not found.se_log:
+    if options.estimand != "mean" or not found.se_log or a.blocks is not None:
         return found
     # The p of people who compare means in seconds, which that of the logs differs from by little.
     of_means = difference(a.times, b.times, clusters=(a.clusters, b.clusters))

@@ -168,6 +168,21 @@ def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, 
     return written_out
 
 
+def judged(
+    sources: Sequence[Source], question: Question, *, of_answer: bool = False
+) -> list[Chosen]:
+    """Give the runs of each source: their times to a target, or at a budget their qualities.
+
+    Raises
+    ------
+    TtastatsError
+        As `sides`, or `sides_at`.
+    """
+    if (budget := question.budget) is not None:
+        return sides_at(sources, question, budget, of_answer=of_answer)
+    return sides(sources, question, of_answer=of_answer)
+
+
 def group(
     source: Source, question: Question, by_default: Sequence[str]
 ) -> tuple[Chosen, tuple[str, ...]]:

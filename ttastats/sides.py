@@ -16,6 +16,8 @@ from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.variation import cv_interval
 
 Floats = NDArray[np.float64]
+#: The column of runs that are compared within blocks (`blocking`): its number, alike on both sides.
+BLOCK = "block"
 #: When the first and the last run of a side were started.
 Starts = tuple[datetime, datetime]
 
@@ -95,7 +97,8 @@ def side(
         _floats(timed.get_column("observed_seconds")),
         timed.get_column("reached").to_numpy(),
         progress=_own_progress(solved),
-        clusters=setup_names(timed).to_numpy(),
+        clusters=None if BLOCK in timed.columns else setup_names(timed).to_numpy(),
+        blocks=blocks_of(timed),
     )
     spread = cv_interval(
         times,
@@ -117,6 +120,19 @@ def side(
         setups=tuple(setup_names(runs).unique().sort()),
         starts=starts(runs),
     )
+
+
+def blocks_of(runs: pl.DataFrame) -> NDArray[np.intp] | None:
+    """Give the number of the block of each run; None where runs are not compared within blocks."""
+    return runs.get_column(BLOCK).to_numpy().astype(np.intp) if BLOCK in runs.columns else None
+
+
+def both_blocks(
+    a: pl.DataFrame, b: pl.DataFrame
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """Give the numbers of the blocks of the runs of two sides; None without blocks."""
+    one, other = blocks_of(a), blocks_of(b)
+    return None if one is None or other is None else (one, other)
 
 
 def expected_seconds(runs: pl.DataFrame) -> float | None:

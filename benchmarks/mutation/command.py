@@ -47,16 +47,18 @@ GROUPS = {
     "pairing": ("ttastats/pairing.py", "ttastats/pairing_remarks.py"),
     "gate": ("ttastats/gate.py",),
     "report/": ("ttastats/report/*.py",),
+    "profiles/": ("ttastats/profiles/*.py",),
     "parsers": ("parsers/ttastats_parsers/*.py",),
 }
 
 NAMES = """
-accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files choice
-claim compare conditions conform counted crossing described dialects filter fixtures gate
-judged_record judging layout own_logs own_rows pairing power_logs problems profile_measured
-qualities_compared quality quirks random_logs random_questions random_rounds random_tables rcp
-refined scaling scan score select sequential several_files summary target targets traces
-trained_logs training_metrics varying
+accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files blocks
+choice claim compare conditions conform counted crossing described dialects filter fixtures gate
+judged_record judging layout own_logs own_rows pairing power_logs problems profile_changes
+profile_measured qualities_compared quality quirks random_claims random_folders random_logs
+random_questions random_rounds random_tables random_traces rcp refined scaling scan score select
+sequential several_files step_factors summary target targets traces trained_logs training_metrics
+varying
 """
 
 #: The tests that are asked: those of numbers and of reading. What the command line, pictures and

@@ -14,7 +14,9 @@ import pytest
 from tests.conftest import ROOT
 from tests.page.made import HOSTILE, rows
 from tests.pictures.made import leaders
+from tests.pictures.test_profiled import profile
 from ttastats import api
+from ttastats.profiles import store
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -92,6 +94,17 @@ def hostile(folder: Path) -> Path:
     """Give a page whose every name is an attempt."""
     table = rows(HOSTILE, benchmarks=HOSTILE[:1])
     return _page(folder / "hostile.html", table, title=HOSTILE[1], labels=(HOSTILE[0],))
+
+
+@pytest.fixture(scope="package")
+def profiled(folder: Path) -> Path:
+    """Give a page of two profiles, the second with names that are attempts."""
+    sides = [folder / f"{name}.parquet" for name in ("before", "after")]
+    for path, name, seconds in zip(sides, ("made", HOSTILE[0]), (1.0, 0.5), strict=True):
+        times = pl.col("seconds", "value") * seconds
+        store.write(profile(name).with_columns(times, operator=pl.lit(HOSTILE[1])), path)
+    api.profile_page(*sides, output=folder / "profiled.html")
+    return folder / "profiled.html"
 
 
 @pytest.fixture(scope="package")

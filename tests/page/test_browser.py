@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("compared_page", "many_page", "hostile_page")
+PAGES = ("compared_page", "many_page", "hostile_page", "profiled_page")
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,13 @@ def many_page(_many_page: Page) -> Iterator[Page]:
     """Give the page of many entries, with nothing chosen before and after."""
     yield _many_page
     show_all(_many_page)
+
+
+@pytest.fixture
+def profiled_page(browser: Browser, profiled: Path) -> Iterator[Page]:
+    """Give the page of two profiles."""
+    with opened(browser, profiled) as page:
+        yield page
 
 
 def figures(page: Page) -> list[Any]:

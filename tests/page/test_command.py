@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from tests.page.made import data_of, draw_all, marks, opened
+from tests.pictures.test_profiled import profile
 from tests.test_cli import failed, run
+from ttastats.profiles import store
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -27,6 +30,21 @@ def test_a_page_can_be_sent_to_standard_output(sides: list[Path], tmp_path: Path
     assert done.stdout.startswith("<!DOCTYPE html>")
     assert "<h1>Mine &amp; yours</h1>" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_profiles_become_a_page_too(tmp_path: Path) -> None:
+    for name, seconds in (("a", 1.0), ("b", 0.5)):
+        rows = profile(name).with_columns(pl.col("seconds", "value") * seconds)
+        store.write(rows, tmp_path / f"{name}.parquet")
+    done = run("report", "a.parquet", "b.parquet", "-o", "page.html", cwd=tmp_path)
+    assert done.stderr.startswith("wrote page.html: 2 profiles, 7 pictures, ")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert "<h1>Is a step of b shorter than one of a?</h1>" in text
+    assert text.index("b against a") < text.index("A step takes 11.0 ms: 63.6% computing, bound by")
+    together = ("report", "--together", "a.parquet", "b.parquet", "-o", "-")
+    assert "<h1>Where a step of a, b goes</h1>" in run(*together, cwd=tmp_path).stdout
+    refused = failed(run("report", "a.parquet", "--where", "seed=1", cwd=tmp_path))
+    assert "--where: is about runs, and these are profiles" in refused
 
 
 def test_sides_can_be_named_and_chosen(sides: list[Path], tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 from tests.page.made import HOSTILE, data_of, frame, rows
+from tests.pictures import test_profiled as made_profiles
 from ttastats import api
 from ttastats.errors import TtastatsError
-from ttastats.page import content, embedded, facts, script
+from ttastats.page import content, embedded, facts, of_profiles, script
+from ttastats.page.content import Content
 from ttastats.render import as_html
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Reached, Row, Table, Text
@@ -92,6 +94,46 @@ def test_the_head_counts_runs_benchmarks_and_blemishes() -> None:
 def test_a_run_of_both_sides_is_chosen_once() -> None:
     runs = api.run_table(rows(["a"]))
     assert facts.choices([("A", runs), ("B", runs)]).get_column("runs").to_list() == [3]
+
+
+def changed(seconds: float, *, steps: int = 2) -> Content:
+    """Give the content of a page of a profile, and of one whose steps take some other time."""
+    other = made_profiles.profile("other").filter(pl.col("step").fill_null(0) < steps)
+    other = other.with_columns(pl.col("seconds", "value") * seconds)
+    noise = (pl.lit(1) + pl.col("step").fill_null(0) / 1000).alias("noise")
+    sides = [("a", made_profiles.profile("made")), ("b", other)]
+    noisy = [
+        (label, rows.with_columns(noise).with_columns(value=pl.col("value") * pl.col("noise")))
+        for label, rows in sides
+    ]
+    return of_profiles.content([(label, rows.drop("noise")) for label, rows in noisy], [])
+
+
+def test_a_page_of_profiles_says_whose_steps_are_shorter_and_where_each_goes() -> None:
+    found = changed(0.5)
+    assert [(one.about, one.word) for one in found.verdicts] == [
+        ("other against made", "faster"), ("made", "where a step goes"),
+        ("other", "where a step goes"),
+    ]  # fmt: skip
+    assert {(one.name, one.text) for one in found.facts} == {
+        ("Steps", "made: 2; other: 2"), ("Device", "Abacus 3"), ("Precision", "fp32"),
+    }  # fmt: skip
+    assert found.report.tables[0].title.startswith("A = made   B = other")
+    assert found.counted == "2 profiles"
+    assert changed(2.0).verdicts[0].word == "slower"
+    assert changed(1.0).verdicts[0].word == "undecided"
+    assert changed(2.0, steps=1).verdicts[0].word == "not tested"
+
+
+def test_of_more_profiles_than_colours_one_of_each_file_is_drawn() -> None:
+    rows = [made_profiles.profile("made").with_columns(profile_id=pl.lit(str(n))) for n in range(8)]
+    sides = [("a", pl.concat(rows[:4])), ("b", pl.concat(rows[4:]))]
+    found = of_profiles.content(sides, [])
+    assert found.counted == "8 profiles"
+    assert found.report.notes[-1].text == "2 of 8 profiles are drawn, the first of each file."
+    assert [one.data["step"]["bar"].unique(maintain_order=True).to_list()
+            for one in found.pictures if one.kind == "step"] == [["a", "b"]]  # fmt: skip
+    assert found.verdicts[0].about == "b against a"
 
 
 def test_of_many_rows_the_fastest_of_each_benchmark_are_shown_and_it_is_said() -> None:

@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 import vl_convert
 
+from tests import made_traces
+from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
 from ttastats.pictures.picture import NothingToDrawError, Picture
@@ -18,6 +20,7 @@ from ttastats.pictures.profiled import kinds
 from ttastats.profiles import answers, store, table
 from ttastats.profiles.measures import measure
 
+ACCEPTED = ROOT / "tests" / "reference" / "answers"
 #: Name, kind of work, seconds, FLOPs and bytes of the operators of one step.
 OPERATORS = (
     ("aten::convolution", "convolution", 0.006, 300_000_000, 5_000_000),
@@ -35,7 +38,8 @@ def operator(step: int, *of: Any) -> Mapping[str, Any]:
 
 def measures() -> Iterable[Mapping[str, Any]]:
     for step in range(2):
-        yield {**measure("step_seconds", 0.011), "step": step}
+        for part, seconds in (("step", 0.011), ("compute", 0.01), ("host", 0.001)):
+            yield {**measure(f"{part}_seconds", seconds), "step": step}
     yield measure("precision", text="fp32")
     yield measure("peak_flops", 1e11, of="fp32")
     yield measure("peak_flops", 9e11, of="bf16")
@@ -77,6 +81,26 @@ def test_every_kind_compiles_and_finds_its_fields(kind: str, path: Path) -> None
         assert picture.caption.endswith("On Abacus 3.")
 
 
+def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for rank in range(2):
+        events = made_traces.steps_on_a_device(own_work=40.0 - 5 * rank)
+        (folder / f"rank{rank}.json").write_bytes(made_traces.trace(events, rank))
+    store.write(profile(), tmp_path / "p.parquet")
+    lines = []
+    for kind in kinds.KINDS:
+        for source in ([tmp_path / "p.parquet"], [folder, tmp_path / "p.parquet"]):
+            for picture in api.plot_profiles(kind, source):
+                lines += [f"{kind}: {picture.title}", f"caption: {picture.caption}"]
+                lines += [
+                    f"{name}: {json.dumps(plain(row))}"
+                    for name, table in picture.data.items()
+                    for row in table.iter_rows(named=True)
+                ]
+    assert matches_accepted(ACCEPTED / "profiles_drawn.txt", "\n".join(lines) + "\n")
+
+
 def drawn(kind: str, path: Path) -> Picture:
     return api.plot_profiles(kind, path)[0]
 
@@ -87,7 +111,7 @@ def test_the_roofline_has_each_operator_with_flops_and_the_whole_step(path: Path
     assert found.keys() == {"aten::convolution", "aten::addmm", "the whole step"}
     assert found["aten::convolution"]["intensity"] == 60
     assert found["aten::convolution"]["flops_per_second"] == pytest.approx(5e10)
-    assert found["the whole step"]["flops_per_second"] == pytest.approx(38e7 / 0.01)
+    assert found["the whole step"]["flops_per_second"] == pytest.approx(38e7 / 0.011)
     assert found["the whole step"]["intensity"] == pytest.approx(380 / 17)
 
 
@@ -100,7 +124,7 @@ def test_the_roof_bends_where_the_peak_of_its_precision_is_reached(path: Path) -
 
 
 def test_time_adds_up_from_the_slowest_rate_to_the_fastest(path: Path) -> None:
-    found = drawn("work", path).data["work"]
+    found = drawn("work", path).data["work"].filter(profile="made")
     assert found["operator"].to_list() == [
         "aten::native_batch_norm", "aten::convolution", "aten::addmm",
     ]  # fmt: skip
@@ -111,7 +135,7 @@ def test_time_adds_up_from_the_slowest_rate_to_the_fastest(path: Path) -> None:
 
 def test_memory_is_told_by_kind_and_in_all(path: Path) -> None:
     picture = drawn("memory", path)
-    assert dict(picture.data["memory"].select("kind", "share").rows())["feature maps"] == 0.8
+    assert dict(picture.data["memory"].select("part", "share").rows())["feature maps"] == 0.8
     assert "made 100 B" in picture.caption
 
 
@@ -132,10 +156,54 @@ def test_communication_is_told_in_shares_of_a_step(path: Path) -> None:
     assert set(found["bar"]) == {"made"}
 
 
-def test_profiles_of_one_name_are_told_apart(path: Path, tmp_path: Path) -> None:
-    store.write(profile("made").with_columns(profile_id=pl.lit("b")), tmp_path / "q.parquet")
-    (picture,) = api.plot_profiles("work", [path, tmp_path / "q.parquet"])
-    assert picture.data["work"]["profile"].unique().sort().to_list() == ["made", "made (2)"]
+def test_parts_sum_to_the_step_and_what_takes_no_time_is_left_out(path: Path) -> None:
+    picture = drawn("step", path)
+    assert picture.data["step"].select("part", "seconds").rows() == [
+        ("computing, bound by arithmetic", pytest.approx(0.007)),
+        ("computing, bound by memory", pytest.approx(0.003)),
+        ("waiting for the host", 0.001),
+    ]
+    assert "made 11.0 ms (2 steps)" in picture.caption
+
+
+def test_a_single_profile_is_drawn_without_some_kinds_of_work_too(path: Path) -> None:
+    picture = drawn("work", path)
+    found = picture.data["work"].filter(profile="without batch norm")
+    assert found.select("operator", "below").rows() == [
+        ("aten::convolution", pytest.approx(6 / 7)), ("aten::addmm", pytest.approx(1)),
+    ]  # fmt: skip
+    assert "Without FLOPs: made 30.0%, without batch norm 0.0%." in picture.caption
+    assert picture.data["peaks"].rows() == [("made", 1e11)]
+
+
+def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
+    on, some = pl.col("category") == "convolution", pl.col("category") == "matrix product"
+    kernels = profile(measured=False).with_columns(
+        kind=pl.lit("kernel"),
+        operator=pl.when(on | some).then(pl.lit("aten::both")).otherwise("name"),
+        tensor_core=on,
+        flops=pl.lit(None, pl.Int64),
+    )
+    store.write(kernels, tmp_path / "p.parquet")
+    (picture,) = api.plot_profiles("work", tmp_path / "p.parquet")  # FLOPs are not known
+    found = picture.data["work"].select("profile", "tensor_core_share", "below").rows()
+    assert found == [
+        ("made", 0.0, pytest.approx(0.3)), ("made", pytest.approx(6 / 7), pytest.approx(1)),
+        ("without batch norm", pytest.approx(6 / 7), pytest.approx(1)),
+    ]  # fmt: skip
+    assert "made 60.0%, without batch norm 85.7%." in picture.caption
+
+
+def test_profiles_of_one_name_are_called_by_their_files_in_the_order_given(
+    path: Path, tmp_path: Path
+) -> None:
+    other = profile().with_columns(profile_id=pl.lit("b"), seconds=pl.col("seconds") * 2)
+    store.write(other, tmp_path / "a.parquet")
+    (picture,) = api.plot_profiles("memory", [path, tmp_path / "a.parquet"])
+    assert picture.data["memory"]["bar"].unique(maintain_order=True).to_list() == ["p", "a"]
+    store.write(pl.concat([profile(), other]), tmp_path / "both.parquet")
+    (picture,) = api.plot_profiles("memory", tmp_path / "both.parquet")
+    assert set(picture.data["memory"]["bar"]) == {"both", "both (2)"}
 
 
 def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
@@ -162,6 +230,6 @@ class TestCommand:
 
     def test_options_that_choose_runs_are_refused(self, path: Path, tmp_path: Path) -> None:
         words = ("plot", "memory", path, "-o", tmp_path / "m.svg")
-        assert "--where: is no option of memory" in failed(run(*words, "--where", "x=1"))
-        assert "--metric: is no option of memory" in failed(run(*words, "--metric", "loss"))
+        assert "--where: is about runs" in failed(run(*words, "--where", "x=1"))
+        assert "--metric: is about runs" in failed(run(*words, "--metric", "loss"))
         assert "to a file" in failed(run("plot", "memory", path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 pytest.importorskip("torch", reason="training needs PyTorch")
@@ -18,7 +19,7 @@ GRID = {"batch_size": [64, 512]}
 
 
 def plan(root: Path, runs: int = 2, **changes: object) -> experiment.Plan:
-    options = small(target=0.5, epochs=12, **changes)
+    options = small(target=0.5, epochs=12, test_samples=300, **changes)
     return experiment.plan(request(root), options, range(runs), GRID)
 
 
@@ -186,6 +187,33 @@ def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:
     for key in ("throughput_speedup", "speedup", "cpu_throughput_speedup", "cpu_tta_speedup"):
         assert second[key] > 0
     assert second["epochs_ratio"] == pytest.approx(first["epochs_mean"] / second["epochs_mean"])
+
+
+def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: Path) -> None:
+    done = plan(swept)
+    found = report(done)
+    for row, place in zip(found.rows, done.setups.values(), strict=True):
+        values = after.table_of([place.results]).filter(metric="test_accuracy")["value"]
+        assert (row["test_n"], row["test_mean"]) == (2, pytest.approx(values.mean()))
+        assert row["test_sd"] == pytest.approx(values.std())
+        assert row["deciding_mean"] >= 0.5
+    first, second = found.rows
+    assert (first["test_difference"], first["test_verdict"]) == (None, None)
+    difference = second["test_mean"] - first["test_mean"]
+    assert second["test_difference"] == pytest.approx(difference)
+    assert second["test_difference_low"] < difference < second["test_difference_high"]
+    table = found.tables[1]
+    assert "data that did not choose the stop" in table.title
+    assert [row.cells[-1].text for row in table.rows] == ["baseline", second["test_verdict"]]
+
+
+def test_a_sweep_of_which_one_setup_kept_no_test_part_has_no_table_5(swept: Path) -> None:
+    done = plan(swept)
+    table = after.table_of([place.results for place in done.setups.values()])
+    systems = {name: place.system for name, place in done.setups.items()}
+    last = pl.col("system") == list(systems.values())[-1]
+    silent = table.filter(~(last & (pl.col("metric") == "test_accuracy")))
+    assert len(table_7.report(silent, systems).tables) == 1
 
 
 def test_the_tables_show_the_setups_in_words(swept: Path) -> None:

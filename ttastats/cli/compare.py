@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ttastats.cli.options import (
+    Also,
     AtBudgetOptions,
     CountedOptions,
     JudgedOptions,
@@ -16,33 +16,39 @@ from ttastats.cli.options import (
     Verbose,
     columns,
     given,
+    refuse_of_runs,
 )
 from ttastats.cli.output import show
-from ttastats.cli.sides import Judging, PartOptions, SideOptions
+from ttastats.cli.sides import Judging, PartOptions, ProfileOptions, SideOptions
 from ttastats.errors import TtastatsError
+
+if TYPE_CHECKING:
+    from ttastats.profiles.changes import By
 
 
 def compare(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             help="Parquet files: the baseline A, then B (or several to judge against A); "
-            "one file alone with --a and --b.",
+            "one file alone with --a and --b. Or two profiles.",
             show_default=False,
         ),
-    ],
+    ] = None,
     *,
     sides: SideOptions,
     asked: JudgedOptions,
     judging: Judging,
     budget: AtBudgetOptions,
-    also: Annotated[
+    profiles: ProfileOptions,
+    also: Also = "",
+    block: Annotated[
         str,
         typer.Option(
-            "--also",
-            metavar="METRIC",
-            help="Compare these metrics as well where the time of each run ended, such as "
-            "test_accuracy; separated by commas.",
+            "--block",
+            metavar="COLUMN",
+            help="Compare within sessions, told by a column, day, order (runs in turn), a name in "
+            "extra or a condition; separated by commas.",
             show_default=False,
         ),
     ] = "",
@@ -55,16 +61,19 @@ def compare(
     from ttastats.report.compare import View
 
     options = judging.options()
-    if _are_profiles(files):
-        _expect_nothing_of(sides, asked, judging, budget)
-        show(api.compare_profiles(*files, confidence=options.confidence), output)
+    if (of_steps := profiles.alone(files or ())) is not None:
+        refuse_of_runs(given(sides, asked, judging, budget), but=("--confidence", "--by"))
+        by = _told_apart(asked.by)
+        show(api.compare_profiles(*of_steps, by=by, confidence=options.confidence), output)
         return
-    sources = sides.of(files)
+    sources = sides.of(files or ())
     view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.label))
     report = api.compare(
         *sources,
         view=view,
         also=columns(also),
+        profiles=profiles.both(),
+        block=columns(block),
         fail_on=judging.fail_on,
         require=judging.require,
         **sides.compared(sources, asked, options),
@@ -75,22 +84,16 @@ def compare(
         raise typer.Exit(3)
 
 
-def _are_profiles(files: Sequence[Path]) -> bool:
-    """Tell whether two profiles are compared, not two tables of runs."""
-    from ttastats.profiles import store
+def _told_apart(by: str) -> By:
+    for known in ("work", "operator"):
+        if by == known or not by:
+            return known
+    raise TtastatsError(
+        "is no way to tell the work of a step apart", where=f"--by {by}", remedy=_WAYS
+    )
 
-    return len(files) == 2 and all(store.is_profile(file) for file in files)
 
-
-def _expect_nothing_of(*groups: Any) -> None:
-    """Refuse options that are about runs; a level of confidence is about both."""
-    for option in (option for group in groups for option in given(group)):
-        if option != "--confidence":
-            raise TtastatsError(
-                "is about runs, and these are profiles",
-                where=option,
-                remedy="Leave it out, or name tables of runs.",
-            )
+_WAYS = "There are: work, which is by kind and the default, and operator."
 
 
 def targets(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ttastats import percentages
+from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
     from ttastats import question
@@ -153,6 +154,18 @@ class JudgedOptions(CountedOptions):
         return {**self.counted(), "target": self.target or ()}
 
 
+Also = Annotated[
+    str,
+    typer.Option(
+        "--also",
+        metavar="METRIC",
+        help="Compare these metrics as well where the time of each run ended, such as "
+        "test_accuracy; separated by commas.",
+        show_default=False,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class AtBudgetOptions:
     """At which budget a quality is asked for, in the place of the time to one."""
@@ -201,14 +214,32 @@ class Output:
     )
 
 
-def given(group: Any) -> list[str]:
-    """Give the options of a group that somebody set to something else than their defaults."""
+def given(*groups: Any) -> list[str]:
+    """Give the options of some groups that somebody set to something else than their defaults."""
     return [
         f"--{one.name.strip('_').replace('_', '-')}"
+        for group in groups
         for one in fields(group)
         if (value := getattr(group, one.name)) not in (None, False, [])
         and value != getattr(one.default, "default", one.default)
     ]
+
+
+def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",)) -> None:
+    """Refuse options that are about runs, beside profiles, but those that are about both.
+
+    Raises
+    ------
+    TtastatsError
+        There is one.
+    """
+    for option in options:
+        if option not in but:
+            raise TtastatsError(
+                "is about runs, and these are profiles",
+                where=option,
+                remedy="Leave it out, or name tables of runs.",
+            )
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import Field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import Confidence, JudgedOptions, confidence_level
+from ttastats.cli.options import (
+    Confidence,
+    JudgedOptions,
+    confidence_level,
+    given,
+    refuse_of_runs,
+)
 from ttastats.cli.output import say
 from ttastats.cli.sides import SideOptions
 from ttastats.errors import TtastatsError
@@ -80,17 +85,18 @@ def plot(
         typer.echo("\n".join(f"{name:<16}{said}" for name, said in every))
         return
     look = partial(_look, width or _usual_width(output), title, dpi)
-    if kind in of_profiles.KINDS:
-        _expect_no_choice(kind, metric, confidence, sides, asked)
-        _draw_profiles(kind, files or [], output, look)
-        return
-    kinds.of(kind, metric)
+    if kind not in of_profiles.KINDS:
+        kinds.of(kind, metric)
     if confidence and kind not in _OF_ANY_CONFIDENCE:
         raise TtastatsError(
             f"{kind} shows no interval of another confidence",
             where="--confidence",
             remedy=f"There is one in: {', '.join(_OF_ANY_CONFIDENCE)}.",
         )
+    if kind in of_profiles.KINDS:
+        refuse_of_runs(["--metric"] if metric else given(sides, asked))
+        _draw_profiles(kind, files or [], output, look)
+        return
     if not files:
         raise TtastatsError("no file to draw", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
     drawn = look()
@@ -122,26 +128,6 @@ def _draw_profiles(
     drawn = look()
     _expect(output, files)
     _write(output, api.plot_profiles(kind, files), drawn)
-
-
-def _expect_no_choice(kind: str, metric: str, confidence: str, *groups: object) -> None:
-    """Refuse options that choose runs, where profiles are drawn."""
-    said = {"metric": metric, "confidence": confidence}
-    for group in groups:
-        said |= {one.name: getattr(group, one.name) for one in fields(group)}  # type: ignore[arg-type]
-        unsaid = {one.name for one in fields(group) if said[one.name] == _default(one)}  # type: ignore[arg-type]
-        said = {name: value for name, value in said.items() if name not in unsaid}
-    wrong = [name for name, value in said.items() if value not in (None, "", False, [])]
-    if wrong:
-        raise TtastatsError(
-            f"is no option of {kind}, which is drawn of profiles",
-            where=f"--{wrong[0].strip('_').replace('_', '-')}",
-        )
-
-
-def _default(option: Field[object]) -> object:
-    """Give what an option is when nobody says it."""
-    return getattr(option.default, "default", option.default)
 
 
 def _look(width: str, title: bool, dpi: float) -> Look:

@@ -16,7 +16,7 @@ import typer
 
 from ttastats.cli.options import Output, given
 from ttastats.cli.output import say, show
-from ttastats.cli.train import Setup, needs_torch
+from ttastats.cli.train import ENDS, Setup, needs_torch
 from ttastats.errors import TtastatsError
 
 #: What `--batch-sizes` says for: double them until that hardly helps.
@@ -120,7 +120,7 @@ def _is_no_file(path: Path) -> bool:
 
 def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:
     """Refuse options of a recording where nothing is recorded."""
-    for option in (*given(recorded), *given(setup)):
+    for option in given(recorded, setup):
         raise TtastatsError(
             "is for a profile that is recorded now, of a workload",
             where=option,
@@ -141,6 +141,9 @@ def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
     from ttastats.profiles import store
 
     options, grid = setup.options(name)
+    for value in ENDS:
+        if value in options.values:
+            raise TtastatsError("changes no step", where=f"--set {value}", remedy="Leave it out.")
     if grid:
         several = next(iter(grid))
         raise TtastatsError(

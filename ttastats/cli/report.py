@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats.cli.options import JudgedOptions
+from ttastats.cli.options import (
+    Also,
+    AtBudgetOptions,
+    JudgedOptions,
+    columns,
+    given,
+    refuse_of_runs,
+)
 from ttastats.cli.output import say
 from ttastats.cli.sides import Judging, SideOptions
 
@@ -19,7 +26,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="Parquet files: one is summarised, several are compared with the first.",
+            help="Parquet files: one is summarised, several are compared with the first; tables of "
+            "runs, or profiles and traces.",
             show_default=False,
         ),
     ],
@@ -36,30 +44,41 @@ def report(
     sides: SideOptions,
     asked: JudgedOptions,
     judging: Judging,
+    budget: AtBudgetOptions,
+    also: Also = "",
 ) -> None:
     """One HTML page with verdict, numbers and pictures, to open offline or to mail."""
-    from ttastats import api, gate
+    from ttastats import api
+    from ttastats.ingestion.profiled import are_profiles
     from ttastats.page import place
     from ttastats.render import words
 
-    gate.conditions(judging.fail_on, judging.require)  # refused before files are read
     to_stdout = str(output) == "-"
     if not to_stdout:
         place.expect(output, files)
-    sources: list[Source] = [files] if together else sides.of(files, one_will_do=True)
-    page = api.html_report(
-        *sources,
-        output=None if to_stdout else output,
-        title=title,
-        fail_on=judging.fail_on,
-        require=judging.require,
-        **sides.compared(sources, asked, judging.options()),
-    )
+    path = None if to_stdout else output
+    options = judging.options()
+    if are_profiles(files):
+        refuse_of_runs((*given(sides, asked, judging, budget), *(["--also"] if also else [])))
+        paths = [files] if together else files
+        page = api.profile_page(*paths, output=path, title=title, confidence=options.confidence)
+    else:
+        sources: list[Source] = [files] if together else sides.of(files, one_will_do=True)
+        page = api.html_report(
+            *sources,
+            output=path,
+            title=title,
+            also=columns(also),
+            fail_on=judging.fail_on,
+            require=judging.require,
+            **sides.compared(sources, asked, options),
+            **budget.asked(),
+        )
     if to_stdout:
         typer.echo(page.html, nl=False)
     else:
         size = f"{page.size / 1e6:.1f} MB"
-        say(f"wrote {output}: {page.runs:,} runs, {page.pictures} pictures, {size}")
+        say(f"wrote {output}: {page.counted}, {page.pictures} pictures, {size}")
     if page.gate is not None and not page.gate.passed:
         say("\n".join(words.gate(page.gate)))
         raise typer.Exit(3)

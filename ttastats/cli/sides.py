@@ -78,6 +78,42 @@ class SideOptions(PartOptions):
 
 
 @dataclass(frozen=True)
+class ProfileOptions:
+    """Profiles of the two systems, which say what part of a step a throughput came from."""
+
+    profile_a: list[Path] | None = typer.Option(
+        None,
+        "--profile-a",
+        metavar="PATH",
+        help="A profile of A, with --profile-b: what part of a step did the throughput come from? "
+        "Repeat, or give a folder, for its noise. Without runs the profiles alone are compared.",
+        show_default=False,
+    )
+    profile_b: list[Path] | None = typer.Option(
+        None, "--profile-b", metavar="PATH", help="A profile of B; repeat.", show_default=False
+    )
+
+    def both(self) -> tuple[Sequence[Path], Sequence[Path]] | None:
+        """Give the profiles of A and of B, if there are any."""
+        if self.profile_a and self.profile_b:
+            return self.profile_a, self.profile_b
+        if self.profile_a or self.profile_b:
+            lacking = "--profile-b" if self.profile_a else "--profile-a"
+            raise TtastatsError("profiles of one side alone", remedy=f"Add {lacking}.")
+        return None
+
+    def alone(self, files: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]] | None:
+        """Give the profiles of A and of B where no runs are named."""
+        from ttastats.ingestion.profiled import are_profiles
+
+        if not files:
+            return self.both()
+        if len(files) == 2 and are_profiles(files):
+            return files[:1], files[1:]
+        return None
+
+
+@dataclass(frozen=True)
 class Judging:
     """How a comparison is made, and when it fails."""
 

@@ -50,12 +50,22 @@ def _of_recipe(text: str) -> Any:
     return typer.Option(None, help=text, show_default="recipe")
 
 
+#: What changes no step of a recipe, only where its runs end.
+ENDS = ("target", "epochs")
+
+
 @dataclass(frozen=True)
-class Recipe:
-    """What may be changed of a recipe by an option of its own, by the names it has there."""
+class Ending:
+    """Where a run ends, by the names that this has in a recipe."""
 
     target: str | None = _of_recipe("Quality at which a run ends: 0.97 or 97%.")
     epochs: str | None = _of_recipe("Give up after so many.")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What may be changed of the steps of a recipe, by the names it has there."""
+
     batch_size: str | None = _of_recipe("Samples per step, all workers.")
     width: str | None = _of_recipe("Width of the network.")
     precision: str | None = _of_recipe("fp32, tf32 or bf16.")
@@ -70,7 +80,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Setup(Recipe):
-    """What is changed of a recipe, and where it is computed."""
+    """What is changed of the steps of a recipe, and where they are computed."""
 
     set_: list[str] | None = typer.Option(
         None,
@@ -102,6 +112,7 @@ class Setup(Recipe):
     def _texts(self) -> dict[str, str]:
         """Give what is said of each value, which is said once."""
         said = {one.name: getattr(self, one.name) for one in fields(Recipe)}
+        said |= {name: getattr(self, name, None) for name in ENDS}
         texts = {
             name: "true" if text is True else text
             for name, text in said.items()
@@ -119,12 +130,17 @@ class Setup(Recipe):
         return texts
 
 
+@dataclass(frozen=True)
+class Training(Setup, Ending):
+    """What is changed of whole runs of a recipe."""
+
+
 def train(
     workload: Workload = "digits",
     runs: Runs = 1,
     seed: Seed = 0,
     *,
-    setup: Setup,
+    setup: Training,
     emit_log: Annotated[
         Path | None,
         typer.Option(
@@ -171,7 +187,7 @@ def sweep(
     runs: Runs = 5,
     seed: Seed = 0,
     *,
-    setup: Setup,
+    setup: Training,
     emit_log: Annotated[
         Path, typer.Option("--emit-log", help="Folder for the logs; go on with what is there.")
     ] = Path("sweep"),

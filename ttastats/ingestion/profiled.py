@@ -15,18 +15,37 @@ from ttastats.profiles import store, table
 def rows(paths: Sequence[Path]) -> Traces:
     """Give the rows of profiles, and of the traces among some paths.
 
+    Of a folder that holds profiles these are taken, and its traces where it holds none.
+
     Raises
     ------
     TtastatsError
         A path is missing, or holds neither.
     """
-    kept = [path for path in paths if _is_parquet(path)]
+    inside = {path: _kept(path) for path in paths}
+    kept = [one for some in inside.values() for one in some]
     found = store.read(kept) if kept or not paths else table.whole([])
-    read = [_traces(path) for path in paths if path not in kept]
+    read = [_traces(path) for path, some in inside.items() if not some]
     return Traces(
         table.whole([found, *(one.rows for one in read)]),
         tuple(problem for one in read for problem in one.problems),
     )
+
+
+def are_profiles(paths: Sequence[Path]) -> bool:
+    """Tell whether files are profiles or traces, not tables of runs."""
+    return all(store.is_profile(path) if _is_parquet(path) else _is_trace(path) for path in paths)
+
+
+def _is_trace(path: Path) -> bool:
+    return path.is_file() and any(traces.is_trace(source) for source in find([str(path)]))
+
+
+def _kept(path: Path) -> list[Path]:
+    """Give the profiles that a path stands for."""
+    if path.is_dir():
+        return [one for one in sorted(path.glob("*.parquet")) if store.is_profile(one)]
+    return [path] if _is_parquet(path) else []
 
 
 def _is_parquet(path: Path) -> bool:

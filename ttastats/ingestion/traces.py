@@ -76,6 +76,14 @@ def read(sources: Iterable[Source]) -> Traces:
     return Traces(rows, tuple(problems), tuple(others))
 
 
+def is_trace(source: Source) -> bool:
+    """Tell by its beginning whether a file is a trace."""
+    try:
+        return kineto.recognises(next(iter(source.chunks()), b""))
+    except UnreadableError:
+        return False
+
+
 def _error(source: Source, code: str, message: str) -> Problem:
     return Problem(code, message, "error", source=source.name)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ttastats import axis as axes
+from ttastats import units
 from ttastats.axis import Axis
 from ttastats.counted import standing
 from ttastats.page.facts import Fact, choices, facts
@@ -25,9 +26,13 @@ Sides = Sequence[tuple[str, pl.DataFrame]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What a page shows. `choices` are the values a reader may choose rows by, with their runs."""
+    """What a page shows, and of how much: `20 runs`.
+
+    `choices` are the values a reader may choose rows by, with their runs.
+    """
 
     title: str
+    counted: str
     facts: tuple[Fact, ...]
     verdicts: tuple[Verdict, ...]
     report: Report
@@ -49,24 +54,35 @@ def content(
     `conditions` are the words by which runs and target were chosen.
     """
     sides = [(label, standing(runs)) for label, runs in sides]
+    combinations = choices(sides)
     return Content(
-        title=title or _title([label for label, _ in sides], axes.of(sides[0][1])),
+        title=title or _title([label for label, _ in sides], axes.of(sides[0][1]), report),
+        counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
         facts=facts(sides, conditions),
         verdicts=verdicts(report, confidence=confidence),
         report=capped(report),
         pictures=tuple(pictures),
-        choices=choices(sides),
+        choices=combinations,
     )
 
 
-def _title(labels: Sequence[str], axis: Axis) -> str:
+def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     first, *others = labels
+    if report.rows and "at" in report.rows[0]:
+        return f"{_at_budget(report)}: {' against '.join([*others, first])}"
     if not others:
         return f"{axis.to_target[:1].upper()}{axis.to_target[1:]} of {first}"
     listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
     if axis.is_time:
         return f"Is {listed} faster than {first}?"
     return f"{axis.to_target[:1].upper()}{axis.to_target[1:]}: {first} against {listed}"
+
+
+def _at_budget(report: Report) -> str:
+    """Say which quality a page is about that has one at a budget: `val_loss at step 3325`."""
+    metrics = {row["metric"] for row in report.rows}
+    metric = metrics.pop() if len(metrics) == 1 else None
+    return f"{metric or 'Quality'} {report.rows[0]['at']}"
 
 
 def capped(report: Report, most: int = MOST_ROWS) -> Report:

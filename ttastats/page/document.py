@@ -17,15 +17,16 @@ from ttastats.version import __version__
 
 #: Fonts that are there; a page brings none.
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-_ACROSS = "Across benchmarks"
+#: The heading of pictures that are of no one benchmark, beside those that are, and alone.
+_ACROSS, _ALL = "Across benchmarks", "Pictures"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page, and what is in it: runs, pictures, bytes, the verdict of a gate if one was asked."""
+    """A page and what it is of (`20 runs`), its pictures, bytes, and the verdict of a gate."""
 
     html: str
-    runs: int
+    counted: str
     pictures: int
     gate: Gate | None = None
 
@@ -37,8 +38,7 @@ class Page:
 
 def page(content: Content) -> Page:
     """Give the page of some content."""
-    runs = int(content.choices.get_column("runs").sum())
-    return Page(html(content), runs, len(content.pictures), content.report.gate)
+    return Page(html(content), content.counted, len(content.pictures), content.report.gate)
 
 
 def html(content: Content) -> str:
@@ -81,7 +81,8 @@ def _sections(pictures: Sequence[Picture]) -> list[Section]:
     order = {name: place for place, name in enumerate(names)} | {None: -1}
     numbered = sorted(enumerate(pictures), key=lambda item: order[item[1].benchmark])
     grouped = groupby(numbered, key=lambda item: item[1].benchmark)
-    return [(_ACROSS if name is None else name, list(group)) for name, group in grouped]
+    across = _ACROSS if len(names) > 1 else _ALL
+    return [(across if name is None else name, list(group)) for name, group in grouped]
 
 
 def _data(content: Content) -> str:

@@ -24,7 +24,7 @@ def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) 
     runs = together(sides)
     known = [
         *_sides(sides),
-        Fact("Runs", _reached(runs) if len(sides) == 1 else ""),
+        Fact("Runs", _reached(sides[0][1]) if len(sides) == 1 else ""),
         Fact("Suite", _suites(runs)),
         Fact("Covers", "; ".join(filter(None, (_breadth(runs), _alone(sides))))),
         Fact("Started", _dates(runs)),
@@ -60,8 +60,10 @@ def _sides(sides: Sequence[tuple[str, pl.DataFrame]]) -> list[Fact]:
 
 def _reached(runs: pl.DataFrame) -> str:
     reached = int(runs.get_column("reached").sum())
-    text = f"{units.plural(runs.height, 'run')}, {reached:,} reached the target"
-    return f"{text}, {runs.height - reached:,} did not" if reached < runs.height else text
+    at_budget = "quality" in runs.columns
+    does, does_not = ("with a value", "without") if at_budget else ("reached the target", "did not")
+    text = f"{units.plural(runs.height, 'run')}, {reached:,} {does}"
+    return f"{text}, {runs.height - reached:,} {does_not}" if reached < runs.height else text
 
 
 def _suites(runs: pl.DataFrame) -> str:

@@ -66,7 +66,14 @@ def legend(labels: Sequence[str]) -> Any:
         return None
     longest = max(len(label) for label in labels)
     columns = 1 if longest > 40 else 2 if longest > 14 else 4
-    return alt.Legend(title=None, columns=min(columns, len(labels)), symbolOpacity=1)
+    limit = _WHOLE if columns == 1 else alt.Undefined
+    return alt.Legend(
+        title=None, columns=min(columns, len(labels)), symbolOpacity=1, labelLimit=limit
+    )
+
+
+#: The width in CSS pixels of a name that has a line of its own.
+_WHOLE = 560
 
 
 def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:
@@ -102,8 +109,11 @@ def run_tooltip() -> list[alt.Tooltip]:
 def said(panel: Panel) -> dict[str, str]:
     """Give the expressions that say to people what a run is and came to; the unknown is empty."""
     amount = axes.said("datum.observed_seconds", panel.axis)
+    reached, missed = "reached after", "not reached in"
+    if panel.at_budget:
+        reached, missed = "judged after", "no value after"
     return {
-        "outcome": f"(datum.reached ? 'reached after ' : 'not reached in ') + ({amount})",
+        "outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})",
         "entry_": _known("entry", "datum.entry"),
         "seed_": _known("seed", "datum.seed"),
         "epochs_": _known("epochs", "format(datum.epochs, '.4~g')"),

@@ -152,14 +152,21 @@ def _narrowed(specification: dict[str, Any], width: float) -> dict[str, Any]:
 def _fewer_columns(view: dict[str, Any], width: float) -> dict[str, Any]:
     """Give a view whose legends have so few columns that the longest name fits each."""
     encoding = dict(view.get("encoding", {}))
+    beside = min(_LETTER * _longest(encoding.get("y")), 0.5 * width)  # names of bars
     for channel, how in encoding.items():
         legend = how.get("legend") if isinstance(how, dict) else None
-        if legend and "columns" in legend and "domain" in how.get("scale", {}):
-            longest = max(len(str(name)) for name in how["scale"]["domain"])
-            most = max(1, int(width / (_LETTER * longest + _SYMBOL)))
+        if legend and "columns" in legend and (longest := _longest(how)):
+            most = max(1, int((width - beside) / (_LETTER * longest + _SYMBOL)))
             columns = min(legend["columns"], most)
-            encoding[channel] = how | {"legend": legend | {"columns": columns}}
+            fitting = {"columns": columns, "labelLimit": width - 40}
+            encoding[channel] = how | {"legend": legend | fitting}
     return view | {"encoding": encoding} if encoding else view
+
+
+def _longest(how: Any) -> int:
+    """Give the length of the longest name that a channel shows, 0 where it shows none."""
+    domain = how.get("scale", {}).get("domain", ()) if isinstance(how, dict) else ()
+    return max((len(name) for name in domain if isinstance(name, str)), default=0)
 
 
 #: The width in CSS pixels of a letter of a legend, and of what stands beside a name.

@@ -45,9 +45,14 @@ _SLOW = {variance.KIND: 30_000}
 
 
 def all_pictures(material: Material) -> tuple[Picture, ...]:
-    """Give every picture there is: by benchmark first, then those of several benchmarks."""
+    """Give every picture there is: by benchmark first, then those of several benchmarks.
+
+    At a budget these are the curves: the others are about times to a target.
+    """
     slow = _too_slow(material)
     kinds = [kind for kind in KINDS if kind not in slow]
+    if material.at_budget:
+        kinds = [kind for kind in kinds if kind in quality.OF_ANY_METRIC]
     found = [picture for kind in kinds for picture in _possible(kind, material)]
     names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
     last = len(names)
@@ -64,7 +69,7 @@ def left_out(material: Material) -> tuple[str, ...]:
 
 
 def _too_slow(material: Material) -> tuple[str, ...]:
-    runs = sum(side.runs.height for side in material.sides)
+    runs = 0 if material.at_budget else sum(side.runs.height for side in material.sides)
     return tuple(kind for kind, most in _SLOW.items() if runs > most)
 
 

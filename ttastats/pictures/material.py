@@ -73,6 +73,11 @@ class Panel:
         return axes.of(self.runs)
 
     @property
+    def at_budget(self) -> bool:
+        """Tell whether a run is judged by its quality at a budget: `reached` is to have one."""
+        return self.sides[0].at_budget
+
+    @property
     def benchmark(self) -> str | None:
         """Give the benchmark's name."""
         value = self.keys.get("benchmark")
@@ -107,14 +112,17 @@ class Panel:
     def counted(self) -> str:
         """Give n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
         n, reached = self.runs.height, int(self.runs.get_column("reached").sum())
-        failed = f", {n - reached:,} failed" if n > reached else ""
+        does, does_not = "reached the target", "failed"
+        if self.at_budget:
+            does, does_not = "with a value", "without"
+        failed = f", {n - reached:,} {does_not}" if n > reached else ""
         one, several = self._what
         left = ""
         if self.hidden:
             runs = units.plural(self.hidden_runs, "run")
             left = f" {self.hidden:,} slower {several} ({runs}) are not shown."
         of = units.plural(len(self.series), one, several)
-        return f"{units.plural(n, 'run')} of {of}: {reached:,} reached the target{failed}.{left}"
+        return f"{units.plural(n, 'run')} of {of}: {reached:,} {does}{failed}.{left}"
 
     @property
     def highlighted(self) -> str:
@@ -149,6 +157,11 @@ class Material:
     def axis(self) -> Axis:
         """Give what the runs count to their target."""
         return axes.of(self.sides[0].runs)
+
+    @property
+    def at_budget(self) -> bool:
+        """Tell whether it is of qualities at a budget, not of times to a target."""
+        return self.sides[0].at_budget
 
     @property
     def compares(self) -> bool:

@@ -95,7 +95,7 @@ def _one_by_one(
         said,
         panel.highlighted,
         f"Not shown: {units.plural(unseen, 'run')} without {words(metric)}." if unseen else "",
-        f"A line is a run{_mark(over) if _judged_by(panel, metric) else ''}.",
+        f"A line is a run{_mark(panel, over) if _judged_by(panel, metric) else ''}.",
         _dashed(panel, metric),
         _outside(metric, drawn, axis, over),
         target_words(metric),
@@ -111,7 +111,9 @@ def _with_filters(lines: pl.DataFrame, panel: Panel) -> pl.DataFrame:
     return lines.join(filters, on="run", how="left", maintain_order="left")
 
 
-def _mark(over: str) -> str:
+def _mark(panel: Panel, over: str) -> str:
+    if panel.at_budget:
+        return "; the mark is its value at the budget"
     if over != "seconds":
         return "; the mark is where it reached the target"
     return "; the mark is its time to accuracy, which may end at `run_stop`"
@@ -127,7 +129,8 @@ def _dashed(panel: Panel, metric: DrawnMetric) -> str:
     if panel.runs.get_column("reached").all():
         return ""
     cross = ", ending in a cross" if _judged_by(panel, metric) else ""
-    return f"Dashed{cross}: a run that failed."
+    failed = "has no value at the budget" if panel.at_budget else "failed"
+    return f"Dashed{cross}: a run that {failed}."
 
 
 #: Words of metrics that are not written as they are spelled.

@@ -16,7 +16,7 @@ from ttastats.quality_comparison import Word, step_of
 from ttastats.report.cells import Note
 from ttastats.report.digits import Digits, digits_of
 from ttastats.report.qualities import with_value
-from ttastats.sides import setup_names
+from ttastats.sides import both_blocks, setup_names
 from ttastats.stats.means import MeanDifference, difference
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
@@ -87,6 +87,7 @@ def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Opt
             a["quality"].to_numpy(),
             b["quality"].to_numpy(),
             clusters=(setup_names(a).to_numpy(), setup_names(b).to_numpy()),
+            blocks=both_blocks(a, b),
             resolution=step_of(both),
             confidence=options.confidence,
         )
@@ -137,8 +138,8 @@ def numbers(found: Sequence[Also]) -> dict[str, Any]:
 
 
 def lines(found: Sequence[Also]) -> Iterator[str]:
-    """Give a line below a row for each metric."""
-    for one in found:
+    """Give a line below a row for each metric that some run has."""
+    for one in _told(found):
         worth = "  ".join(
             f"{name} {_mean(one, side)}" for name, side in (("A", one.a), ("B", one.b))
         )
@@ -147,7 +148,7 @@ def lines(found: Sequence[Also]) -> Iterator[str]:
 
 def sentences(found: Sequence[Also], row: Mapping[str, Any], a: str, b: str) -> Iterator[str]:
     """Say of each metric what the comparison in time leaves out."""
-    for one in found:
+    for one in _told(found):
         there = f"{one.metric} where they stopped"
         if one.gap is None:
             yield f"{there}: unknown, as {_who_lacks(one, a, b)}."
@@ -172,28 +173,36 @@ def notes(found: Sequence[Sequence[Also]]) -> Iterator[Note]:
             "of how good they are on other data."
         )
         yield Note("chose_the_stop", text)
-    missing = sum(one.a.missing + one.b.missing for one in every)
-    if missing:
-        text = (
-            "--also: "
-            + "; ".join(
-                f"{one.metric} is known of {_known(one.a)} runs of A and {_known(one.b)} of B that "
-                "reached the target"
-                for one in every
-                if one.a.missing or one.b.missing
-            )
-            + "."
-        )
-        yield Note("also_missing", text)
+    metrics = dict.fromkeys(one.metric for one in every)
+    lacking = [text for metric in metrics if (text := _missing(every, metric))]
+    if lacking:
+        yield Note("also_missing", f"--also: {'; '.join(lacking)}.")
 
 
-def _known(side: _Worth) -> str:
-    return with_value(side.n, side.missing)
+def _told(found: Sequence[Also]) -> list[Also]:
+    return [one for one in found if one.a.n or one.b.n]
+
+
+def _missing(found: Sequence[Also], metric: str) -> str:
+    """Say of how many runs a metric is known, of rows that log it; empty if of all that reached."""
+    rows = [one for one in found if one.metric == metric]
+    rows = _told(rows) or rows
+    a, b = ([one.a for one in rows], [one.b for one in rows])
+    if not any(side.missing for side in (*a, *b)):
+        return ""
+    return (
+        f"{metric} is known of {_known(a)} runs of A and {_known(b)} of B that reached the target"
+    )
+
+
+def _known(sides: Sequence[_Worth]) -> str:
+    return with_value(sum(one.n for one in sides), sum(one.missing for one in sides))
 
 
 def _who_lacks(one: Also, a: str, b: str) -> str:
-    lacking = [name for name, side in ((a, one.a), (b, one.b)) if not side.n]
-    return f"no run of {' and '.join(lacking)} tells it there"
+    name, side = (a, one.a) if not one.a.n else (b, one.b)
+    does = "tells it there" if side.missing else "reached the target"
+    return f"no run of {name} {does}"
 
 
 def _digits(one: Also) -> Digits:

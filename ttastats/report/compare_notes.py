@@ -291,7 +291,8 @@ def _unsteady(shown: Sequence[Shown]) -> Note | None:
 #: Statistical flags worth a footnote; the others are said elsewhere in the report.
 _SAID = (
     "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
-    "pooled_setups", "separate_sessions", "convergence_not_used", "convergence_differs", "no_look",
+    "pooled_setups", "blocks_differ", "separate_sessions", "convergence_not_used",
+    "convergence_differs", "no_look",
 )  # fmt: skip
 
 

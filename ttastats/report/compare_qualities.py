@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ttastats import percentages, units
+from ttastats.blocking import numbers, within
 from ttastats.budget import Budget
 from ttastats.comparison import Options
 from ttastats.pairing import Pairing, Side, pairings
@@ -49,11 +50,13 @@ def report(
     *,
     pool: bool = False,
     unit: str = "",
+    block: Sequence[str] = (),
 ) -> Report:
     """Give the report of one or more tables of runs at a budget against a baseline.
 
     All p-values of a report are adjusted together. `by` and `pool` are those of
-    `pairing.pairings`, `unit` says in what it is counted what was spent.
+    `pairing.pairings`, `unit` says in what it is counted what was spent, `block` within which
+    blocks runs are compared (`blocking`).
 
     Raises
     ------
@@ -62,7 +65,7 @@ def report(
     """
     options, view = options or Options(), view or View()
     margin = options.margin if view.margin_claims else None
-    paired = pairings(baseline, others, by, pool=pool)
+    paired = within(pairings(baseline, others, by, pool=pool), block)
     pairs = [pair for each in paired for pair in each.pairs]
     found = compare(pairs, budget, options, unit=unit, margin=margin)
     sides = _by_side(baseline, others, paired, found, budget)
@@ -99,7 +102,11 @@ def _by_side(
     sides, rest = [], iter(found)
     for other, each in zip(others, paired, strict=True):
         mine = tuple(islice(rest, len(each.pairs)))
-        rows = tuple(_row(one, (baseline.label, other.label), each.by, budget) for one in mine)
+        labels = (baseline.label, other.label)
+        rows = tuple(
+            _row(one, labels, each.by, budget) | numbers(pair, one.by_block)
+            for one, pair in zip(mine, each.pairs, strict=True)
+        )
         sides.append(_Compared(other.label, each, mine, rows))
     return sides
 
@@ -168,7 +175,7 @@ def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> 
     body = tuple(
         Row(
             (*(fields.key(name, row) for name in (*keys, *of)), *cells(one)),
-            tuple(beside(one)),
+            tuple(beside(one, row)),
         )
         for one, row in zip(side.found, side.rows, strict=True)
     )

@@ -16,7 +16,7 @@ from ttastats.report.cells import Column, Note, Table, Text
 _Row = dict[str, Any]
 
 #: What each part of a step is called.
-_TITLES = {
+TITLES = {
     "compute_bound": "computing, bound by arithmetic",
     "memory_bound": "computing, bound by memory",
     "communication": "communication, exposed",
@@ -37,7 +37,7 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
     several = rows["profile_id"].n_unique() > 1
     for name, own in answers.profiles(rows):
         head = {"profile": name}
-        parts = [head | row for row in _parts(own)]
+        parts = [head | row for row in of_step(own)]
         kinds = [head | row for row in _of(answers.by_category(own), "category")]
         operators = [head | row for row in _operators(own)]
         ranks = [head | row for row in _ranks(own)]
@@ -59,7 +59,7 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
 # ------------------------------------------------------------------------------------------- rows
 
 
-def _parts(own: pl.DataFrame) -> Iterator[_Row]:
+def of_step(own: pl.DataFrame) -> Iterator[_Row]:
     """Give the parts of a step with their seconds, spread over steps, and share."""
     steps = answers.steps(own)
     whole = answers.mean(steps["step_seconds"])
@@ -157,7 +157,7 @@ def _longest(operators: Sequence[_Row]) -> str:
 
 def _name(title: str) -> fields.Field:
     return fields.Field(
-        Column(title, names=True), lambda row: Text(_TITLES.get(row["name"], str(row["name"])))
+        Column(title, names=True), lambda row: Text(TITLES.get(row["name"], str(row["name"])))
     )
 
 
@@ -239,7 +239,7 @@ def _sentence(title: str, own: pl.DataFrame, parts: Sequence[_Row]) -> str:
     *some, whole = parts
     some.sort(key=lambda row: -(row["share"] or 0.0))
     said = ", ".join(
-        f"{units.percent(row['share'])} {_TITLES[row['name']]}" for row in some[:3] if row["share"]
+        f"{units.percent(row['share'])} {TITLES[row['name']]}" for row in some[:3] if row["share"]
     )
     ranks = answers.ranks(own)
     slowest = ""

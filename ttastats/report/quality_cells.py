@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ttastats import units
 from ttastats.quality_comparison import QualityComparison, SideAt
@@ -56,11 +57,11 @@ def _verdict(one: QualityComparison) -> str:
     return "same" if one.verdict == "same" else f"B {one.verdict}"
 
 
-def beside(one: QualityComparison) -> Iterator[str]:
+def beside(one: QualityComparison, row: Mapping[str, Any]) -> Iterator[str]:
     """Give what stands below a row: what was spent by then, and the target."""
     if one.a.spent is not None and one.b.spent is not None:
         a, b = (units.amount(side.spent or 0.0, one.axis.unit) for side in (one.a, one.b))
-        yield f"{one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {ratio(one)}"
+        yield f"{one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {ratio(row)}"
     if one.a.meets is not None and one.b.meets is not None and one.verdict != "unavailable":
         sign = "≥" if one.higher_is_better else "≤"
         target = one.a.meets.threshold
@@ -69,15 +70,13 @@ def beside(one: QualityComparison) -> Iterator[str]:
         yield f"mean {sign} {limit}  A {_meets(one.a)}  B {_meets(one.b)}"
 
 
-def ratio(one: QualityComparison) -> str:
+def ratio(row: Mapping[str, Any]) -> str:
     """Give A over B of what was spent, with its interval and p."""
-    found = one.ratio
-    if found is None or found.estimate is None:
-        return "–"
-    if found.low is None or found.high is None:
-        return f"{found.estimate:.4g}"
-    told = "" if found.p_value is None else f", p {p_value(found.p_value)}"
-    return f"{found.estimate:.4f} [{found.low:.4f}, {found.high:.4f}]{told}"
+    estimate, low, high = (row[name] for name in ("speedup", "speedup_low", "speedup_high"))
+    if low is None or high is None:
+        return "–" if estimate is None else f"{estimate:.4g}"
+    told = "" if row["p_speedup"] is None else f", p {p_value(row['p_speedup'])}"
+    return f"{estimate:.4f} [{low:.4f}, {high:.4f}]{told}"
 
 
 def _meets(side: SideAt) -> str:

@@ -12,7 +12,8 @@ from ttastats.lengths import Lengths
 from ttastats.quality_comparison import QualityComparison
 from ttastats.report.cells import Note
 from ttastats.report.qualities import best_note, rare_note
-from ttastats.report.quality_cells import difference, p_value, ratio
+from ttastats.report.quality_cells import difference, p_value
+from ttastats.report.verdicts import spent
 from ttastats.stats.means import MeanDifference
 
 Numbers = Mapping[str, Any]
@@ -44,7 +45,7 @@ def sentence(
         said = f"{b} is not called {'better' if _better(one, gap) else 'worse'} than {a}"
     told = "" if gap.p_value is None else f", p = {p_value(row['p_adjusted'] or gap.p_value)}"
     text = f"{about}: {said} (B − A = {difference(one)}{told})"
-    return " ".join(part for part in (f"{text}{_because(one)}.", _spent(one, a, b)) if part)
+    return " ".join(part for part in (f"{text}{_because(one)}.", spent(row, a, b)) if part)
 
 
 def _better(one: QualityComparison, gap: MeanDifference) -> bool:
@@ -64,18 +65,6 @@ def _because(one: QualityComparison) -> str:
     if gap.needed <= min(gap.n_a, gap.n_b):
         return ""
     return f"; to show a difference of this size would take {gap.needed:,} runs a side"
-
-
-def _spent(one: QualityComparison, a: str, b: str) -> str:
-    if (
-        one.ratio is None
-        or one.ratio.estimate is None
-        or one.a.spent is None
-        or one.b.spent is None
-    ):
-        return ""
-    of_a, of_b = (units.amount(side.spent or 0.0, one.axis.unit) for side in (one.a, one.b))
-    return f"{b} took {of_b}, {a} {of_a}: {one.axis.ratio} {ratio(one)}."
 
 
 def notes(

@@ -88,8 +88,14 @@ def _open(one: Judged) -> str:
 def of_rules() -> Report:
     """Give the report of all rules there are, with their sources."""
     rows = tuple(
-        {"rules": one.name, "title": one.title, "source": one.source} for one in known().values()
+        {"rules": one.name, "title": one.title, "read": one.read, "source": one.source}
+        for one in known().values()
     )
-    columns = (Column("rules"), Column("what a record is"), Column("source", rank=1, names=True))
+    columns = (
+        Column("rules"),
+        Column("what a record is"),
+        Column("wording read", rank=2, names=True),
+        Column("source", rank=1, names=True),
+    )
     body = tuple(Row(tuple(Text(row[name]) for name in row)) for row in rows)
     return Report("record", rows, (Table(columns, body, "rules of contests"),))

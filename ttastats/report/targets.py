@@ -218,10 +218,11 @@ def _details(
         return
     for grid in asked:
         name = _name(grid, by)
+        of = f"{name}: " if name else ""
         if grid.hardest is not None:
             beyond = "above" if grid.higher_is_better else "below"
             met = f"every run reaches {grid.hardest:.5g}"
-            yield Note("first_failure", f"{name}: {met}; {beyond} it a run first fails.")
+            yield Note("first_failure", f"{of}{met}; {beyond} it a run first fails.")
         words = {
             target: one.verdict.word
             for target, (_, one) in zip(grid.targets, answers[id(grid)], strict=True)
@@ -230,7 +231,7 @@ def _details(
         if words and grid.official is not None:
             found = stable_range(words, grid.official)
             text = (
-                f"{name}: the verdict at {grid.official:.5g}, {found.word}, holds for targets "
+                f"{of}the verdict at {grid.official:.5g}, {found.word}, holds for targets "
                 f"from {found.lowest:.5g} to {found.highest:.5g} of those asked."
             )
             yield Note("stable_range", text)

@@ -12,7 +12,9 @@ from ttastats import percentages, units
 from ttastats.axis import Axis, of_row
 from ttastats.report.answer import Report
 from ttastats.report.cells import Tone
+from ttastats.report.digits import digits_of
 from ttastats.report.grouping import BENCHMARK, shown_keys
+from ttastats.report.quality_cells import ratio
 from ttastats.stats.verdict import Assumption, Decision
 
 Numbers = Mapping[str, Any]
@@ -84,8 +86,18 @@ def _qualities(report: Report, confidence: float) -> tuple[Verdict, ...]:
         word, tone = _WORDS[row["verdict"]]
         about = f"{name}: {row['b']}" if several else name
         sentence = f"{_quality_finding(row, confidence)}."
-        said.append(Verdict(about, word, sentence, "", row["benchmark"], tone))
+        more = spent(row, row["a"], row["b"])
+        said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
     return tuple(said)
+
+
+def spent(row: Numbers, a: str, b: str) -> str:
+    """Say what both sides took up to a budget; empty where their logs do not tell."""
+    if row["speedup"] is None:
+        return ""
+    axis = of_row(row)
+    of_a, of_b = (units.amount(row[name] or 0.0, axis.unit) for name in ("seconds_a", "seconds_b"))
+    return f"{b} took {of_b}, {a} {of_a}: {axis.ratio} {ratio(row)}."
 
 
 def _quality_finding(row: Numbers, confidence: float) -> str:
@@ -252,6 +264,8 @@ def _summaries(report: Report) -> tuple[Verdict, ...]:
 
 
 def _summarised(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
+    if "quality_mean" in entries[0][1]:
+        return _of_qualities(about, entries)
     timed = [(label, row) for label, row in entries if row["tta_mean_seconds"] is not None]
     benchmark = entries[0][1]["benchmark"]
     count = units.plural(len(entries), "entry", "entries")
@@ -266,6 +280,29 @@ def _summarised(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
     least = "shortest mean time to accuracy" if axis.is_time else f"smallest {axis.to_target}"
     text = f"{label} has the {least}: {_time(best)}."
     return Verdict(about, count, text, _next(best, *others[0]) if others else "", benchmark)
+
+
+def _of_qualities(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
+    """Give the verdict on entries with a mean quality at a budget, the best first."""
+    known = [(label, row) for label, row in entries if row["quality_mean"] is not None]
+    benchmark, count = entries[0][1]["benchmark"], units.plural(len(entries), "entry", "entries")
+    if not known:
+        return Verdict(about, count, "No run has a value.", "", benchmark, "dim")
+    (label, best), *others = known
+    what = f"{best['metric'] or 'quality'} {best['at']}"
+    more = f"The next, {others[0][0]}: {_mean_quality(others[0][1])}." if others else ""
+    text = f"mean {what} {_mean_quality(best)}."
+    text = f"{label} has the best {text}" if others else f"{label}: {text}"
+    return Verdict(about, count, text, more, benchmark)
+
+
+def _mean_quality(row: Numbers) -> str:
+    """Give a mean quality with its spread, and how many runs it speaks for."""
+    digits = digits_of([], row["quality_sd"], row["quality_mean"])
+    spread = "" if row["quality_sd"] is None else f"SD {digits.of(row['quality_sd'])}, "
+    without = f", {row['missing']} without a value" if row["missing"] else ""
+    runs = units.plural(row["n"], "run")
+    return f"{digits.of(row['quality_mean'])} ({spread}{runs}{without})"
 
 
 def _next(best: Numbers, label: str, second: Numbers) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ttastats.stats.blocks import Labels, of_values
 from ttastats.stats.logratio import satterthwaite, unbalanced
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.outcomes import numbered, variance_of_mean
@@ -120,24 +121,31 @@ def difference(
     b: ArrayLike,
     *,
     clusters: tuple[ArrayLike | None, ArrayLike | None] = (None, None),
+    blocks: tuple[Labels, Labels] | None = None,
     resolution: float = 0.0,
     confidence: float = 0.95,
 ) -> MeanDifference:
     """Mean of B minus mean of A by Welch's t; no interval unless both sides have 2 runs.
 
     ``clusters``: for each side a label per run, where several setups are pooled, so that setups
-    and not runs are independent. ValueError for an empty side or a value that is not finite.
+    and not runs are independent. ``blocks``: the number of the block of each run, to compare
+    within these instead (:mod:`ttastats.stats.blocks`). ValueError for an empty side or a value
+    that is not finite.
     Without any spread and without a ``resolution`` the interval is the point, and p is that of the
     exact test, or 1 for equal means.
     """
     check_confidence(confidence)
     one, other = _side(a, "A"), _side(b, "B")
-    estimate = mean(other) - mean(one)
     sizes = (one.size, other.size)
-    (of_a, df_a), (of_b, df_b) = (
-        _of_mean(values, which, resolution)
-        for values, which in zip((one, other), clusters, strict=True)
-    )
+    if blocks is not None:
+        estimate, *parts = of_values(one, other, blocks)
+        (of_a, df_a), (of_b, df_b) = (part.variance(resolution**2 / 12) for part in parts)
+    else:
+        estimate = mean(other) - mean(one)
+        (of_a, df_a), (of_b, df_b) = (
+            _of_mean(values, which, resolution)
+            for values, which in zip((one, other), clusters, strict=True)
+        )
     if of_a is None or of_b is None:
         flag = Flag("one_run", _too_few(*sizes))
         return MeanDifference(
@@ -249,6 +257,8 @@ def _of_mean(
 
 
 def _too_few(n_a: int, n_b: int) -> str:
+    if n_a > 1 and n_b > 1:
+        return "one block with runs of both sides, and one run in it: no CI"
     if n_a == n_b == 1:
         return "n=1 on both sides: no inference possible, 2 runs needed each"
     return f"n_{'A' if n_a == 1 else 'B'}=1: no variance, no CI; 2 runs needed"

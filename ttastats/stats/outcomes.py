@@ -33,13 +33,15 @@ class Outcomes:
     """Seconds until success, or until the run stopped, and whether it reached; shape (n,).
 
     ``clusters`` numbers the setup each run belongs to, from 0, where several are pooled: then
-    setups and not runs are independent. None: every run is.
+    setups and not runs are independent. None: every run is. ``blocks`` numbers the session (or
+    machine, day) each was made in, alike on both sides, where these are compared within blocks.
     """
 
     times: Floats
     reached: Bools
     progress: Epochs | None = None
     clusters: NDArray[np.intp] | None = None
+    blocks: NDArray[np.intp] | None = None
 
     @property
     def n(self) -> int:
@@ -63,6 +65,7 @@ def outcomes(
     *,
     progress: Epochs | None = None,
     clusters: ArrayLike | None = None,
+    blocks: NDArray[np.intp] | None = None,
     name: str = "",
 ) -> Outcomes:
     """Pair what belongs to the runs of one side; by default all reached.
@@ -76,7 +79,7 @@ def outcomes(
     sample, success = as_outcomes(sample, success, name)
     if progress is not None:
         _check_progress(progress, int(np.count_nonzero(success)), name)
-    return Outcomes(sample, success, progress, numbered(clusters, sample.size))
+    return Outcomes(sample, success, progress, numbered(clusters, sample.size), blocks)
 
 
 def _check_progress(progress: Epochs, n_reached: int, name: str) -> None:

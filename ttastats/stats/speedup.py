@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
+from ttastats.stats import blocks
 from ttastats.stats.logratio import LogTerm, ratio_of, safe_exp
 from ttastats.stats.moments import is_constant
 from ttastats.stats.outcomes import Estimand, Outcomes, outcomes, time_term
@@ -104,7 +105,8 @@ def ratio_between(
 ) -> Ratio:
     """Ratio A over B of mean times, of geometric means, or of expected times if a run failed.
 
-    The interval is Welch's on the log, by setups where several are pooled. Without a success
+    The interval is Welch's on the log, by setups where several are pooled, or within blocks where
+    the runs have them (:mod:`ttastats.stats.blocks`). Without a success
     on one side the ratio is 0 or infinite, a bound and no estimate: no interval, no p and the
     flag ``no_success``; None when neither side has one.
     """
@@ -115,6 +117,8 @@ def ratio_between(
 def _terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> list[LogTerm | None]:
     """Give the mean of each side; failures have a cost, and only an arithmetic mean adds it up."""
     which = estimand if a.all_reached and b.all_reached else "mean"
+    if a.blocks is not None and b.blocks is not None and a.n_reached and b.n_reached:
+        return [*blocks.terms(a, b, which)]
     return [time_term(side, which) if side.n_reached else None for side in (a, b)]
 
 

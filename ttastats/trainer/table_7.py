@@ -14,6 +14,7 @@ import polars as pl
 from ttastats import api
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Quantity, Reached, Row, Table, Text, Tone
+from ttastats.trainer import table_5
 
 #: What is taken over from the comparison with the baseline.
 _COMPARED = (
@@ -44,15 +45,18 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     Parameters
     ----------
     table
-        As `ttastats ingest` writes it, with the runs of all setups.
+        As `ttastats ingest` writes it, with the runs of all setups. Where all kept a test part,
+        a second table, the paper's Table 5, says what they were worth on it.
     setups
         The names of the setups for people, the baseline first, each with its system in the table.
     """
     sides = {name: table.filter(pl.col("system") == system) for name, system in setups.items()}
     first = next(iter(sides))
-    rows = [_row(sides[first], side, (first, name)) for name, side in sides.items()]
+    tested = table_5.metric_of(sides.values())
+    rows = [_row(sides[first], side, (first, name), tested) for name, side in sides.items()]
     notes = [*_notes(rows), *_contended(table)]
-    return Report("sweep", tuple(rows), (_table(rows),), tuple(notes), _sentence(rows))
+    tables = (_table(rows), *([table_5.table(rows, tested)] if tested else []))
+    return Report("sweep", tuple(rows), tables, tuple(notes), _sentence(rows))
 
 
 def _contended(table: pl.DataFrame) -> list[Note]:
@@ -60,10 +64,13 @@ def _contended(table: pl.DataFrame) -> list[Note]:
     return [note for note in api.summary(table).notes if note.code == "contended"]
 
 
-def _row(baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str]) -> dict[str, Any]:
+def _row(
+    baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], tested: str
+) -> dict[str, Any]:
     found = cpu = _ITSELF
     if names[0] != names[1]:
-        found, cpu = (_compared(baseline, side, names, unit) for unit in ("", "cpu-seconds"))
+        found = _compared(baseline, side, names, also=[tested] if tested else [])
+        cpu = _compared(baseline, side, names, unit="cpu-seconds")
     (about,) = api.summary(side, by=["benchmark"]).rows
     (spent,) = api.summary(side, by=["benchmark"], unit="cpu-seconds").rows
     row = {
@@ -77,13 +84,14 @@ def _row(baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str]) -> 
         "cpu_epoch_mean_seconds": spent["epoch_seconds_mean"],
     }
     by_cpu = {name: cpu[key] for key, name in _BY_CPU.items()}
-    return row | {key: found[key] for key in _COMPARED} | by_cpu
+    worth = table_5.numbers(side, tested, found) if tested else {}
+    return row | {key: found[key] for key in _COMPARED} | by_cpu | worth
 
 
 def _compared(
-    baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], unit: str
+    baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], **asked: Any
 ) -> Mapping[str, Any]:
-    (found,) = api.compare(baseline, side, labels=names, unit=unit).rows
+    (found,) = api.compare(baseline, side, labels=names, **asked).rows
     return found
 
 

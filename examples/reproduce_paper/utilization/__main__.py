@@ -51,7 +51,7 @@ PICTURES: Mapping[str, tuple[str, Sequence[str]]] = {
         "work",
         ("cifar10", "cifar10_no_norm", "cifar10_no_norm_no_relu"),
     ),
-    "tbd_figures_4_and_6_batch_size": ("batch-sizes", ("cifar10", "digits", "digits_lm")),
+    "tbd_figures_4_6_and_7_batch_size": ("batch-sizes", ("cifar10", "digits", "digits_lm")),
     "tbd_figure_8_memory": ("memory", ("cifar10", "digits", "digits_lm")),
 }
 _LONGEST = 5

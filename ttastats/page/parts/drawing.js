@@ -79,7 +79,7 @@ function heightOf(picture, tables) {
 /** Give a chart as it fits a phone: the names of series stand in one column, as `configFor` says. */
 function fitting(chart, width) {
   if (width >= NARROW) return chart;
-  return JSON.parse(JSON.stringify(chart, (key, value) => (key === 'columns' ? undefined : value)));
+  return JSON.parse(JSON.stringify(chart, (key, value) => (['columns', 'labelLimit'].includes(key) ? undefined : value)));
 }
 
 function specification(picture, tables, look, width, caption) {

@@ -1,4 +1,4 @@
-"""Up to which batch size does a larger one train more samples a second? (TBD, Figures 4 to 6)"""
+"""Up to which batch size does a larger one train more samples a second? (TBD, Figures 4 to 7)"""
 
 from __future__ import annotations
 
@@ -17,10 +17,28 @@ KIND = "batch-sizes"
 _HEIGHT = 200.0
 _TABLE = "batch sizes"
 _HOW = "ttastats profile digits --batch-sizes auto -o prof.parquet measures it."
+#: Of each picture: the column, its title, what its axis says and how, and what is said of it.
+_DRAWN = (
+    ("samples_per_second", "Throughput", "samples a second", "~s", "{large}"),
+    (
+        "utilization",
+        "Share of the peak",
+        "share of peak FLOP/s",
+        ".0%",
+        "FLOPs of a step over its time and the fastest matrix product.",
+    ),
+    (
+        "cpu_utilization",
+        "Busy share of the cores",
+        "busy share of the cores",
+        ".0%",
+        "CPU time of a step over its time on the wall and the cores of the machine.",
+    ),
+)
 
 
 def pictures(profiles: Profiles) -> tuple[Picture, ...]:
-    """Give a picture of throughput, and one of the share of the peak where peaks are known.
+    """Give pictures of throughput, of the share of the peak and of the cores, as far as known.
 
     Raises
     ------
@@ -33,41 +51,35 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         for name, size in _saturated(found).items()
     ]
     rule = f"twice the samples give less than {units.percent(saturation.GAIN)} more"
-    caption = (f"Large enough, since {rule}: {units.listed(large)}.", shared.machines(profiles))
-    data = {_TABLE: found}
-    drawn = [
+    saturated = f"Large enough, since {rule}: {units.listed(large)}."
+    return tuple(
         shared.picture(
             KIND,
-            shared.described(profiles, "Throughput over batch size"),
-            caption,
-            _chart(profiles, "samples_per_second", "samples a second", "~s"),
-            data,
+            shared.described(profiles, f"{title} over batch size"),
+            (said.replace("{large}", saturated), shared.machines(profiles)),
+            _chart(profiles, field, on_axis, form),
+            {_TABLE: found},
             height=_HEIGHT,
         )
-    ]
-    if found["utilization"].count():
-        drawn.append(
-            shared.picture(
-                KIND,
-                shared.described(profiles, "Share of the peak over batch size"),
-                ("FLOPs of a step over its time and the fastest matrix product.", *caption[1:]),
-                _chart(profiles, "utilization", "share of peak FLOP/s", ".0%"),
-                data,
-                height=_HEIGHT,
-            )
-        )
-    return tuple(drawn)
+        for field, title, on_axis, form, said in _DRAWN
+        if found[field].count()
+    )
 
 
 def table(profiles: Profiles) -> pl.DataFrame:
     """Give one row for each profile and batch size."""
     rates = shared.measured(profiles, "batch_samples_per_second", _HOW)
-    flops = shared.measured(profiles, "batch_step_flops", _HOW)
+    flops, busy = (
+        shared.measures(profiles, measure)
+        for measure in ("batch_step_flops", "batch_cpu_utilization")
+    )
     tops = pl.DataFrame(
         [{"profile": name, "peak": top} for name, (top, _) in shared.peaks(profiles).items()],
         schema={"profile": pl.String, "peak": pl.Float64},
     )
-    joined = rates.join(flops, on=["profile", "of"], how="left").join(tops, on="profile")
+    joined = rates.join(tops, on="profile")
+    for one in (flops, busy):
+        joined = joined.join(one, on=["profile", "of"], how="left")
     size = pl.col("of").cast(pl.Int64)
     rate = pl.col("batch_samples_per_second")
     achieved = pl.col("batch_step_flops") / size * rate
@@ -76,6 +88,7 @@ def table(profiles: Profiles) -> pl.DataFrame:
         size.alias("batch_size"),
         rate.alias("samples_per_second"),
         (achieved / pl.col("peak")).alias("utilization"),
+        pl.col("batch_cpu_utilization").alias("cpu_utilization"),
     ).sort("profile", "batch_size")
 
 
@@ -92,13 +105,13 @@ def _chart(profiles: Profiles, field: str, title: str, form: str) -> Any:
     colour, shape = shared.colour(profiles)
     base = alt.Chart(alt.NamedData(name=_TABLE))
     x = alt.X(
-        "batch_size:Q", title="samples of a step",
+        "batch_size:Q", title="samples of a step (log scale)",
         scale=alt.Scale(type="log", base=2, nice=False), axis=alt.Axis(grid=False, format="~d"),
     )  # fmt: skip
     y = alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=form, tickCount=5))
     tooltip = charts.tooltips(
         "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples a second", ",.0f"),
-        ("utilization:Q", "of peak", ".1%"),
+        ("utilization:Q", "of peak", ".1%"), ("cpu_utilization:Q", "of the cores", ".1%"),
     )  # fmt: skip
     return alt.layer(
         base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour),

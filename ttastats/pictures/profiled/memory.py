@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from ttastats import units
@@ -13,7 +11,6 @@ from ttastats.pictures.profiled import shared
 from ttastats.pictures.profiled.shared import Profiles
 
 KIND = "memory"
-_BAR = 26.0
 _TABLE = "memory"
 
 
@@ -25,43 +22,29 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     NothingToDrawError
         No profile tells of its memory.
     """
+    import altair as alt  # costs start-up time
+
     how = "Record a workload, or a script with tta.profile(..., model=model)."
-    found = shared.measured(profiles, "memory_bytes", how).rename({"of": "kind"})
-    whole = pl.col("memory_bytes").sum().over("profile")
+    found = shared.measured(profiles, "memory_bytes", how).rename({"profile": "bar", "of": "part"})
+    whole = pl.col("memory_bytes").sum().over("bar")
     found = found.with_columns(share=pl.col("memory_bytes") / whole)
-    sums = found.group_by("profile", maintain_order=True).agg(pl.col("memory_bytes").sum())
+    sums = found.group_by("bar", maintain_order=True).agg(pl.col("memory_bytes").sum())
     said = [f"{name} {units.scaled(size, 'B')}" for name, size in sums.iter_rows()]
     caption = (
         f"At the peak of a step: {units.listed(said)}.",
         "Workspace is what the allocator held beyond the other kinds, the batch included.",
         shared.machines(profiles),
     )
-    title = shared.described(profiles, "Memory of a step")
-    height = _BAR * len(profiles) + 60
-    chart = _chart(found["kind"].unique(maintain_order=True).to_list())
-    return (shared.picture(KIND, title, caption, chart, {_TABLE: found}, height=height),)
-
-
-def _chart(kinds: list[str]) -> Any:
-    import altair as alt  # costs start-up time
-
-    scale = alt.Scale(domain=kinds, range=list(theme.COLOURS[: len(kinds)]))
-    return (
-        alt.Chart(alt.NamedData(name=_TABLE))
-        .mark_bar(size=_BAR * 0.7)
-        .encode(
-            x=alt.X(
-                "memory_bytes:Q", title="bytes", stack="zero",
-                axis=alt.Axis(labelExpr=shared.rate("datum.value", "B"), tickCount=5),
-            ),
-            y=alt.Y("profile:N", title=None, sort=None),
-            color=alt.Color(
-                "kind:N", scale=scale, sort=None, legend=alt.Legend(title=None, columns=3)
-            ),
-            order=alt.Order("place:Q"),
-            tooltip=charts.tooltips(
-                "profile:N", "kind:N", ("memory_bytes:Q", "bytes", ".3s"), ("share:Q", "", ".1%")
-            ),
-        )
-        .transform_calculate(place=f"indexof({kinds}, datum.kind)")
+    x = alt.X(
+        "memory_bytes:Q", title="bytes", stack="zero",
+        axis=alt.Axis(labelExpr=shared.rate("datum.value", "B"), tickCount=5),
     )  # fmt: skip
+    tooltip = charts.tooltips(
+        ("bar:N", "profile"), ("part:N", "kind"), ("memory_bytes:Q", "bytes", ".3s"),
+        ("share:Q", "", ".1%"),
+    )  # fmt: skip
+    colours = dict(zip(found["part"].unique(maintain_order=True), theme.COLOURS, strict=False))
+    chart = shared.bars(_TABLE, x, sums["bar"].to_list(), colours, tooltip)
+    title = shared.described(profiles, "Memory of a step")
+    height = shared.BAR * sums.height + 60
+    return (shared.picture(KIND, title, caption, chart, {_TABLE: found}, height=height),)

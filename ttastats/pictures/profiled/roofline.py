@@ -12,6 +12,7 @@ from ttastats.pictures import charts
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.pictures.profiled import shared
 from ttastats.pictures.profiled.shared import Profiles
+from ttastats.profiles import answers
 
 KIND = "roofline"
 _HEIGHT = 260.0
@@ -28,15 +29,16 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     NothingToDrawError
         FLOPs or bytes are not known.
     """
-    every = shared.operators(profiles, "intensity", "bytes", "flops")
-    points = pl.concat([every.filter(pl.col("intensity").is_not_null()), _whole(every)])
+    every = shared.with_flops(profiles, "intensity", "bytes", "flops")
+    points = pl.concat([every.filter(pl.col("intensity").is_not_null()), _whole(profiles, every)])
     if points.is_empty():
         raise NothingToDrawError("bytes of operators are not known")
     roofs = _roofs(profiles, points)
     without = float(every.filter(pl.col("intensity").is_null())["seconds"].sum())
     without /= float(every["seconds"].sum())
     caption = (
-        "Each mark is an operator, as large as its share of the time; crosses are whole steps.",
+        "Each mark is an operator, as large as its share of the time; crosses are whole steps, "
+        "with all that they wait for.",
         "Lines are the measured peaks: the fastest copy, then the fastest matrix product."
         if roofs.height
         else "No peaks are known: these are traces of others.",
@@ -58,19 +60,22 @@ def _ends(points: pl.DataFrame) -> list[tuple[float, float]]:
     return [(float(one.min()), float(one.max())) for one in columns]  # type: ignore[arg-type]
 
 
-def _whole(every: pl.DataFrame) -> pl.DataFrame:
-    """Give each step as if it were one operator."""
+def _whole(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
+    """Give each step as if it were one operator, with all that it waits for."""
     sums = every.group_by("profile", maintain_order=True).agg(
         pl.col("calls", "seconds", "flops", "bytes").sum()
     )
+    steps = {name: answers.mean(answers.steps(own)["step_seconds"])
+             for name, own in profiles.items()}  # fmt: skip
+    known = pl.col("profile").replace_strict(steps, return_dtype=pl.Float64)
     return sums.select(
         "profile",
         pl.lit("the whole step").alias("operator"),
         pl.lit("").alias("category"),
         "calls",
-        "seconds",
+        pl.coalesce(known, "seconds").alias("seconds"),
         pl.lit(1.0).alias("share"),
-        (pl.col("flops") / pl.col("seconds")).alias("flops_per_second"),
+        (pl.col("flops") / pl.coalesce(known, "seconds")).alias("flops_per_second"),
         (pl.col("flops") / pl.col("bytes")).alias("intensity"),
         "bytes",
         "flops",
@@ -97,13 +102,13 @@ def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, flo
     colour, shape = shared.colour(profiles)
     x = alt.X(
         "intensity:Q",
-        title="FLOPs a byte, at least",
+        title="FLOPs a byte, at least (log scale)",
         scale=alt.Scale(type="log", nice=False, domain=across),
         axis=alt.Axis(grid=False, format="~g", values=_ticks(*across)),
     )
     y = alt.Y(
         "flops_per_second:Q",
-        title="achieved FLOP/s",
+        title="achieved FLOP/s (log scale)",
         scale=alt.Scale(type="log", nice=False, domain=up),
         axis=alt.Axis(labelExpr=shared.rate("datum.value", ""), values=_ticks(*up)),
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ttastats import units
-from ttastats.pictures import charts, theme
+from ttastats.pictures import charts
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.profiles import answers
 
@@ -18,37 +19,48 @@ if TYPE_CHECKING:
 
 #: The rows of profiles by their names.
 Profiles = Mapping[str, pl.DataFrame]
+#: The height of a bar with the room around it.
+BAR = 26.0
 
 
-def by_name(rows: pl.DataFrame) -> Profiles:
-    """Give the rows of each profile; of those with one name the later ones are numbered.
+def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
+    """Give the rows of each profile in the order of the files; one that stands in two counts once.
 
-    Raises
-    ------
-    NothingToDrawError
-        There are more than have colours.
+    Profiles that share a name are called by their files, and those of one file are numbered.
     """
+    by_id: dict[str, tuple[str, str, pl.DataFrame]] = {}
+    for label, rows in files:
+        for name, own in answers.profiles(rows):
+            by_id.setdefault(own["profile_id"][0], (name, label, own))
+    named = Counter(name for name, _, _ in by_id.values())
     found: dict[str, pl.DataFrame] = {}
     seen: Counter[str] = Counter()
-    for name, own in answers.profiles(rows):
-        seen[name] += 1
-        found[name if seen[name] == 1 else f"{name} ({seen[name]})"] = own
-    if len(found) > theme.HIGHLIGHTS:
-        raise NothingToDrawError(
-            f"{len(found)} profiles in one picture",
-            remedy=f"Give {theme.HIGHLIGHTS} at most.",
-        )
+    for name, label, own in by_id.values():
+        called = name if named[name] == 1 else label
+        seen[called] += 1
+        found[called if seen[called] == 1 else f"{called} ({seen[called]})"] = own
     return found
 
 
-def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
-    """Give the operators of all profiles that took time, with their rate and share of the time.
+def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
+    """Give the operators as `operators` does, where any has FLOPs.
 
     Raises
     ------
     NothingToDrawError
         No profile knows FLOPs of an operator.
     """
+    found = operators(profiles, *more)
+    if not found["flops_per_second"].sum():
+        raise NothingToDrawError(
+            "FLOPs are not known: the traces hold no shapes of inputs",
+            remedy="torch.profiler.profile(record_shapes=True) writes them.",
+        )
+    return found
+
+
+def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
+    """Give the operators of all profiles that took time, with their rate and share of the time."""
     frames = [
         answers.operators(own)
         .filter(pl.col("seconds") > 0)
@@ -64,13 +76,7 @@ def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
         )
         for name, own in profiles.items()
     ]
-    found = pl.concat(frames, how="vertical_relaxed")
-    if not found["flops_per_second"].sum():
-        raise NothingToDrawError(
-            "FLOPs are not known: the traces hold no shapes of inputs",
-            remedy="torch.profiler.profile(record_shapes=True) writes them.",
-        )
-    return found
+    return pl.concat(frames, how="vertical_relaxed")
 
 
 def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
@@ -81,16 +87,21 @@ def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
     NothingToDrawError
         No profile has any; `how` it is recorded is said.
     """
+    found = measures(profiles, measure)
+    if found.is_empty():
+        raise NothingToDrawError("was not measured", where=measure, remedy=how)
+    return found
+
+
+def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
+    """Give the values of a measure, as `measured`, be there any or none."""
     frames = [
         answers.measures(own, measure).select(
             pl.lit(name).alias("profile"), "of", pl.col("value").alias(measure)
         )
         for name, own in profiles.items()
     ]
-    found = pl.concat(frames).drop_nulls()
-    if found.is_empty():
-        raise NothingToDrawError("was not measured", where=measure, remedy=how)
-    return found
+    return pl.concat(frames).drop_nulls()
 
 
 def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
@@ -118,6 +129,33 @@ def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
     return (
         alt.Color("profile:N", scale=colours, legend=key),
         alt.Shape("profile:N", scale=shapes, legend=key),
+    )
+
+
+def bars(
+    name: str, x: alt.X, bars: Sequence[str], colours: Mapping[str, str], tooltip: list[alt.Tooltip]
+) -> Any:
+    """Give a bar for each name in the column `bar` of a table, its parts by the column `part`.
+
+    Parts lie behind each other in the order of their `colours`.
+    """
+    import altair as alt  # costs start-up time
+
+    parts = list(colours)
+    scale = alt.Scale(domain=parts, range=list(colours.values()))
+    return (
+        alt.Chart(alt.NamedData(name=name))
+        .transform_calculate(place=f"indexof({json.dumps(parts)}, datum.part)")
+        .mark_bar(size=BAR * 0.7)
+        .encode(
+            x=x,
+            y=alt.Y("bar:N", title=None, sort=None, scale=alt.Scale(domain=list(bars))),
+            color=alt.Color(
+                "part:N", scale=scale, sort=None, legend=alt.Legend(title=None, columns=3)
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=tooltip,
+        )
     )
 
 

@@ -1,0 +1,226 @@
+"""Comparisons within sessions, machines or days, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.made_curves import curve, logs
+from tests.test_cli import run
+from tests.test_compare import side
+from ttastats import api, store
+from ttastats.comparison import Options
+from ttastats.errors import TtastatsError
+from ttastats.report.answer import Report
+
+START = datetime(2026, 11, 1, 8, tzinfo=UTC)
+#: How slow each day is, and how a run differs from the mean of its day.
+DAYS = (1.0, 1.1, 0.9)
+NOISE = (0.000, 0.004, -0.003, 0.002, -0.004, 0.001)
+
+
+def timed(speed: float, runs: Sequence[int], hour: int = 0, **more: Any) -> pl.DataFrame:
+    """Give so many runs on each day, of times that the day makes longer or shorter."""
+    made = []
+    for day, count in enumerate(runs):
+        for number in range(count):
+            noise = NOISE[(2 * day + number + 3 * hour) % len(NOISE)]
+            when = START + timedelta(days=day, hours=2 * number + hour)
+            seconds = 300 * speed * DAYS[day] * (1 + noise)
+            made.append(side([(seconds, 3 + number % 2)], started_at=when, **more))
+    return pl.concat(made)
+
+
+def within(a: pl.DataFrame, b: pl.DataFrame, *block: str, **asked: Any) -> Report:
+    return api.compare(a, b, block=block or ("day",), **asked)
+
+
+def texts(report: Report, code: str) -> list[str]:
+    return [note.text for note in report.notes if note.code == code]
+
+
+A, B = timed(1.0, (2, 2, 2)), timed(0.97, (2, 2, 2), hour=1)
+
+
+def test_what_days_hide_is_seen_within_them() -> None:
+    (plain,), (found,) = api.compare(A, B).rows, within(A, B).rows
+    assert (plain["verdict"], found["verdict"]) == ("undecided", "faster")
+    assert found["speedup"] == pytest.approx(1 / 0.97, rel=0.005)
+    assert found["speedup_high"] - found["speedup_low"] < 0.02 < plain["speedup_high"] - 1
+    assert [one["block"] for one in found["blocks"]] == ["2026-11-01", "2026-11-02", "2026-11-03"]
+    assert all(one["speedup"] == pytest.approx(1.031, abs=0.01) for one in found["blocks"])
+    assert "blocks" not in plain
+    assert api.compare(A, B, block="day").rows == (found,)
+
+
+def test_days_that_a_side_lacks_tell_nothing_and_are_named() -> None:
+    (all_days,) = within(A, B).rows
+    report = within(timed(1.0, (2, 2, 0)), timed(0.97, (2, 2, 2), hour=1))
+    (found,) = report.rows
+    (two,) = within(timed(1.0, (2, 2, 0)), timed(0.97, (2, 2, 0), hour=1)).rows
+    assert found["speedup"] == two["speedup"] != all_days["speedup"]
+    assert (found["n_a"], found["n_b"]) == (4, 4)
+    assert found["blocks_alone"] == ["2026-11-03"]
+    (text,) = texts(report, "blocks_alone")
+    assert "2026-11-03 (2 runs of B)" in text
+
+
+def test_one_common_day_is_said_and_is_the_plain_comparison_of_it() -> None:
+    report = within(timed(1.0, (3, 2, 0)), timed(0.97, (3, 0, 2), hour=1))
+    (text,) = texts(report, "blocks")
+    assert text.startswith("one block by day has both sides, 2026-11-01 (3 runs of A, 3 of B)")
+    (found,) = report.rows
+    (plain,) = api.compare(timed(1.0, (3,)), timed(0.97, (3,), hour=1)).rows
+    for name in (
+        "speedup",
+        "speedup_low",
+        "speedup_high",
+        "p_value",
+        "robust_low",
+        "throughput_low",
+    ):
+        assert found[name] == pytest.approx(plain[name], rel=1e-9), name
+
+
+def test_no_common_day_is_an_error_that_names_the_days() -> None:
+    with pytest.raises(TtastatsError, match="no block has runs of both sides") as error:
+        within(timed(1.0, (2, 0, 0)), timed(0.97, (0, 2, 0)))
+    assert "2026-11-01 (2 runs of A); 2026-11-02 (2 runs of B)" in str(error.value)
+
+
+def test_few_blocks_are_said_to_be_few() -> None:
+    assert "3 are too few to tell how much the difference itself varies" in str(
+        texts(within(A, B), "blocks")
+    )
+
+
+def test_a_difference_that_changes_from_day_to_day_is_flagged() -> None:
+    odd = pl.concat([timed(0.97, (2, 2, 0), hour=1), timed(1.1, (0, 0, 2), hour=1)])
+    report = within(A, odd)
+    assert "blocks_differ" in report.rows[0]["flags"]
+    assert report.rows[0]["p_blocks_differ"] < 0.001 < within(A, B).rows[0]["p_blocks_differ"]
+    assert "another block may say otherwise" in texts(report, "blocks_differ")[0]
+
+
+def test_runs_in_turn_are_blocks_of_their_order() -> None:
+    (found,) = within(A, B, "order").rows
+    assert [(one["n_a"], one["n_b"]) for one in found["blocks"]] == [(1, 1)] * 6
+    assert found["verdict"] == "faster"
+    late = timed(0.97, (6,), hour=13)
+    (apart,) = within(timed(1.0, (6,)), late, "order").rows
+    assert [(one["n_a"], one["n_b"]) for one in apart["blocks"]] == [(6, 6)]
+
+
+def test_columns_names_in_extra_and_conditions_tell_blocks() -> None:
+    def on(host: str, speed: float, day: tuple[int, ...], **more: Any) -> pl.DataFrame:
+        return timed(speed, day, hour=int(speed < 1), extra={"host": host}, **more)
+
+    a, b = (pl.concat([on("x", s, (2,)), on("y", s, (0, 2))]) for s in (1.0, 0.97))
+    (by_day,), (by_host,) = within(a, b).rows, within(a, b, "host").rows
+    assert by_host["speedup"] == by_day["speedup"]
+    assert [one["block"] for one in by_host["blocks"]] == ["x", "y"]
+    (by_condition,) = within(a, b, "started_at<2026-11-02").rows
+    assert by_condition["speedup"] == pytest.approx(by_day["speedup"], rel=1e-12)
+    (by_both,) = within(a, b, "day", "host").rows
+    assert [one["block"] for one in by_both["blocks"]] == ["2026-11-01 | x", "2026-11-02 | y"]
+    with pytest.raises(TtastatsError, match="no column is called 'hots'"):
+        within(a, b, "hots")
+    with pytest.raises(TtastatsError, match="no run tells its submitter"):
+        within(a, b, "submitter")
+
+
+def test_failed_runs_count_with_their_time_within_their_day() -> None:
+    crashed = side([(700.0, None)], started_at=START + timedelta(hours=9))
+    (found,) = within(pl.concat([A, crashed]), B).rows
+    assert found["estimand"] == "ert"
+    assert found["speedup"] > 1.1
+    assert found["reached_a"] == 6
+    never = side([(700.0, None)] * 6)
+    never = never.with_columns(started_at=A["started_at"])
+    (lost,) = within(A, never).rows
+    assert (lost["verdict"], lost["estimand"]) == ("slower", "fraction")
+
+
+def test_setups_pooled_inside_a_block_are_not_judged() -> None:
+    other = timed(1.3, (2, 2, 2), entry="two")
+    (found,) = within(pl.concat([A, other]), B, pool=True).rows
+    assert found["verdict"] == "unavailable"
+    assert "a block holds several setups of a side" in found["claim"]
+
+
+def test_a_gate_judges_within_blocks() -> None:
+    report = within(B, A, fail_on="slower:1%")
+    assert report.gate is not None
+    assert not report.gate.passed
+    plain = api.compare(B, A, fail_on="slower:1%")
+    assert plain.gate is not None
+    assert plain.gate.passed
+
+
+def test_several_benchmarks_share_alpha_and_one_without_a_common_day_is_no_test() -> None:
+    both = [pl.concat([one, timed(1.0, days, benchmark="bert")]) for one, days in (
+        (A, (2, 0, 0)), (B, (0, 2, 0)))]  # fmt: skip
+    rows = {row["benchmark"]: row for row in within(*both).rows}
+    assert rows["bert"]["verdict"] == "unavailable"
+    assert rows["resnet"]["p_adjusted"] == rows["resnet"]["p_value"]
+
+
+def losses(start: float, gain: float, runs: Sequence[int], hour: int) -> pl.DataFrame:
+    made = []
+    for day, count in enumerate(runs):
+        for number in range(count):
+            end = start + day / 10 - gain + NOISE[(2 * day + number + hour) % 6]
+            when = START + timedelta(days=day, hours=2 * number + hour)
+            made.append(curve(5.0, 4.0, end, started_at=when))
+    return logs(made)
+
+
+def test_qualities_at_a_budget_are_compared_within_blocks() -> None:
+    a, b = losses(3.0, 0.0, (2, 2, 2), 0), losses(3.0, 0.02, (2, 1, 3), 1)
+    (plain,) = api.compare(a, b, at_end=True).rows
+    report = within(a, b, at_end=True)
+    (found,) = report.rows
+    assert (plain["verdict"], found["verdict"]) == ("undecided", "better")
+    assert found["difference"] == pytest.approx(-0.02, abs=0.004)
+    assert [one["n_b"] for one in found["blocks"]] == [2, 1, 3]
+    assert found["blocks"][0]["difference"] == pytest.approx(-0.02, abs=0.005)
+    assert texts(report, "blocks")
+
+
+def test_the_difference_within_blocks_is_that_of_least_squares() -> None:
+    sm = pytest.importorskip("statsmodels.api")
+    a, b = losses(3.0, 0.0, (2, 1, 3), 0), losses(3.0, 0.02, (2, 2, 1), 1)
+    (found,) = within(a, b, at_end=True).rows
+    ends = [one.filter(eval_index=2) for one in (a, b)]
+    y = np.concatenate([one["value"].to_numpy() for one in ends])
+    days = np.concatenate([one["started_at"].dt.day().to_numpy() for one in ends])
+    of_b = np.repeat([0.0, 1.0], [6, 5])
+    design = np.column_stack([of_b, *((days == day).astype(float) for day in (1, 2, 3))])
+    fitted = sm.OLS(y, design).fit(cov_type="HC2")
+    assert found["difference"] == pytest.approx(fitted.params[0])
+
+
+def test_blocks_have_no_plan_of_looks() -> None:
+    with pytest.raises(TtastatsError, match="stays valid at every look"):
+        within(A, B, options=Options(max_runs=20))
+
+
+def test_the_command_takes_blocks(tmp_path: Path) -> None:
+    files = []
+    for name, table in (("a", losses(3.0, 0.0, (2, 2), 0)), ("b", losses(3.0, 0.02, (2, 2), 1))):
+        files.append(str(tmp_path / f"{name}.parquet"))
+        store.write(table, Path(files[-1]))
+    said = run("compare", *files, "--at-end", "--block", "day", "-f", "json")
+    assert said.returncode == 0
+    (row,) = json.loads(said.stdout)["rows"]
+    assert [one["block"] for one in row["blocks"]] == ["2026-11-01", "2026-11-02"]
+    refused = run("compare", *files, "--at-end", "--block", "dya")
+    assert refused.returncode == 2
+    assert "no column is called 'dya'" in refused.stderr

@@ -1,0 +1,242 @@
+"""Records, claims and reference convergence of random runs are judged as was accepted.
+
+Runs lie close to what is asked of them, on either side of it; any may be a copy, lack its value,
+time or steps, or be of another machine, seed or length.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from msgspec.structs import replace
+
+from tests.conftest import ROOT, matches_accepted
+from tests.test_accepted_answers import text
+from ttastats import api, tables
+from ttastats.errors import TtastatsError
+from ttastats.records import Evaluation, Run
+from ttastats.report.answer import Report
+
+ACCEPTED = ROOT / "tests" / "reference" / "claims"
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def frame(runs: Sequence[tuple[int, Run]]) -> pl.DataFrame:
+    """Give runs as the logs of these numbers; equal numbers are copies."""
+    return tables.frame_of(
+        [
+            tables.SourcedRun(one, f"log_{place}", f"{number:032x}", 0, "test")
+            for place, (number, one) in enumerate(runs)
+        ]
+    )
+
+
+def answered(call: Callable[..., Report], *tables: pl.DataFrame, **asked: Any) -> str:
+    try:
+        return text(call(*tables, **asked))
+    except TtastatsError as error:
+        return f"refused: {error.what} [{error.where}] {error.remedy}\n"
+
+
+# ------------------------------------------------------------------------------------------ records
+
+#: Of each contest its metric, what is asked of it, how far runs lie apart, and the rules.
+CONTESTS: tuple[tuple[str, float, float, str, dict[str, Any]], ...] = (
+    ("val_loss", 3.28, 0.0012, "nanogpt-track-1", {}),
+    ("val_loss", 3.28, 0.0012, "nanogpt-track-3", {}),
+    ("val_loss", 3.28, 0.0012, "plain", {"target": ["val_loss<=3.28"]}),
+    ("submitted_bpb", 1.1, 0.001, "parameter-golf", {}),
+    ("core", 0.256525, 0.002, "nanochat", {}),
+    ("accuracy", 0.94, 0.001, "airbench", {}),
+)
+
+
+def ended(metric: str, ends: Sequence[float | None], length: int, seconds: float | None,
+          **more: Any) -> Run:  # fmt: skip
+    """Give a run with three evaluations, of which the last is at its end."""
+    up = metric in {"core", "accuracy"}
+    evaluations = tuple(
+        Evaluation(
+            index=place, metric=metric, value=end, logged_value=end, higher_is_better=up,
+            step=length * (place + 1) // len(ends) if length else None, target_value=3.28,
+            seconds=None if seconds is None else seconds * (place + 1) / len(ends),
+        )
+        for place, end in enumerate(ends)
+    )  # fmt: skip
+    facts = {"benchmark": "lm", "run_status": "success", "run_seconds": seconds}
+    return Run(evaluations=evaluations, **(facts | more))
+
+
+def side(draw: random.Random, contest: str, metric: str, middle: float, spread: float,
+         letter: str) -> pl.DataFrame:  # fmt: skip
+    """Give the runs of a side: most are alike, and few of them lack or repeat something."""
+    pace = draw.choice([0.2, 0.21]) if letter == "A" else draw.choice([0.19, 0.2, 0.199])
+    length = 300 if letter == "A" else draw.choice([280, 300])
+    better = (1 if metric in {"core", "accuracy"} else -1) * draw.choice([-1, 0.5, 1, 1.5, 8])
+    machine, seeded, timed = draw.random() < 0.7, draw.random() < 0.5, draw.random() < 0.9
+    odd = draw.random() < 0.5
+    found = []
+    for number in range(draw.choice([1, 2, 4, 5, 9])):
+        end: float | None = middle + spread * (better + draw.uniform(-1, 1))
+        long = draw.choice([length, 310]) if odd and draw.random() < 0.2 else length
+        seconds = pace * long + draw.uniform(0, 1) if timed else None
+        if odd and draw.random() < 0.1:
+            end = None
+        before = [middle - 30 * better * spread, (end or middle) - draw.choice([0, 2]) * spread]
+        hardware = draw.choice(["H100"] * 9 + ["A100" if odd else "H100"])
+        later = draw.choice([1, 40]) if letter == "B" else 0
+        facts: dict[str, Any] = {
+            "hardware": hardware if machine else None,
+            "accelerators": draw.choice([None, 8]) if odd else 8,
+            "seed": draw.choice([None, 1, number]) if odd else number if seeded else None,
+            "started_at": MONDAY + timedelta(hours=2 * number + later),
+            "entry": draw.choice(["one"] * 9 + ["two"]) if odd else None,
+            "run_status": draw.choice(["success"] * 9 + ["exception"]) if odd else "success",
+            "extra": {"study": number // 2} if contest == "algoperf" else {},
+        }  # fmt: skip
+        long = 0 if odd and draw.random() < 0.05 else long
+        one = ended(metric, [*before, end], long, seconds, **facts)
+        found += [(number + 100 * (letter == "B"), one)] * (2 if odd and draw.random() < 0.1 else 1)
+    return frame(found)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_random_records_are_judged_as_accepted(part: int) -> None:
+    lines = []
+    for seed in range(part, 36, 3):
+        draw = random.Random(f"record {seed}")
+        metric, middle, spread, rules, asked = draw.choice(CONTESTS)
+        sides = [side(draw, rules, metric, middle, spread, letter) for letter in "AB"]
+        if draw.random() < 0.3:
+            counted = 60.0 if rules != "nanogpt-track-3" else 300.0
+            against = middle if rules == "parameter-golf" else counted
+            asked = {**draw.choice([{}, {"against": against}, {"against": against}]), **asked}
+            sides = sides[1:]
+        lines.append(f"-- {seed} {rules}\n")
+        lines.append(answered(api.judge_record, *sides, rules=rules, **asked))
+    assert matches_accepted(ACCEPTED / f"records_{part}.txt", "".join(lines))
+
+
+def test_random_studies_are_judged_as_accepted() -> None:
+    lines = []
+    for seed in range(12):
+        draw = random.Random(f"studies {seed}")
+        sides = []
+        for letter in "AB":
+            runs: list[tuple[int, Run]] = []
+            for study in range(draw.choice([2, 3, 5])):
+                for _ in range(draw.choice([2, 2, 3])):
+                    last = draw.choice([3.27, 3.27, 3.4])
+                    pace = draw.uniform(40, 80) * (1 if letter == "A" else 0.6)
+                    extra = {"study": study} if draw.random() < 0.98 else {}
+                    one = ended("val_loss", [4.0, last], 300, pace, extra=extra)
+                    runs.append((len(runs) + 100 * (letter == "B"), one))
+            sides.append(frame(runs))
+        lines.append(f"-- {seed}\n")
+        chosen = sides[draw.choice([0, 0, 0, 1]) :]
+        lines.append(answered(api.judge_record, *chosen, rules="algoperf"))
+    assert matches_accepted(ACCEPTED / "studies.txt", "".join(lines))
+
+
+# ------------------------------------------------------------------------------------------- claims
+
+
+def test_random_claims_are_judged_as_accepted() -> None:
+    lines = []
+    for seed in range(30):
+        draw = random.Random(f"claim {seed}")
+        metric, middle, spread, _, _ = draw.choice(CONTESTS)
+        table = side(draw, "", metric, middle, spread, "B")
+        if draw.random() < 0.3:
+            other = side(draw, "", metric, middle, spread, "A").with_columns(system=pl.lit("x"))
+            table = pl.concat([table, other])
+        sign = ">=" if metric in {"core", "accuracy"} else "<="
+        asked: dict[str, Any] = {"quality": f"{metric} {sign} {middle}", "at_end": True}
+        if draw.random() < 0.3:
+            asked = {
+                draw.choice(["seconds", "steps"]): draw.choice(["<= 57", "300", "<57.4", "290"])
+            }
+            asked |= draw.choice([{"at_end": True, "metric": metric}, {}])
+        if draw.random() < 0.3:
+            asked["sigma"] = spread
+        asked["level"] = draw.choice([0.05, 0.01])
+        lines.append(f"-- {seed} {json.dumps(asked)}\n")
+        lines.append(answered(api.claim, table, by=["benchmark", "system"], **asked))
+    assert matches_accepted(ACCEPTED / "claims.txt", "".join(lines))
+
+
+# ------------------------------------------------------------------------------------- convergence
+
+#: Samples at which a run of a batch size is evaluated, and about how many evaluations it needs.
+SIZES = {8: (384, 8), 16: (384, 10), 64: (768, 10)}
+
+
+def records(draw: random.Random, folder: Path, benchmark: str) -> None:
+    """Write what runs of the reference needed, at one batch size or some."""
+    sizes = draw.sample(list(SIZES), draw.choice([1, 2, 3, 3, 3]))
+    content = {
+        f"x_{size}": {
+            "Benchmark": benchmark,
+            "BS": size,
+            "samples to converge": [
+                SIZES[size][0] * (SIZES[size][1] + draw.choice([-1, 0, 0, 0, 1, 2]) * spread)
+                for _ in range(20)
+            ],
+        }
+        for size in sizes
+        for spread in [draw.choice([0, 1, 1, 1])]
+    }
+    folder.mkdir()
+    (folder / f"rcps_{benchmark}.json").write_text(json.dumps(content))
+
+
+def entries(draw: random.Random, benchmark: str, number: int) -> pl.DataFrame:
+    """Give entries of which some train more, some on another grid, and some in unknown ways."""
+    found: list[tuple[int, Run]] = []
+    for name in range(number):
+        size = draw.choice([4, 8, 8, 8, 16, 16, 32, 64, 128, None])
+        each, about = SIZES.get(size or 0, (384, 10))
+        each = draw.choice([each] * 5 + [each // 2, 2 * each])
+        about = round(about * SIZES.get(size or 0, (384, 10))[0] / each)
+        published = draw.choice([None, None, 1.0511, 1.02])
+        shift, told = draw.choice([-2, -1, 0, 0, 1, 2]), draw.random() < 0.95
+        for _ in range(draw.choice([1, 3, 10, 10, 10])):
+            needed = each * max(1, about + shift + draw.choice([-1, 0, 0, 1]))
+            facts: dict[str, Any] = {
+                "suite": "mlperf", "edition": "v5.0", "benchmark": benchmark,
+                "division": "open" if name == 2 else "closed", "submitter": "Lab",
+                "system": f"s{name}", "entry": f"Lab/s{name}", "global_batch_size": size,
+                "scaling_factor": published,
+            }  # fmt: skip
+            one = ended("loss", [0.93, 0.92], 0, needed / 10.0, **facts)
+            told_at = tuple(
+                replace(evaluation, samples=at if told else None, target_value=0.925)
+                for evaluation, at in zip(one.evaluations, (needed - each, needed), strict=True)
+            )
+            status = "aborted" if name == 4 else draw.choice(["success"] * 12 + ["aborted"])
+            found.append((len(found), replace(one, evaluations=told_at, run_status=status)))
+    return frame(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_entries_are_held_against_random_references_as_accepted(
+    seed: int, tmp_path: Path
+) -> None:
+    draw = random.Random(f"entries {seed}")
+    benchmark = draw.choice(["llama2_70b_lora", "llama2_70b_lora", "llama31_405b"])
+    records(draw, tmp_path / "records", benchmark)
+    asked = {
+        "draws": 200, "confidence": draw.choice([0.95, 0.9]), "bypass": draw.random() < 0.4,
+        "ruleset": draw.choice(["", "", "6.0.0"]), "records": tmp_path / "records",
+        "verbose": seed == 4,
+    }  # fmt: skip
+    runs = entries(draw, benchmark, 13 if seed in {2, 4} else 5)
+    answer = answered(api.rcp, runs, **asked)
+    assert matches_accepted(ACCEPTED / f"entries_{seed}.txt", answer)

@@ -1,0 +1,253 @@
+"""Traces of random content, and what their steps come to, are read and told as was accepted.
+
+Any event may lack its marks, be of another year's words, or lie outside of all steps; what was
+measured beside the operators is there in part. All lengths are small whole numbers of microseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import ROOT, matches_accepted, plain
+from tests.made_traces import Event, collective, event, kernel, launch, operator, step, trace
+from tests.test_accepted_answers import text
+from ttastats.profiles import flops, kineto, table
+from ttastats.profiles.measures import measure
+from ttastats.report import profile, profile_change
+
+ACCEPTED = ROOT / "tests" / "reference" / "traces"
+
+
+def inputs(
+    shapes: Sequence[Any], kind: str = "float", concrete: Sequence[str] = ()
+) -> dict[str, Any]:
+    types = [kind if shape else "Scalar" for shape in shapes]
+    told = [*concrete, *[""] * (len(shapes) - len(concrete))]
+    return {"Input Dims": shapes, "Input type": types, "Concrete Inputs": told}
+
+
+CONVOLVED = ("", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1")
+#: Operators with their inputs, and the kernels that they launch.
+WORK: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
+    ("aten::addmm", inputs([[8], [4, 16], [16, 8], [], []]), ("ampere_sgemm_32x128_tn", "splitK")),
+    ("aten::mm", inputs([[4, 16], [16, 8]], "c10::Half"), ("ampere_h16816gemm_64x64",)),
+    ("aten::mm", inputs([[4, 16], [15, 8]]), ("odd_kernel",)),
+    ("aten::mm", {}, ("sgemm",)),
+    ("aten::convolution", inputs([[2, 3, 9, 9], [4, 3, 3, 3], [4], *[[]] * 6], "float", CONVOLVED),
+     ("sm80_xmma_fprop_implicit_gemm", "nchwToNhwcKernel")),
+    ("aten::native_batch_norm", inputs([[2, 3, 9, 9], [3], [3]]), ("bn_fw_tr_1C11_kernel_NCHW",)),
+    ("aten::add_", inputs([[9, 9], [9]], "double"), ("void vectorized_elementwise_kernel<4>",)),
+    ("aten::view", inputs([[9, 9]]), ()),
+    ("aten::sum", inputs([[9, 0]], "long int"), ("reduce_kernel<512>",)),
+    ("my::operator", {"Input Dims": "[[3", "Input type": ["x"]}, ("my_kernel",)),
+)  # fmt: skip
+
+
+def work_of(draw: random.Random, start: float, number: int) -> Iterator[Event]:
+    """Give an operator, perhaps with one that it calls, and what it launches."""
+    name, told, kernels = draw.choice(WORK)
+    length = draw.choice([4, 8, 10])
+    yield operator(name, start, length, number, **told)
+    if draw.random() < 0.4:
+        inner, told, _ = draw.choice(WORK)
+        yield operator(inner, start + 1, draw.choice([1, 2, length - 1]), number + 50, **told)
+    for place, kind in enumerate(kernels):
+        begin = start + draw.choice([2, 5, 30])
+        own = number + 1000 * place
+        if draw.random() < 0.9:
+            yield launch(start + 1 + place, own)
+        more = {} if draw.random() < 0.8 else {"device": 1, "stream": "0x9"}
+        yield kernel(kind, begin, draw.choice([5, 12, 20]), number, correlation=own + 100_000,
+                     **more)  # fmt: skip
+
+
+def step_of(draw: random.Random, zero: float, first: int, *, on_device: bool) -> Iterator[Event]:
+    """Give what happens in a step of 100 microseconds."""
+    for place in range(draw.randrange(2, 5)):
+        for one in work_of(draw, zero + 2 + 12 * place, first + place):
+            if on_device or one["cat"] == "cpu_op":
+                yield one
+    if on_device and draw.random() < 0.6:
+        yield operator("c10d::allreduce_", zero + 50, 5, first + 20)
+        yield launch(zero + 51, first + 20)
+        yield collective(zero + draw.choice([40, 70]), 20, first + 20)
+    if on_device and draw.random() < 0.5:
+        copy = kernel("Memcpy HtoD (Pageable -> Device)", zero + draw.choice([55, 80]), 6, -1,
+                      bytes=4096, correlation=first + 7)  # fmt: skip
+        yield copy | {"cat": draw.choice(["gpu_memcpy", "Memcpy", "gpu_memset"])}
+    if draw.random() < 0.4:
+        yield event("cuda_runtime", "cudaDeviceSynchronize", zero + 60, 30)
+    if draw.random() < 0.5:
+        words = draw.choice(["enumerate(DataLoader)#_Iter.__next__", "DataLoader", "my note"])
+        yield event("user_annotation", words, zero + draw.choice([0, 85]), 12)
+    if draw.random() < 0.5:
+        yield event("user_annotation", "Optimizer.step#SGD.step", zero + 70, 20)
+        yield operator("aten::add_", zero + 72, 6, first + 30)
+        if on_device:
+            yield kernel("multi_tensor_apply_kernel", zero + 74, 9, first + 30)
+
+
+def events(draw: random.Random) -> list[Event]:
+    """Give the events of some steps, the first of which may be long; a host may run ahead."""
+    on_device, ahead = draw.random() < 0.7, draw.choice([0, 0, 0, 150])
+    found: list[Event] = []
+    zero = draw.choice([0.0, 1e6])
+    count = draw.choice([1, 3, 4, 5])
+    for number in range(count):
+        length = draw.choice([160.0, 140.0]) if number == 0 else 100.0
+        if draw.random() < 0.95:
+            found.append(step(number + 3, zero, length))
+        for one in step_of(draw, zero, 100 * number + 1, on_device=on_device):
+            late = ahead if one["cat"] == "kernel" else 0
+            found.append(one | {"ts": one["ts"] + late})
+        zero += length
+    if draw.random() < 0.3:
+        found = [one for one in found if not one["name"].startswith("ProfilerStep")]
+    if draw.random() < 0.3:
+        some = {"Device Type": draw.choice([0, 1]), "Device Id": 2, "Total Allocated": 5000}
+        moment = event("cpu_instant_event", "[memory]", 5.0, 0, **some)
+        found += [{key: one for key, one in moment.items() if key != "dur"} | {"ph": "i"}]
+    if draw.random() < 0.2:
+        more = {f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": number
+                for name, number in (("fadd", 5), ("ffma", 100))}  # fmt: skip
+        found.append(event("cuda_profiler_range", "sgemm", 0.0, 99.0, **draw.choice([more, {}])))
+    for one in found:
+        for words, chance in (("External id", 0.03), ("correlation", 0.03), ("Input Dims", 0.03)):
+            if draw.random() < chance:
+                one["args"].pop(words, None)
+    return found
+
+
+def read(draw: random.Random) -> kineto.Trace:
+    rank = draw.choice([None, None, 0, 3])
+    data = trace(events(draw), rank)
+    if draw.random() < 0.2:
+        data = data.replace(b'"dur": 20', b'"dur": inf', 1)
+    if draw.random() < 0.2:
+        data = data[: draw.randrange(len(data) // 2, len(data))]
+    return kineto.read([data])
+
+
+def told(found: kineto.Trace) -> Iterator[Any]:
+    """Give what a trace says: its rows in a fixed order, without what is not known."""
+    yield [found.rank, found.world_size, found.origin]
+    for problem in found.problems:
+        yield [problem.code, problem.message]
+    known = (
+        {key: plain(one) for key, one in row.items() if one is not None and key not in SAME}
+        for row in found.rows.iter_rows(named=True)
+    )
+    yield from sorted(known, key=json.dumps)
+
+
+SAME = ("device", "unit")
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_traces_are_read_as_accepted(part: int) -> None:
+    lines = [
+        f"{seed} {json.dumps(one)}\n"
+        for seed in range(part, 24, 4)
+        for one in told(read(random.Random(f"trace {seed}")))
+    ]
+    assert matches_accepted(ACCEPTED / f"rows_{part}.txt", "".join(lines))
+
+
+# ------------------------------------------------------------------------------------ their answers
+
+
+def measured(draw: random.Random) -> Iterator[Mapping[str, Any]]:
+    """Give what a profiler may have measured beside a trace."""
+    said = "by CPU time of the thread"
+    every = [
+        measure("uninstrumented_step_seconds", draw.choice([2e-5, 1e-4, 1.2e-4]), text=said),
+        measure("wall_step_seconds", draw.choice([1e-4, 1.1e-4, 1.2e-4])),
+        measure("step_flops", 1e6), measure("peak_flops", 1e11, of="fp32"),
+        measure("peak_flops", 9e11, of="bf16"), measure("precision", text="fp32"),
+        measure("peak_bandwidth", draw.choice([1e9, 1e10]), of="cpu"), measure("power", 300.0),
+        measure("samples_per_second", 640.0, of="64"), measure("batch_size", 64, text="too large"),
+        measure("cpu_utilization", 0.5), measure("tensor_core_utilization", 0.25),
+        measure("gpu_utilization", 0.75), measure("memory_utilization", 0.125),
+        measure("saturation_batch_size", draw.choice([None, 16.0]), text="a rule"),
+        measure("memory_bytes", 5e6, of="weights"), measure("memory_bytes", 7e6, of="gradients"),
+        *(measure("batch_samples_per_second", rate, of=size)
+          for size, rate in draw.sample([("8", 100.0), ("16", 190.0), ("64", 250.0)], 2)),
+        measure("batch_step_flops", 5e6, of="16"), measure("batch_cpu_utilization", 0.9, of="8"),
+        measure("workers_step_seconds", 0.02, of="2"), measure("workers_sent_bytes", 99, of="2"),
+        measure("workers_under_way_seconds", 0.01, of="2"),
+        measure("workers_exposed_seconds", 0.0, of="2"),
+    ]  # fmt: skip
+    yield from (one for one in every if draw.random() < 0.6)
+    whole = draw.choice(["all layers", "everything"])
+    if draw.random() < 0.5:
+        for kind, seconds in ((whole, 0.011), ("all but batch norm", 0.008)):
+            yield measure("ablated_step_seconds", seconds, of=kind)
+            yield measure("ablated_step_flops", 4e8, of=kind)
+
+
+def profiled(draw: random.Random, name: str) -> pl.DataFrame:
+    """Give a profile of one rank or some, with what was measured beside."""
+    count = draw.choice([0, 2, 3])
+    numbers = pl.Series("rank", range(count) if count else [None], dtype=pl.Int64)
+    ranks = [read(draw).rows.with_columns(rank=pl.lit(number, pl.Int64)) for number in numbers]
+    more = table.frame(list(measured(draw)) if draw.random() < 0.6 else [])
+    rows = pl.concat([table.whole(ranks), table.whole([more])])
+    return rows.with_columns(profile=pl.lit(name), profile_id=pl.lit(name))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_profiles_are_answered_as_accepted(seed: int) -> None:
+    draw = random.Random(f"profile {seed}")
+    a, b = (
+        pl.concat([profiled(draw, f"{side} {n}") for n in range(draw.choice([1, 1, 2, 3]))])
+        for side in "ab"
+    )
+    answers = (
+        profile.report(a, top=draw.choice([0, 2, 10])),
+        profile_change.report(a, b, ("a", "b"), confidence=0.9),
+    )
+    assert matches_accepted(ACCEPTED / f"answers_{seed}.txt", "".join(map(text, answers)))
+
+
+# -------------------------------------------------------------------------------------------- FLOPs
+
+#: Of three inputs of two, three, four and five dimensions, and what is no shape.
+SHAPES: tuple[Sequence[Any], ...] = (
+    [[4, 16], [16, 8], [5]], [[5], [4, 16], [16, 8]], [[3, 4, 16], [3, 16, 8], [5]],
+    [[5], [3, 4, 16], [3, 16, 8]], [[4, 16], [8, 16], [8]], [[2, 4, 16], [8, 16], [8]],
+    [[2, 3, 9, 7], [4, 3, 3, 2], [4]], [[2, 3, 9, 7], [3, 4, 3, 2], []],
+    [[2, 4, 5, 4], [2, 3, 9, 7], [4, 3, 3, 2]], [[2, 3, 9, 7], [2, 4, 5, 4], [4, 3, 3, 2]],
+    [[2, 3, 9], [4, 3, 3], [4]], [[2, 3, 8, 5], [2, 3, 7, 5], [2, 3, 7, 6], [2, 3, 7, 6]],
+    [[2, 3, 8, 6], [2, 3, 8, 5], [2, 3, 7, 5], [2, 3, 7, 6]], [[], [4, 16]], [[4, "x"], [16, 8]],
+    [],
+)  # fmt: skip
+CONCRETE: tuple[list[str], ...] = (
+    list(CONVOLVED), ["", "", "", "[2]", "1", "[1, 2]", "True", "[1, 0]", "3"],
+    ["", "", "[1, 1]", "[2, 1]", "[1, 2]", "x"],
+    ["", "", "", *["[2, 1]"] * 2, "[1, 1]", "", "False", "[0, 0]", "1", "[True, True, False]"],
+    ["", "", "", "", "", "", "", "True", "[0, 0]", "1", "[True, False, False]"], [],
+)  # fmt: skip
+
+
+def test_flops_and_bytes_are_counted_as_accepted() -> None:
+    lines = []
+    for name in sorted(flops.COUNTED):
+        for shapes in SHAPES:
+            for number, concrete in enumerate(CONCRETE):
+                cost = flops.cost(name, flops.Inputs(shapes, (), concrete))
+                if cost is not None:
+                    lines.append(f"{name} {shapes} {number}: {cost.flops} {cost.output}\n")
+    for name in ("aten::add", "aten::view", "empty_like", "aten::mm"):
+        for kinds in (["float", "c10::Half", "Long"], ["Double"], ["strange", "bool"], []):
+            for shapes in SHAPES[::3]:
+                given = flops.Inputs(shapes, kinds)
+                found = [flops.moved(name, given, output) for output in (None, 0, 1000)]
+                if any(one is not None for one in found):
+                    lines.append(f"{name} {shapes} {kinds}: {found}\n")
+    assert matches_accepted(ACCEPTED / "flops.txt", "".join(lines))

@@ -1,0 +1,50 @@
+"""The pages of the site that are made from the code hold all there is."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from pathlib import PurePosixPath
+from types import ModuleType
+
+import pytest
+import typer
+
+import ttastats
+from tests.conftest import ROOT
+from ttastats.cli import app
+
+
+@pytest.fixture(scope="module")
+def pages() -> ModuleType:
+    found = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "build" / "pages.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_every_command_and_option_is_described(pages: ModuleType) -> None:
+    text = pages.commands()
+    for name, command in typer.main.get_command(app).commands.items():
+        page = text.split(f"## `ttastats {name}`\n")[1].split("\n## ")[0]
+        assert command.help.split("\n")[0].split(".")[0] in page
+        for option in command.params:
+            assert option.opts[0] in page
+            assert option.help, f"{name} {option.opts[0]} has no help"
+
+
+def test_every_public_name_is_described(pages: ModuleType) -> None:
+    text = pages.api()
+    for name in set(ttastats.__all__) - {"__version__"}:
+        assert f"::: ttastats.{name}\n" in text
+        assert inspect.getdoc(getattr(ttastats, name)), f"{name} has no docstring"
+
+
+def test_links_lead_to_pages_of_the_site_and_other_files_are_named(pages: ModuleType) -> None:
+    text = "[a](docs/columns.md#x) ![b](docs/pictures/y.svg) [c](examples/z) [d](https://e.f)"
+    assert pages.with_links(text, PurePosixPath()) == (
+        "[a](columns.md#x) ![b](pictures/y.svg) c (`examples/z`) [d](https://e.f)"
+    )
+    assert pages.with_links("[i](../README.md)", PurePosixPath("docs")) == "[i](index.md)"

@@ -1,0 +1,76 @@
+"""Where does a step go: computing, communication, copies, input, the host, nothing?"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ttastats import units
+from ttastats.pictures import charts, theme
+from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.pictures.profiled import shared
+from ttastats.pictures.profiled.shared import Profiles
+from ttastats.report import profile as report
+
+KIND = "step"
+_TABLE = "step"
+#: The parts of a step, each in the same colour in every picture; idle time stands back.
+_COLOURS = dict(zip(report.TITLES.values(), (*theme.COLOURS, theme.GREY), strict=True))
+
+
+def pictures(profiles: Profiles) -> tuple[Picture, ...]:
+    """Give one picture with a bar for each profile.
+
+    Raises
+    ------
+    NothingToDrawError
+        No profile tells how long its steps are.
+    """
+    import altair as alt  # costs start-up time
+
+    found = table(profiles)
+    sums = found.group_by("bar", maintain_order=True).agg(
+        pl.col("seconds").sum(), pl.col("n").first()
+    )
+    said = [f"{bar} {units.seconds(whole)} ({units.plural(n, 'step')})"
+            for bar, whole, n in sums.iter_rows()]  # fmt: skip
+    caption = (
+        f"Means over steps and ranks: {units.listed(said)}.",
+        "Communication and copies count while nothing computes.",
+        shared.machines(profiles),
+    )
+    x = alt.X(
+        "seconds:Q", title="time of a step", stack="zero",
+        axis=alt.Axis(labelExpr=shared.rate("datum.value", "s"), tickCount=5),
+    )  # fmt: skip
+    tooltip = charts.tooltips(
+        ("bar:N", "profile"), "part:N", ("seconds:Q", "seconds", ".3s"), ("share:Q", "", ".1%")
+    )
+    chart = shared.bars(_TABLE, x, sums["bar"].to_list(), _shown(found), tooltip)
+    title = shared.described(profiles, "Where a step goes")
+    height = shared.BAR * sums.height + 60
+    return (shared.picture(KIND, title, caption, chart, {_TABLE: found}, height=height),)
+
+
+def table(profiles: Profiles) -> pl.DataFrame:
+    """Give one row for each profile and part of its step that takes time.
+
+    Raises
+    ------
+    NothingToDrawError
+        No profile tells how long its steps are.
+    """
+    rows = [
+        {"bar": name, "part": report.TITLES[row["name"]]}
+        | {key: row[key] for key in ("n", "seconds", "share")}
+        for name, own in profiles.items()
+        for row in report.of_step(own)
+        if row["name"] in report.TITLES and row["seconds"]
+    ]
+    if not rows:
+        raise NothingToDrawError("the length of steps is not known")
+    return pl.DataFrame(rows)
+
+
+def _shown(found: pl.DataFrame) -> dict[str, str]:
+    parts = set(found["part"])
+    return {part: colour for part, colour in _COLOURS.items() if part in parts}

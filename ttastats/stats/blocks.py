@@ -1,0 +1,214 @@
+"""How do two sides compare within blocks: sessions, machines or days that shift both alike?
+
+A run's time is that of its side times that of its block; a quality is a sum of the two. The effects
+of the blocks are estimated, whatever they are, and nothing is supposed of how they are distributed:
+two to five blocks do not tell a variance between them (docs/coverage.md holds what was considered
+against each other). A block that has runs of one side alone tells nothing.
+
+The variance adds up squared residuals, each divided by what the fit leaves of its own deviation
+(HC2: MacKinnon and White 1985), side by side, with degrees of freedom after Satterthwaite from what
+is left (as Bell and McCaffrey 2002). With a single block all of it is what is computed without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ttastats.stats.logratio import LogTerm, safe_exp
+from ttastats.stats.outcomes import Estimand, Outcomes
+from ttastats.stats.results import Floats
+
+Labels = NDArray[np.intp]
+"""The number of the block of each run, from 0; both sides number the same blocks."""
+
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The runs of one side: residual, weight in the difference, and what the fit left of each.
+
+    All of shape (n,). ``kept`` is 1 minus the leverage; weights are not negative.
+    """
+
+    residuals: Floats
+    weights: Floats
+    kept: Floats
+
+    def variance(self, least: float = 0.0) -> tuple[float | None, float]:
+        """Give this side's part of the variance of the difference, and degrees of freedom.
+
+        ``least``: a variance of one run that none is taken to fall below. None where no run counts,
+        or the fit leaves nothing of one that does.
+        """
+        counts = self.weights > _NOTHING
+        squares, kept = self.weights[counts] ** 2, self.kept[counts]
+        if not squares.size or bool((kept < _NOTHING).any()):
+            return None, 0.0
+        found = float((squares * self.residuals[counts] ** 2 / kept).sum())
+        df = float(squares.sum() ** 2 / (squares**2 / kept).sum())
+        return max(found, least * float(squares.sum())), df
+
+
+@dataclass(frozen=True, slots=True)
+class ByBlock:
+    """The difference in each block that has both sides, by its number.
+
+    ``p_value`` is that of "all are one"; None of one block, and without two runs of a side in one.
+    """
+
+    differences: Mapping[int, float]
+    p_value: float | None
+
+
+def terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTerm]:
+    """Mean times of both sides within blocks: terms whose ratio is A over B.
+
+    Where a run failed they are expected times to a success. ValueError without blocks.
+    """
+    if a.blocks is None or b.blocks is None:
+        raise ValueError("the runs have no blocks")
+    if estimand == "geomean":
+        gap, part_a, part_b = of_values(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
+        ratio, parts = safe_exp(-gap), (part_a, part_b)
+    else:
+        ratio, parts = _of_means(a, b, a.blocks, b.blocks)
+    return LogTerm(ratio, *parts[0].variance()), LogTerm(1.0, *parts[1].variance())
+
+
+def _of_means(
+    a: Outcomes, b: Outcomes, blocks_a: Labels, blocks_b: Labels
+) -> tuple[float, tuple[Part, Part]]:
+    """Ratio of times per success, each run's with the same relative spread about side x block.
+
+    The estimate solves the score of a gamma distribution with a log link (McCullagh and Nelder
+    1989, chapter 8); in one block a side's is its time over its successes.
+    """
+    count = int(max(blocks_a.max(), blocks_b.max())) + 1
+    time_a, hits_a = _totals(a, blocks_a, count)
+    time_b, hits_b = _totals(b, blocks_b, count)
+    ratio = safe_exp(_solved(time_a, time_b, hits_a, hits_b))
+    hits, scaled = hits_a + hits_b, time_a / ratio + time_b
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(hits > 0, scaled / hits, np.inf)
+        share = np.where(scaled > 0, time_a / ratio / scaled, 0.0)
+    information = float((hits * share * (1 - share)).sum())
+    parts = [
+        Part(
+            _clean(side.times / (mean * scale[blocks]) - side.reached, 1.0),
+            others[blocks] / information if information else np.zeros(side.n),
+            kept,
+        )
+        for side, blocks, mean, others, kept in zip(
+            (a, b), (blocks_a, blocks_b), (ratio, 1.0), (1 - share, share),
+            _kept(blocks_a, blocks_b), strict=True,
+        )
+    ]  # fmt: skip
+    return ratio, (parts[0], parts[1])
+
+
+def of_values(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> tuple[float, Part, Part]:
+    """Mean of B minus mean of A within blocks, and what its variance is made from.
+
+    Least squares of side plus block: blocks weigh n_a n_b / (n_a + n_b). ValueError without a block
+    that has runs of both.
+    """
+    first, second = blocks
+    count = int(max(first.max(), second.max())) + 1
+    n_a, n_b = (np.bincount(one, minlength=count) for one in blocks)
+    both = n_a * n_b / np.maximum(n_a + n_b, 1)
+    if not both.sum():
+        raise ValueError("no block has runs of both sides")
+    weights_a, weights_b = (
+        (both / np.maximum(n, 1) / both.sum())[one] for n, one in ((n_a, first), (n_b, second))
+    )
+    gap = float(weights_b @ b - weights_a @ a)
+    sums = np.bincount(first, weights=a, minlength=count)
+    sums += np.bincount(second, weights=b - gap, minlength=count)
+    level = sums / np.maximum(n_a + n_b, 1)
+    size = float(max(np.abs(a).max(), np.abs(b).max()))
+    rest_a, rest_b = (_clean(y - level[one], size) for y, one in ((a, first), (b - gap, second)))
+    kept_a, kept_b = _kept(first, second)
+    return gap, Part(rest_a, weights_a, kept_a), Part(rest_b, weights_b, kept_b)
+
+
+def _totals(side: Outcomes, blocks: Labels, count: int) -> tuple[Floats, Floats]:
+    """Sum times and successes over the runs of each block."""
+    time, hits = (
+        np.bincount(blocks, weights=values, minlength=count).astype(np.float64)
+        for values in (side.times, side.reached.astype(np.float64))
+    )
+    return time, hits
+
+
+def _solved(time_a: Floats, time_b: Floats, hits_a: Floats, hits_b: Floats) -> float:
+    """Solve sum of hits * p = hits of A for the log ratio x, p = time_a e^-x / (... + time_b).
+
+    The sum falls in x: Newton's steps, halving the interval where one leaves it.
+    """
+    known = (time_a > 0) & (time_b > 0) & (hits_a + hits_b > 0)
+    gaps = np.log(time_a[known] / time_b[known])
+    hits, goal = (hits_a + hits_b)[known], float(hits_a[known].sum())
+    low, high = float(gaps.min(initial=0.0)) - 40.0, float(gaps.max(initial=0.0)) + 40.0
+    x = float(np.average(gaps, weights=hits)) if gaps.size else 0.0
+    for _ in range(100):
+        share = special.expit(gaps - x)
+        over = float(hits @ share) - goal
+        slope = float(hits @ (share * (1 - share)))
+        low, high = (x, high) if over > 0 else (low, x)
+        step = x + over / slope if slope else low
+        step = step if low < step < high else (low + high) / 2
+        if abs(step - x) < 1e-13:
+            return step
+        x = step
+    return x
+
+
+def _kept(first: Labels, second: Labels) -> tuple[Floats, Floats]:
+    """Give 1 minus the leverage of every run in a fit of side plus block, runs alike."""
+    count = int(max(first.max(), second.max())) + 1
+    n_a, n_b = (np.bincount(one, minlength=count).astype(np.float64) for one in (first, second))
+    n = np.maximum(n_a + n_b, 1)
+    information = float((n_a * n_b / n).sum())
+    if not information:
+        return np.zeros(first.size), np.zeros(second.size)
+    kept_a, kept_b = (1 - 1 / n - (others / n) ** 2 / information for others in (n_b, n_a))
+    return kept_a[first], kept_b[second]
+
+
+def _clean(residuals: Floats, size: float) -> Floats:
+    """Put 0 for what rounding leaves where there is no variance."""
+    found: Floats = np.where(np.abs(residuals) < 1e-12 * size, 0.0, residuals)
+    return found
+
+
+def by_block(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> ByBlock:
+    """Mean of B minus mean of A in each block, and whether they differ from block to block.
+
+    The F test of side by block: what differences add to the spread of runs of one side and block.
+    """
+    count = int(max(one.max() for one in blocks)) + 1
+    n_a, n_b = (np.bincount(one, minlength=count) for one in blocks)
+    means = [
+        np.bincount(one, weights=values, minlength=count) / np.maximum(n, 1)
+        for one, values, n in zip(blocks, (a, b), (n_a, n_b), strict=True)
+    ]
+    usable = np.flatnonzero((n_a > 0) & (n_b > 0))
+    gaps = (means[1] - means[0])[usable]
+    found = dict(zip(usable.tolist(), gaps.tolist(), strict=True))
+    inside = sum(
+        float(((values - mean[one]) ** 2).sum())
+        for values, mean, one in zip((a, b), means, blocks, strict=True)
+    )
+    df = a.size + b.size - int((n_a > 0).sum() + (n_b > 0).sum())
+    if usable.size < 2 or df < 1 or not inside:
+        return ByBlock(found, None)
+    weights = (n_a * n_b)[usable] / (n_a + n_b)[usable]
+    between = float(weights @ (gaps - np.average(gaps, weights=weights)) ** 2)
+    k = usable.size - 1
+    return ByBlock(found, float(special.fdtrc(k, df, between / k / (inside / df))))

@@ -1,0 +1,92 @@
+"""By which factor does each term of a sum change that sum, from one side to another?
+
+The factors multiply to the ratio of the sums, and their logs are shares of its log: the additive
+logarithmic mean Divisia index (Ang 2005, "The LMDI approach to decomposition analysis", Energy
+Policy 33), which leaves no residual and is inverted where the sides change places.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ttastats.stats.logratio import LogTerm, around, combine, safe_exp, variance_flags
+from ttastats.stats.quantiles import check_confidence
+from ttastats.stats.results import Floats, Ratio
+
+#: Sums that differ by less than this share of them are equal, but for rounding.
+_EQUAL = 1e-6
+
+
+def factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Ratio]:
+    """Give the factor of each term, and last that of the sum: above 1 where B has less of it.
+
+    `a` has shape (n_a, terms) and `b` (n_b, terms): samples of terms that are not below 0, and
+    whose sums are above. Intervals are Welch's, of the log, by the delta method; a side of one
+    sample leaves none.
+    """
+    check_confidence(confidence)
+    first, second = (_with_sum(np.asarray(each, dtype=np.float64)) for each in (a, b))
+    means = first.mean(axis=0), second.mean(axis=0)
+    logs = _logs(*means)
+    slopes = [_influence(first, *means), -_influence(second, *means[::-1])]
+    return [
+        _ratio(log, [each[:, at] for each in slopes], confidence) for at, log in enumerate(logs)
+    ]
+
+
+def rest(whole: Ratio, part: Ratio) -> Ratio:
+    """Give the factor of a ratio that another, measured apart from it, leaves unexplained."""
+    if not whole.estimate or not part.estimate:
+        return Ratio(None, None, None, whole.confidence, None, None, None, whole.n_a, whole.n_b)
+    terms = [
+        LogTerm(1.0, None if one.se_log is None else one.se_log**2, one.df or math.inf)
+        for one in (whole, part)
+    ]
+    return _of(
+        math.log(whole.estimate / part.estimate), terms, whole.confidence, whole.n_a, whole.n_b
+    )
+
+
+def _with_sum(terms: Floats) -> Floats:
+    return np.column_stack((terms, terms.sum(axis=1)))
+
+
+def _slope(own: float, other: float) -> tuple[float, float]:
+    """Give the inverse of the logarithmic mean of two sums, and its slope in the first."""
+    gap = own - other
+    if abs(gap) < _EQUAL * own:
+        return 2 / (own + other), -2 / (own + other) ** 2
+    inverse = math.log(own / other) / gap
+    return inverse, (1 / own - inverse) / gap
+
+
+def _logs(a: Floats, b: Floats) -> list[float]:
+    found: list[float] = ((a - b) * _slope(a[-1], b[-1])[0]).tolist()
+    return found
+
+
+def _influence(samples: Floats, own: Floats, other: Floats) -> Floats:
+    """Give what each sample adds to the log of each factor, but for a constant."""
+    inverse, slope = _slope(own[-1], other[-1])
+    found: Floats = samples * inverse + (own - other) * slope * samples[:, -1:]
+    return found
+
+
+def _ratio(log: float, sides: list[Floats], confidence: float) -> Ratio:
+    terms = [
+        LogTerm(1.0, float(one.var(ddof=1)) / one.size if one.size > 1 else None, one.size - 1.0)
+        for one in sides
+    ]
+    return _of(log, terms, confidence, sides[0].size, sides[1].size)
+
+
+def _of(log: float, terms: list[LogTerm], confidence: float, n_a: int, n_b: int) -> Ratio:
+    scale, estimate = combine(log, terms, confidence), safe_exp(log)
+    low, high = around(estimate, scale)
+    flags = variance_flags(n_a, n_b, scale.se)
+    return Ratio(
+        estimate, low, high, confidence, scale.p_value, scale.se, scale.df, n_a, n_b, flags
+    )
