@@ -94,7 +94,7 @@ def _metric(
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
         where="--metric" if own else f"--rules {rules.name}",
-        remedy=f"{there} Name one: --metric NAME. {rules.remark}".rstrip(),
+        remedy=f"{there} Name one: --metric NAME. {rules.told}".rstrip(),
     )
 
 
