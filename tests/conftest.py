@@ -9,10 +9,13 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
@@ -20,6 +23,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
+
+# Tables of tests are small, and every core has a process of tests already: threads that wait for
+# work cost a fifteenth of the CPU time.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+# Typer makes all commands anew for each call, which takes longer than most of them do.
+typer.main.get_command = cache(typer.main.get_command)
+typer.testing._get_command = typer.main.get_command
 
 # Else an example that takes 0.2 seconds of a busy machine fails its test.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -214,7 +214,7 @@ def test_the_same_seed_gives_the_same_figures_and_another_seed_others(
     everything: list[Figure], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.measure(TINY, []) == everything
-    assert list(cases.cases(replace(TINY, seed=8))) != list(cases.cases(TINY))
+    assert not set(everything).issuperset(cases.cases(replace(TINY, seed=8)))
     assert "pitfalls" in capsys.readouterr().err
 
 

@@ -164,7 +164,7 @@ def test_a_score_that_is_not_in_the_text_would_be_noticed() -> None:
 
 SEED = 12
 #: Pairs of tables that one test asks about; `python benchmarks/fuzz --tables` asks about many.
-PAIRS = 5 if os.environ.get("TTASTATS_LONG") else 3
+PAIRS = 5 if os.environ.get("TTASTATS_LONG") else 2
 
 
 @pytest.mark.parametrize("first", [0, 10])

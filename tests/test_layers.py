@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import ttastats
@@ -107,12 +108,19 @@ def layer(module: str) -> int | None:
     return max(found)[1] if found else None
 
 
+@cache
+def statements(source: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Give all import statements of a source, at the top or inside functions."""
+    found = ast.walk(ast.parse(source))
+    return tuple(node for node in found if isinstance(node, ast.Import | ast.ImportFrom))
+
+
 def imports(source: str) -> Iterator[str]:
     """Give the modules a source imports, at the top or inside functions."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif node.module and not node.level:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
@@ -138,7 +146,7 @@ def broken_rules(module: str, source: str) -> list[str]:
 
 def import_statements(source: str) -> set[str]:
     """Give the modules named by `import ...` alone: `from ttastats import x` names a module x."""
-    found = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import))
+    found = (node for node in statements(source) if isinstance(node, ast.Import))
     return {alias.name for node in found for alias in node.names}
 
 

@@ -159,6 +159,7 @@ class Search:
     words: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _open: set[str] = field(default_factory=set)
     _seen: dict[str, set[str]] = field(default_factory=dict)
+    _of_types: dict[str, set[str]] = field(default_factory=dict)
 
     def run(self, start: Iterable[tuple[str, ast.AST]]) -> None:
         """Follow all names from the given code on."""
@@ -212,11 +213,16 @@ class Search:
                 new = {each for name in new for each in self._types(name)} - found
         return self._seen[module]
 
-    def _types(self, name: str) -> Iterator[str]:
-        module, _, own = name.rpartition(":")
-        for node in self.modules[module].definitions[own]:
-            for part in _annotations(node):
-                yield from self._named(module, part)
+    def _types(self, name: str) -> set[str]:
+        if name not in self._of_types:
+            module, _, own = name.rpartition(":")
+            parts = (
+                part
+                for node in self.modules[module].definitions[own]
+                for part in _annotations(node)
+            )
+            self._of_types[name] = {each for part in parts for each in self._named(module, part)}
+        return self._of_types[name]
 
     def _named(self, module: str, node: ast.AST) -> Iterator[str]:
         within = imported(ast.walk(node))

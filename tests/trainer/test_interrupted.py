@@ -169,7 +169,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
 FILL_UP = (
     """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
 """
     + LONG_RUN
 )

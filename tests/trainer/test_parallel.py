@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -22,20 +23,51 @@ from tests.trainer.runs import evaluating, log_of, request, small, trained  # no
 from tests.trainer.test_interrupted import LONG_RUN  # noqa: E402
 from ttastats import api  # noqa: E402
 from ttastats.errors import TtastatsError  # noqa: E402
-from ttastats.trainer import experiment  # noqa: E402
+from ttastats.trainer import experiment, parallel  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.settings import Options  # noqa: E402
 
 TWO_WORKERS = LONG_RUN.replace('"width": 8', '"width": 8, "workers": 2')
 
 
+UNDER_TORCHRUN = """
+import sys
+from pathlib import Path
+from ttastats.trainer import experiment
+from ttastats.trainer.settings import Options
+request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
+planned = experiment.plan(request, Options({"width": 8, "epochs": 2.0}, "cpu"), [5]).runs
+experiment.make(planned)
+print(experiment.leads())
+"""
+
+
 @pytest.fixture(scope="module")
-def shared_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Give the logs of the same run twice, each made by two workers."""
+def torchrun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CompletedProcess[str]]:
+    """Give the folder of a run by two workers that torchrun started, and what they said."""
     root = tmp_path_factory.mktemp("shared")
-    planned = experiment.plan(request(root), small(workers=2, epochs=2), (5, 5)).runs
+    program = root / "run.py"
+    program.write_text(UNDER_TORCHRUN)
+    words = ("--standalone", "--nproc-per-node", "2", program, root)
+    done = python("-m", "torch.distributed.run", *words, env=environment(OMP_NUM_THREADS="1"))
+    return root, done
+
+
+@pytest.fixture(scope="module")
+def shared_runs(torchrun: tuple[Path, CompletedProcess[str]]) -> list[Path]:
+    """Give the logs of the same run twice: its two workers were started by torchrun, then by us."""
+    root, _ = torchrun
+    planned = experiment.plan(request(root), small(workers=2, epochs=2), (5,)).runs
     experiment.make(planned)
     return sorted(planned[0].place.results.iterdir())
+
+
+def test_torchrun_starts_the_workers_as_well(torchrun: tuple[Path, CompletedProcess[str]]) -> None:
+    root, done = torchrun
+    # Now and then gloo aborts a worker that has finished, so that its exit code says nothing.
+    assert values(log_of(root), "workers") == [2], done.stderr
+    assert len(values(log_of(root), "run_stop")) == 1
+    assert sorted(done.stdout.split()) == ["False", "True"]
 
 
 def values(path: Path, key: str) -> list[object]:
@@ -45,9 +77,10 @@ def values(path: Path, key: str) -> list[object]:
 
 def test_one_log_per_run_whatever_the_number_of_workers(shared_runs: list[Path]) -> None:
     assert [path.name for path in shared_runs] == ["result_0.txt", "result_1.txt"]
-    assert values(shared_runs[0], "workers") == [2]
-    assert values(shared_runs[0], "train_samples") == [1198]
-    assert len(values(shared_runs[0], "eval_accuracy")) == 2
+    for path in shared_runs:
+        assert values(path, "workers") == [2]
+        assert values(path, "train_samples") == [1198]
+        assert len(values(path, "eval_accuracy")) == 2
 
 
 def test_two_workers_give_bitwise_the_same_curve_again(shared_runs: list[Path]) -> None:
@@ -72,26 +105,6 @@ def test_our_reader_finds_that_one_is_a_copy_and_no_problem_else(
     account = api.ingest([shared_runs[0].parent], tmp_path / "runs.parquet")
     assert account.runs == 2
     assert [problem.code for problem in account.problems] == ["duplicate_run"]
-
-
-def test_torchrun_starts_the_workers_as_well(tmp_path: Path) -> None:
-    program = tmp_path / "run.py"
-    program.write_text(
-        "import sys\n"
-        "from pathlib import Path\n"
-        "from ttastats.trainer import experiment\n"
-        "from ttastats.trainer.settings import Options\n"
-        "request = experiment.Request('digits', Path(sys.argv[1]), 'Test', 'machine')\n"
-        "planned = experiment.plan(request, Options({'width': 8, 'epochs': 1}, 'cpu'), [0]).runs\n"
-        "experiment.make(planned)\n"
-        "print(experiment.leads())\n"
-    )
-    words = ("--standalone", "--nproc-per-node", "2", program, tmp_path)
-    done = python("-m", "torch.distributed.run", *words, env=environment(OMP_NUM_THREADS="1"))
-    # Now and then gloo aborts a worker that has finished, so that its exit code says nothing.
-    assert values(log_of(tmp_path), "workers") == [2], done.stderr
-    assert len(values(log_of(tmp_path), "run_stop")) == 1
-    assert sorted(done.stdout.split()) == ["False", "True"]
 
 
 @contextmanager
@@ -215,5 +228,15 @@ def test_the_parts_of_a_batch_make_up_the_batch() -> None:
 
 
 def test_a_worker_whose_starter_is_gone_before_it_looks_stops() -> None:
-    program = f"from ttastats.trainer import parallel\nparallel.follow({2**22 + 1})\n"
-    assert python("-c", program).returncode == -signal.SIGTERM
+    class StoppedError(Exception):
+        """What comes of the signal."""
+
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(StoppedError):
+            parallel.follow(2**22 + 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)

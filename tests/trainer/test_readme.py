@@ -2,7 +2,7 @@
 
 On a CPU a run is its seed: whether it reached, and after how many epochs, is the same each time,
 and what README prints of it is compared. Seconds are not; what stands around them is.
-With TTASTATS_LONG set all commands of README are run, else two of its runs are made.
+With TTASTATS_LONG set all commands of README are run, else one of its runs is made.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def test_the_figures_of_readme_are_those_of_its_ten_runs() -> None:
 
 @same_machine
 def test_a_fresh_run_takes_as_many_epochs_as_that_of_readme(tmp_path: Path) -> None:
-    seeds = range(10) if os.environ.get("TTASTATS_LONG") else range(2)
+    seeds = range(10) if os.environ.get("TTASTATS_LONG") else range(1)
     made = trained(tmp_path, Options(device="cpu"), seeds=seeds)
     assert all(one.outcome.reached for one in made)
     assert tuple(one.outcome.checkpoints[-1].epoch for one in made) == EPOCHS[: len(made)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
@@ -105,6 +104,8 @@ def _picture(panel: Panel) -> Picture:
 
 
 def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
+    import altair as alt  # costs start-up time
+
     colours, _ = charts.colour_scale(panel.colours)
     labels = list(panel.colours)
     key = charts.legend(labels)
