@@ -34,6 +34,7 @@ from ttastats import (
     sides,
     tables,
 )
+from ttastats.benchmarks import FEWEST_SAMPLES
 from ttastats.budget import END, Budget, parse
 from ttastats.comparison import Options
 from ttastats.convergence_records import Record, ruleset_of
@@ -76,7 +77,7 @@ def odd_curves() -> pl.DataFrame:
     """Give runs that end early, late or nowhere, diverge, or tell nothing of where they were."""
     bare = {"seconds": None, "step": None, "epoch": None}
     rising = {"metric": "acc", "higher_is_better": True}
-    return frame(
+    runs = frame(
         curve(5.0, 4.0, 3.28),
         curve(5.0, 3.0, 4.0, run_seconds=33.0, cost_per_hour=7200.0),
         curve(5.0, 4.0, math.nan),
@@ -92,6 +93,15 @@ def odd_curves() -> pl.DataFrame:
         of(evaluation(0, 0.7, metric="only"), entry="apart"),
         of(entry="empty"),
         of(run_status="stopped"),
+        curve(5.0, 4.0),
+    )
+    # Of rows that contradict each other about their run, the first speaks.
+    later = (pl.col("source") == "log_1") & (pl.col("eval_index") > 0)
+    return runs.with_columns(
+        pl.when(later).then(99.0).otherwise(name).alias(name)
+        for name in ("run_seconds", "cost_per_hour")
+    ).with_columns(
+        value=pl.when((pl.col("source") != "log_15") | (pl.col("eval_index") == 0)).then("value")
     )
 
 
@@ -130,6 +140,16 @@ def of_budgets() -> Found:
             some = runs[least : least + 5]
             found = lengths.lengths(some)
             yield ("lengths", least), [found, found.one, found.all_reach, found.said(found.least)]
+    values = (
+        (0.1234567,),
+        (0.12345678,),
+        (0.5, 0.5 + 1e-13, 1 / 3),
+        (1 / 3,),
+        (math.inf,),
+        (12.0,),
+    )
+    decimals = at_budget.runs(frame(*(curve(*some) for some in values))).sort("source")
+    yield "steps of values", decimals["quality_step"].to_list()
     for metric in ("", "acc", "only", "los"):
         found = tried(at_budget.runs, odd_curves(), metric=metric)
         said = found if isinstance(found, list) else found["set_aside"].value_counts().sort("count")
@@ -140,6 +160,9 @@ def of_budgets() -> Found:
             at = at_budget.runs(rows, budget, metric="val_loss")
             refused = tried(at_budget.expect_some, at, rows, budget, who)
             yield ("nobody", str(budget), who), refused
+    empty = frame(of(), of())
+    silent = at_budget.runs(empty, Budget("step", 1.0))
+    yield "nobody tells", tried(at_budget.expect_some, silent, empty.lazy(), Budget("step", 1.0))
 
 
 def of_lengths() -> Found:
@@ -285,12 +308,17 @@ def of_stops() -> Found:
         of(*apart),
         of(*later),
         of(*both(0, 3.9, 0.4, step=None, epoch=None), evaluation(1, 0.9, metric="acc")),
-    )
+        of(evaluation(0, 3.9, target_value=4.0, samples=10), evaluation(0, 1.0, metric="acc",
+                                                                       epoch=1.5, samples=12)),
+    )  # fmt: skip
     runs = crossing.runs(rows)
     found = at_stop.values(rows.lazy(), runs, "acc").sort(pl.all())
     yield "where they stopped", found.drop("source_digest", strict=False).rows()
-    shown = ("reached", "tta_seconds", "steps", "step_quantum", "evaluations_to_target")
+    shown = ("reached", "tta_seconds", "epochs", "samples", "steps", "step_quantum",
+             "evaluations_to_target")  # fmt: skip
     yield "the runs", runs.sort("source").select(shown).rows()
+    goals = pl.DataFrame({"metric": ["val_loss", "acc"], "target_value": [4.5, 0.7]})
+    yield "of two goals", crossing.runs_at(rows, goals, []).sort("source").select(shown).rows()
 
 
 def of_looks() -> Found:
@@ -541,12 +569,17 @@ def of_entries() -> Found:
         "stopped": group(trained(4, run_status="aborted"), trained(4, run_status="success")),
         "of two sizes": group(trained(4), trained(4, global_batch_size=16)),
         "of size 0": group(trained(4, global_batch_size=0)),
+        "in fine steps": group(
+            *(of(evaluation(0, 3.9, epoch=4 + n / 1e4, target_value=4.0)) for n in (4, 6))
+        ),
         "never": group(of(evaluation(0, 5.0, target_value=4.0), global_batch_size=None)),
     }
     records = {
         "epochs": (reference(8, 3.0, 4.0, 4.0, 5.0),),
         "samples": (reference(8, 3000.0, 4000.0, unit="samples"),),
         "samples said to be epochs": (reference(8, 3000.0, 4000.0),),
+        "hardly samples": (reference(8, FEWEST_SAMPLES, 1e5),),
+        "hardly epochs": (reference(8, FEWEST_SAMPLES - 1, 1e5),),
     }
     for name, some in records.items():
         for suite, ruleset, benchmark in (
@@ -581,7 +614,7 @@ def of_entries() -> Found:
 
 def of_numbers() -> Found:
     """Give numbers of logs at the largest and the smallest that can be meant."""
-    sizes = [1e-9, 9.9e-10, -1e-9, 0.0, 1e12, 1.0000001e12, -1e12, math.nan, math.inf, None]
+    sizes = [1e-9, 9.9e-10, -1e-9, 0.0, 1e12, 1e12 + 0.5, -1e12, math.nan, math.inf, None]
     yield "finite", pl.DataFrame({"x": sizes}).select(x=crossing.finite("x"))["x"].to_list()
     lengths_of = pl.DataFrame({"run_seconds": [-1.0, 0.0, 5.0, None, math.nan, 1e13]})
     yield "run length", lengths_of.select(x=crossing.run_length())["x"].to_list()

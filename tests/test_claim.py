@@ -176,13 +176,7 @@ def test_what_is_no_claim_is_refused(asked: dict[str, Any], what: str) -> None:
 def test_the_exit_code_is_the_answer(tmp_path: Path) -> None:
     file = tmp_path / "runs.parquet"
     store.write(side(LOSSES), file)
-    holds = run("claim", file, "--quality", "val_loss <= 3.28", "-f", "json")
-    assert holds.returncode == 0, holds.stderr
-    (numbers,) = json.loads(holds.stdout)["rows"]
-    keys = {
-        "metric", "n", "mean", "low", "high", "threshold", "p_value", "holds", "runs_needed",
-    }  # fmt: skip
-    assert keys <= set(numbers)
+    assert run("claim", file, "--quality", "val_loss <= 3.28").returncode == 0
     fails = run("claim", file, "--quality", "val_loss <= 3.278", "--level", "1%")
     assert (fails.returncode, "not shown" in fails.stdout) == (3, True)
     assert "[98% CI]" in fails.stdout

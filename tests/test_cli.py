@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.made_curves import side
 from tests.programs import ended, python, started
 from ttastats import cli, store
 from ttastats.ingestion import containers
@@ -30,6 +31,12 @@ KEYS = {
     "compare": "benchmark a b n_a n_b reached_a reached_b tta_a_seconds tta_b_seconds speedup "
     "speedup_low speedup_high p_value p_adjusted p_permutation throughput_speedup throughput_low "
     "throughput_high epochs_ratio epochs_low epochs_high verdict flags",
+    "compare --at-end": "estimand quality_a quality_b difference difference_low difference_high "
+    "p_value verdict",
+    "claim": "metric n mean low high threshold p_value holds runs_needed",
+    "record": "rules verdict reasons n_a n_b quality_a quality_b quality_p seconds_ratio "
+    "seconds_low seconds_high",
+    "rcp": "benchmark entry batch_size ratio low high official_verdict official_factor",
 }
 
 
@@ -101,6 +108,22 @@ class TestAnswers:
     def test_the_keys_scripts_rely_on_are_there(self, command: str, one: Path, eight: Path) -> None:
         for row in rows(command, one, eight):
             assert set(KEYS[command].split()) <= row.keys()
+
+    @pytest.mark.parametrize(
+        ("command", "words"),
+        [
+            ("compare --at-end", "compare A B --at-end"),
+            ("claim", "claim B --quality val_loss<=3.28"),
+            ("record", "record A B --rules nanogpt-track-1"),
+        ],
+    )
+    def test_the_keys_of_claims_are_there(self, command: str, words: str, tmp_path: Path) -> None:
+        for name, end in (("A", 3.27), ("B", 3.26)):
+            store.write(side([end, end + 0.001, end + 0.002]), tmp_path / name)
+        done = run(*words.split(), "-f", "json", cwd=tmp_path)
+        (row,) = json.loads(done.stdout)["rows"]
+        assert {name for name in KEYS[command].split() if row.get(name) is None} <= {"runs_needed"}
+        assert row.keys() >= set(KEYS[command].split())
 
     def test_the_embedded_example_shows_the_papers_point(self, one: Path, eight: Path) -> None:
         (row,) = rows("compare", one, eight)

@@ -399,6 +399,7 @@ def test_three_seeds_of_parameter_golf_beat_the_record_before(wild: Path, tmp_pa
     found = of_files(table, "--rules", "parameter-golf", "--against", "1.1147")
     assert (found["verdict"], found["n_b"]) == ("record", 3)
     assert found["quality_b"] == pytest.approx(1.081002877)
+    assert {"seeds: passed", "time: passed"} <= set(found["checks"])
     seeds = pl.Series([1.08079352, 1.08103103, 1.08118408])
     theirs = stats.ttest_1samp(seeds, 1.1147 - 0.0072135, alternative="less")
     assert found["quality_p"] == pytest.approx(theirs.pvalue, rel=0.01)

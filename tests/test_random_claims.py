@@ -20,9 +20,11 @@ from msgspec.structs import replace
 from tests.conftest import ROOT, matches_accepted
 from tests.test_accepted_answers import text
 from ttastats import api, tables
+from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
 from ttastats.records import Evaluation, Run
 from ttastats.report.answer import Report
+from ttastats.report.compare import View
 
 ACCEPTED = ROOT / "tests" / "reference" / "claims"
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
@@ -107,16 +109,17 @@ def side(draw: random.Random, contest: str, metric: str, middle: float, spread: 
     return frame(found)
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", range(6))
 def test_random_records_are_judged_as_accepted(part: int) -> None:
     lines = []
-    for seed in range(part, 36, 3):
+    for seed in range(part, 30, 6):
         draw = random.Random(f"record {seed}")
         metric, middle, spread, rules, asked = draw.choice(CONTESTS)
         sides = [side(draw, rules, metric, middle, spread, letter) for letter in "AB"]
         if draw.random() < 0.3:
             counted = 60.0 if rules != "nanogpt-track-3" else 300.0
-            asked = {"against": middle if rules == "parameter-golf" else counted, **asked}
+            against = middle if rules == "parameter-golf" else counted
+            asked = {**draw.choice([{}, {"against": against}, {"against": against}]), **asked}
             sides = sides[1:]
         lines.append(f"-- {seed} {rules}\n")
         lines.append(answered(api.judge_record, *sides, rules=rules, **asked))
@@ -147,9 +150,10 @@ def test_random_studies_are_judged_as_accepted() -> None:
 # ------------------------------------------------------------------------------------------- claims
 
 
-def test_random_claims_are_judged_as_accepted() -> None:
+@pytest.mark.parametrize("part", range(3))
+def test_random_claims_are_judged_as_accepted(part: int) -> None:
     lines = []
-    for seed in range(30):
+    for seed in range(part, 24, 3):
         draw = random.Random(f"claim {seed}")
         metric, middle, spread, _, _ = draw.choice(CONTESTS)
         table = side(draw, "", metric, middle, spread, "B")
@@ -168,7 +172,39 @@ def test_random_claims_are_judged_as_accepted() -> None:
         asked["level"] = draw.choice([0.05, 0.01])
         lines.append(f"-- {seed} {json.dumps(asked)}\n")
         lines.append(answered(api.claim, table, by=["benchmark", "system"], **asked))
-    assert matches_accepted(ACCEPTED / "claims.txt", "".join(lines))
+    assert matches_accepted(ACCEPTED / f"claims_{part}.txt", "".join(lines))
+
+
+# ---------------------------------------------------------------------------------------- qualities
+
+BUDGETS: tuple[dict[str, Any], ...] = (
+    {"at_end": True}, {"at_end": True}, {"at_end": True, "best": True}, {"at": "step=280"},
+    {"at": "step=295", "interpolate": True}, {"at": "seconds=40"}, {"at": "step=200", "best": True},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_random_qualities_are_compared_as_accepted(part: int) -> None:
+    lines = []
+    for seed in range(part, 18, 6):
+        draw = random.Random(f"qualities {seed}")
+        sides: list[list[pl.DataFrame]] = [[], []]
+        for benchmark in ["lm", "other"][: draw.choice([1, 1, 2])]:
+            metric, middle, spread, _, _ = draw.choice(CONTESTS)
+            for found, letter in zip(sides, "AB", strict=True):
+                made = side(draw, "", metric, middle, spread, letter)
+                found.append(made.with_columns(benchmark=pl.lit(benchmark)))
+        a, b = map(pl.concat, sides)
+        asked = dict(draw.choice(BUDGETS))
+        asked["options"] = Options(
+            margin=draw.choice([0.01, 0.002, 0.5]), fdr=draw.random() < 0.3,
+            estimand=draw.choice(["mean", "mean", "geomean"]),
+        )  # fmt: skip
+        asked["view"] = View(margin_claims=draw.random() < 0.5)
+        asked["require"] = draw.choice(["", "", "not-worse:0.001"])
+        lines.append(f"-- {seed}\n")
+        lines.append(answered(api.compare, a, b, **asked))
+    assert matches_accepted(ACCEPTED / f"qualities_{part}.txt", "".join(lines))
 
 
 # ------------------------------------------------------------------------------------- convergence

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -31,8 +32,14 @@ def session(draw: random.Random, first: int, clock: float, *, timed: bool) -> by
     begun = draw.choice([0, 1_700_000_000])
     records = [stores.run_record("abc", draw.choice(["proj", ""]), config, begun, 0, **group)]
     for step in range(first, first + draw.randrange(1, 4)):
-        row = {"_step": step, "val/acc": 0.1 * step, "_timestamp": 1_700_000_009.0 + step}
+        row: dict[str, Any] = {
+            "_step": step,
+            "val/acc": 0.1 * step,
+            "_timestamp": 1_700_000_009.0 + step,
+        }
         row |= {"_runtime": clock + 2.5 * (step - first + 1)} if timed else {}
+        if draw.random() < 0.1:
+            del row["_step"]
         row |= draw.choice([{}, {"epoch": step, "trainer/global_step": 10 * step}])
         records.append(stores.history(row))
     if draw.random() < 0.5:
@@ -40,6 +47,8 @@ def session(draw: random.Random, first: int, clock: float, *, timed: bool) -> by
         records.append(stores.summary_record(end | draw.choice([{}, {"_wandb": {"runtime": 30}}])))
     if draw.random() < 0.6:
         records.append(stores.exit_record(draw.choice([0, 1]), draw.choice([8, 40])))
+    if draw.random() < 0.3:  # of a kind that tells nothing here, and one of no run
+        records.insert(draw.randrange(len(records)), stores.field(7, stores.field(1, 3)))
     return stores.wandb_store(records)
 
 
@@ -132,11 +141,51 @@ def places(draw: random.Random) -> Files:
             files[f"{folder}/scaling.json"] = b'{"scaling_factor": 1.04}'
         if draw.random() < 0.3:
             files[f"{folder}/power/result_{draw.randrange(3)}/node_0.txt"] = b""
+    top = draw.choice([*TOPS[:2], "training_results_v0.6"])
+    ended = draw.choice(['{"value": 0.5, "metadata": {"timestamp": 2500.5}}', '{"value": 0.5}'])
+    files[f"/r/{top}/Lab/results/sys8/minigo/result_0.txt"] = "".join(
+        f":::MLL {time}.5 {key}: {body}\n"
+        for time, key, body in (
+            (1_000, "submission_benchmark", '{"value": "minigo"}'),
+            (1_001, "run_start", '{"value": null}'),
+            (1_050, "run_stop", '{"value": null, "metadata": {"status": "aborted"}}'),
+            (1_060, "eval_result", ended),
+        )
+    ).encode()
     return files
 
 
+def checkpoints(draw: random.Random) -> Files:
+    """Give states of a trainer: in the folder of a run, in its checkpoints, and of another run."""
+    entries = [{"step": 10 * n, "epoch": 0.5 * n, "eval_accuracy": 0.1 * n} for n in range(1, 6)]
+    files: Files = {}
+    for folder in draw.sample(["", "checkpoint-9/", "checkpoint-30/", "checkpoint-200/",
+                               "last-checkpoint/", "other/"], 4):  # fmt: skip
+        known = entries[: draw.choice([0, 1, 3, 3, 5])]
+        if draw.random() < 0.15:
+            known = [{"step": 10, "eval_accuracy": 0.9}]
+        state = {"log_history": known, "global_step": 50, "max_steps": draw.choice([50, 60, 0])}
+        text = json.dumps(state).encode()
+        files[f"/h/out/{folder}trainer_state.json"] = draw.choice([text] * 9 + [b"{", b"[]"])
+    return files
+
+
+def mlruns(draw: random.Random) -> Files:
+    """Give the folder of an MLflow run, whose description may be missing, and files of no run."""
+    run = f"/m/mlruns/1/{'0123456789abcdef' * 2}"
+    files = {
+        f"{run}/meta.yaml": b"run_id: a\nlifecycle_stage: active\nstatus: 3\n"
+                            b"start_time: 1700000000000\n",
+        f"{run}/metrics/eval/acc": b"1700000001500 0.5 1\n1700000002500 0.7 2\n1700000003500 nan 3",
+        f"{run}/params/lr": b"0.1", f"{run}/tags/mlflow.runName": b"named",
+        "/m/mlruns/1/meta.yaml": b"name: mine\nexperiment_id: 1\n",
+        "/m/mlruns/1/short/metrics/acc": b"1700000001500 0.5",
+    }  # fmt: skip
+    return {path: data for path, data in files.items() if draw.random() < 0.75}
+
+
 MAKERS: tuple[tuple[Callable[[random.Random], Files], int], ...] = (
-    (sessions, 16), (halves, 20), (places, 16),
+    (sessions, 16), (halves, 20), (places, 16), (checkpoints, 24), (mlruns, 8),
 )  # fmt: skip
 
 
@@ -183,6 +232,8 @@ HEADS = (
     b'\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', b':W&B\xe1\xbe\x00', b':W&B', b':W&',
     b':W&C\xe1\xbe\x00', b'{"_step": 1, "_runtime": 2.5}', b'{"_step": 1}\n{"_step": 2}',
     b'a,b\n1,2\n', b'words alone\n',
+    b"\nepoch\thours\ttop1Accuracy\n", b'\n\n{"author": 1, "framework": 2, "hardware": 3}',
+    b'#{"t', b" " * 1100 + b'#{"t_start": 1.5}', b'#{"x": "' + b"y" * 1100 + b'", "t_start": 1.5}',
 )  # fmt: skip
 PATHS = (
     "/x/evaluations.npz", "/x/a.npz", "/x/run.tsv", "/x/trainer_state.json", "/x/meta.yaml",

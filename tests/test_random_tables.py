@@ -152,7 +152,8 @@ def parquet(draw: random.Random) -> Made:
 
 def panel(draw: random.Random) -> Made:
     """Give a column for each run, as a panel of Weights & Biases is exported."""
-    axis = draw.choice(["Step", "epoch", "trainer/global_step", "Relative Time (Process)"])
+    axis = draw.choice(["Step", "epoch", "trainer/global_step", "Relative Time (Process)",
+                        "train/epochs", "my iterations", "axis"])  # fmt: skip
     runs = ["a - b", "c"][: draw.randrange(1, 3)]
     metrics = ["acc", "eval/loss"][: draw.randrange(1, 3)]
     names = [axis, *(f"{run} - {metric}" for run in runs for metric in metrics)]
@@ -215,7 +216,7 @@ def read(made: Made, seed: int) -> Iterator[str]:
         yield told(item)
 
 
-MAKERS = ((delimited, 70), (nested, 60), (parquet, 8), (panel, 16), (lines, 70))
+MAKERS = ((delimited, 70), (nested, 60), (parquet, 8), (panel, 24), (lines, 70))
 
 
 @pytest.mark.parametrize(("make", "number"), MAKERS, ids=lambda one: getattr(one, "__name__", ""))

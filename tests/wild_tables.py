@@ -33,7 +33,7 @@ def nanochat(wild: Path, folder: Path) -> Path:
     """Ingest the twenty seeds of one recipe that a pull request to nanochat lists."""
     block = """
         files   = "pr807_20_seeds.csv"
-        run     = "run"
+        run     = "seed"
         seconds = "train_time_sec s"
         step    = "num_iterations"
         metric  = "core_score >= 0.256525"
@@ -44,9 +44,11 @@ def nanochat(wild: Path, folder: Path) -> Path:
 def parameter_golf(wild: Path, folder: Path) -> Path:
     """Ingest the three seeds of a submission to Parameter Golf, with the value that counts."""
     block = """
-        files  = "*/train_seed{seed}.log"
-        line   = '^quantized_ttt val_loss:\\S+ val_bpb:(?P<submitted_bpb>\\S+)'
-        metric = "submitted_bpb lower"
+        files   = "*/train_seed{seed}.log"
+        line    = ['wallclock_cap train_time: (?P<ms>\\d+)ms step: (?P<step>\\d+)',
+                   '^quantized_ttt val_loss:\\S+ val_bpb:(?P<submitted_bpb>\\S+)']
+        seconds = "ms ms"
+        metric  = "submitted_bpb lower"
     """
     return _described(wild / "parameter-golf", folder, "golf", block)
 

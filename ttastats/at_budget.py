@@ -92,8 +92,7 @@ def runs(
             set_aside=pl.coalesce(counted.set_aside(), _of_another_metric(rows)),
         )
         .with_columns(
-            epoch_seconds=pl.when(pl.col("epochs") > 0)
-            .then(pl.col("observed_seconds") / pl.col("epochs")),
+            epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
             cost=pl.col("tta_seconds") / 3600.0 * pl.col("cost_per_hour"),
             **{quantum: pl.lit(None, pl.Float64) for _, quantum in crossing.PROGRESS},
         )
@@ -196,9 +195,9 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
         taken = _between("value", within, budget.amount)
     return (
         values.with_columns(place=place.cast(pl.Float64))
-        .unique((*schema.RUN, "eval_index"), keep="first", maintain_order=True)
+        .unique((*schema.RUN, "eval_index"), keep="first")
         .sort(order, "eval_index", nulls_last=True)
-        .group_by(schema.RUN, maintain_order=True)
+        .group_by(schema.RUN)
         .agg(
             pl.col("metric").first(),
             **last,

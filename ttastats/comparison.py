@@ -90,7 +90,7 @@ class PowerPlan:
     n: int
     detectable: float | None
     needed: int | None
-    tests: int = 1
+    tests: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

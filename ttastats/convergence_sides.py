@@ -142,16 +142,15 @@ def reference_at(held: Benchmark, size: int, interval: float | None) -> Found | 
     interpolated between the records next to it, and below the smallest the smallest one stands.
     `interval` is the entry's, for a reference that never varied.
     """
-    same = [record for record in held.records if record.batch_size == size]
     below = [record for record in held.records if record.batch_size < size]
-    above = [record for record in held.records if record.batch_size > size]
-    if not same and not above:
+    rest = held.records[len(below) :]
+    if not rest:
         return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
-    if same or not below:
-        record = same[0] if same else above[0]
-        found = Reference((Part(_values(record)),), smallest_step(_values(record)) or interval)
-        return Found("measured" if same else "smallest", (record.name,), found)
-    low, high = below[-1], above[0]
+    high, measured = rest[0], rest[0].batch_size == size
+    if measured or not below:
+        found = Reference((Part(_values(high)),), smallest_step(_values(high)) or interval)
+        return Found("measured" if measured else "smallest", (high.name,), found)
+    low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
     found = between(_values(low), _values(high), position, _misfits(held.records))
     found = replace(found, interval=found.interval or interval)

@@ -133,9 +133,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
     return (
         table.with_columns(**_progress(), value_final=_final("value_final"))
         .with_columns(
-            epoch_seconds=pl.when(pl.col("epochs") > 0).then(
-                pl.col("observed_seconds") / pl.col("epochs")
-            ),
+            epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
             evaluations_to_target=_final("evaluations"),
             cost=pl.col("tta_seconds") / 3600.0 * finite("cost_per_hour"),
             set_aside=counted.set_aside(),
@@ -253,12 +251,11 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
     The crossing is the first checkpoint that meets the target; weights that took no time met
     none. The end is the furthest checkpoint whose weights existed when the run ended.
     """
-    met = pl.col("met") & _trained(pl.col("timed"))
     trained = (pl.col("at") <= pl.col("run_seconds")).fill_null(value=True)
     places = {}
     for unit, logged in _LOGGED.items():
         progress = pl.col(logged)
-        places[f"crossing_{unit}"] = progress.filter("crossed").first()
+        places[f"crossing_{unit}"] = progress.filter("met").first()
         # A late evaluation without the time of its weights is part of the run if it decided it.
         places[f"end_{unit}"] = progress.filter(trained | pl.col("crossed")).max()
     gaps = {
@@ -269,17 +266,20 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
     return (
         checkpoints.sort("at", "eval_index", nulls_last=True)
         .with_columns(timed=_timed(schema.RUN))
-        .with_columns(crossed=met & (met.cast(pl.Int64).cum_sum().over(schema.RUN) == 1))
-        .group_by(schema.RUN, maintain_order=True)
+        .with_columns(met=pl.col("met") & _trained(pl.col("timed")))
+        .with_columns(
+            crossed=pl.col("met") & (pl.col("met").cast(pl.Int64).cum_sum().over(schema.RUN) == 1)
+        )
+        .group_by(schema.RUN)
         .agg(
             **places,
             **gaps,
-            crossing_seconds=pl.col("at").filter("crossed").first(),
-            crossing_index=pl.col("eval_index").filter("crossed").first(),
-            timed=pl.col("timed").first(),
-            crossing_value_final=pl.col("value").filter("crossed").first(),
+            crossing_seconds=pl.col("at").filter("met").first(),
+            crossing_index=pl.col("eval_index").filter("met").first(),
+            timed=pl.col("stamped").any(),
+            crossing_value_final=pl.col("value").filter("met").first(),
             crossing_evaluations=(
-                pl.col("eval_index") <= pl.col("eval_index").filter("crossed").first()
+                pl.col("eval_index") <= pl.col("eval_index").filter("met").first()
             ).sum(),
             end_value_final=pl.col("value").last(),
             target_metric=pl.col("target_metric").drop_nulls().first(),

@@ -61,13 +61,13 @@ class QualityComparison:
     higher_is_better: bool
     a: SideAt
     b: SideAt
-    difference: MeanDifference | None
-    axis: Axis = SECONDS
+    axis: Axis
+    why: str
+    separate_sessions: bool
+    difference: MeanDifference | None = None
     ratio: Ratio | None = None
     p_adjusted: float | None = None
     verdict: Word = "unavailable"
-    why: str = ""
-    separate_sessions: bool = False
     by_block: ByBlock | None = None
 
 
@@ -117,7 +117,7 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     )
     one, other = (runs["quality"].to_numpy() for runs in with_value)
     made = QualityComparison(
-        pair.keys, metrics[0] if metrics.len() == 1 else None, higher, a, b, None, axis,
+        pair.keys, metrics[0] if metrics.len() == 1 else None, higher, a, b, axis,
         why=_why_not(pair, a, b, budget, metrics.len()),
         separate_sessions=in_separate_sessions(*(starts(runs) for runs in with_value)),
     )  # fmt: skip
@@ -220,11 +220,9 @@ def _judged(one: QualityComparison, options: Options, margin: float | None) -> Q
     found = one.difference
     if one.why or found is None:
         return one
-    if found.low is None or found.high is None:
+    if found.low is None:
         return replace(one, verdict="undecided", why="one run")
-    alpha = 1 - options.confidence
-    excludes = found.low > 0 or found.high < 0
-    if excludes and (one.p_adjusted is None or one.p_adjusted < alpha):
+    if one.p_adjusted is not None and one.p_adjusted < 1 - options.confidence:
         return _directed(one, found)
     if margin is not None and _within(found, margin) and not one.a.missing + one.b.missing:
         return replace(one, verdict="same")

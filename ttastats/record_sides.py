@@ -94,7 +94,7 @@ def _metric(
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
         where="--metric" if own else f"--rules {rules.name}",
-        remedy=f"{there} Name one: --metric NAME. {rules.remark}".rstrip(),
+        remedy=f"{there} Name one: --metric NAME. {rules.told}".rstrip(),
     )
 
 
@@ -146,7 +146,7 @@ def _at_earliest(found: Chosen, metric: str, rules: Rules, targets: Sequence[Use
         found.rows.filter(schema.of_evaluations(), pl.col("metric") == metric)
         .join(counted.lazy().select(schema.RUN), on=schema.RUN, how="semi")
         .filter(pl.col("value").is_finite(), pl.col("step") > 0)
-        .unique((*schema.RUN, "step"), keep="first", maintain_order=True)
+        .unique((*schema.RUN, "step"), keep="first")
         .group_by("step")
         .agg(quality="value")
         .filter(pl.col("quality").list.len() == counted.height)

@@ -4,6 +4,8 @@
 
 FOLDER holds the results of MLPerf Training v0.5, from `v0.5.0/` down. Standard deviations divide
 by n, as the paper's do. Rows whose logs were never published are shown without a value of ours.
+Tables 5 and 6, quality on unseen images, are left out: no logs of them are public, and the printed
+figures were not at hand. `ttastats sweep --set test_samples=300 ...` measures the same here.
 """
 
 from __future__ import annotations

@@ -15,8 +15,10 @@ import pytest
 
 from tests.conftest import ROOT, matches_accepted, plain
 from ttastats.stats import (
+    blocks,
     convergence,
     decompose,
+    factors,
     failures,
     fraction,
     logratio,
@@ -374,9 +376,60 @@ def of_convergence() -> Numbers:
         yield ("step", values), convergence.smallest_step(np.array(values))
 
 
+def of_blocks() -> Numbers:
+    cases = {
+        "one": ([0] * 6, [0] * 5),
+        "two": ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1]),
+        "uneven": ([0, 0, 0, 0, 2, 1], [2, 2, 0, 1, 1]),
+        "of one side": ([0, 0, 1, 1, 3, 3], [0, 0, 2, 1, 1]),
+        "of one run": ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4]),
+        "nothing in common": ([0] * 6, [1] * 5),
+    }
+    a, b = times(6), times(5, 2) / 1.3
+    for name, numbers in cases.items():
+        first, second = (np.array(one) for one in numbers)
+        for kind, values in (("varied", a), ("alike", np.where(first == 1, 6.0, 5.0))):
+            by = blocks.by_block(values, b, (first, second))
+            yield ("by block", name, kind), [by.differences, by.p_value]
+            if name == "nothing in common":
+                continue
+            gap, *parts = blocks.of_values(values, b, (first, second))
+            yield ("of values", name, kind), [gap, *(one.variance(4.0) for one in parts)]
+            found = means.difference(values, b, blocks=(first, second), resolution=0.1)
+            yield ("difference", name, kind), found
+            for failed in (0, 2):
+                one = outcomes(values, flags(6, failed), blocks=first)
+                other = outcomes(b, flags(5, failed // 2), blocks=second)
+                for mean in ("mean", "geomean") if not failed else ("mean",):
+                    made = speedup.speedup(one, other, estimand=mean)  # type: ignore[arg-type]
+                    yield ("speedup", name, kind, failed, mean), [made.ratio, made.limits(0.9)]
+        together, rng = np.concatenate([first, second]), np.random.default_rng(4)
+        yield ("splits", name), permutation.splits_within(together, 6)
+        scores = np.round(np.log(np.concatenate([a, b])), 1)
+        yield ("permuted", name), permutation.permute_within(scores, 6, together, rng=rng)
+    many = np.array([0, 1] * 15)
+    long, rng = np.log(times(30, 3)), np.random.default_rng(4)
+    yield "permuted, drawn", permutation.permute_within(long, 14, many, rng=rng)
+
+
+def of_factors() -> Numbers:
+    a, b = (np.column_stack([times(n, draw) / part for draw, part in ((1, 1), (2, 3), (3, 40))])
+            for n in (4, 6))  # fmt: skip
+    gone = b.copy()
+    gone[:, 1] = 0.0
+    terms = {"a": a, "b": b, "gone": gone, "one": a[:1], "as a": a * (1 + 1e-7)}
+    for one, other in product(terms, ("b", "gone", "one", "as a")):
+        for c in CONFIDENCE:
+            found = factors.factors(terms[one], terms[other], confidence=c)
+            yield ("factors", one, other, c), found
+    timed = sides()
+    ratios = [speedup.ratio_between(timed["5"], timed[n]) for n in ("faster", "1", "all failed")]
+    yield "rest", [factors.rest(*pair) for pair in product(ratios, repeat=2)]
+
+
 FUNCTIONS: tuple[Callable[[], Numbers], ...] = (
     of_one_sample, of_fractions, of_two_sides, of_chance, of_many, of_parts, of_plans, of_means,
-    of_looks, of_convergence,
+    of_looks, of_convergence, of_blocks, of_factors,
 )  # fmt: skip
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats.pictures import axes, names, theme
 from ttastats.pictures.material import OTHERS, Panel
 from ttastats.pictures.picture import Picture
-
-if TYPE_CHECKING:
-    import altair as alt
 
 
 def table_of_runs(panel: Panel) -> pl.DataFrame:
@@ -31,8 +29,6 @@ def runs_name(panel: Panel) -> str:
 
 def colour_scale(labels: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
     """Give the scales of colour and shape of some series; the others are grey and small."""
-    import altair as alt  # costs start-up time
-
     some = [label for label in labels if label != OTHERS]
     colours = [theme.COLOURS[n % theme.HIGHLIGHTS] for n in range(len(some))]
     shapes = [theme.SHAPES[n % theme.HIGHLIGHTS] for n in range(len(some))]
@@ -45,8 +41,6 @@ def colour_scale(labels: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
 
 def dash_scale(labels: Sequence[str]) -> alt.Scale:
     """Give the scale of the dashes of some series, a second cue beside colour."""
-    import altair as alt  # costs start-up time
-
     dashes = [theme.DASHES[n % len(theme.DASHES)] for n in range(len(labels))]
     ranged = [[1, 0] if label == OTHERS else own for label, own in zip(labels, dashes, strict=True)]
     return alt.Scale(domain=list(labels), range=ranged)
@@ -60,8 +54,6 @@ def spare_colours(labels: Sequence[str]) -> list[str]:
 
 def legend(labels: Sequence[str]) -> Any:
     """Give the legend of some series, none for one; long names stand in few columns."""
-    import altair as alt  # costs start-up time
-
     if len(labels) < 2:
         return None
     longest = max(len(label) for label in labels)
@@ -78,8 +70,6 @@ _WHOLE = 560
 
 def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:
     """Give the horizontal encoding of a field already counted as the axis counts."""
-    import altair as alt  # costs start-up time
-
     return alt.X(
         f"{field}:Q",
         title=axis.title,
@@ -90,8 +80,6 @@ def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:
 
 def tooltips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
     """Give what a mark says when it is pointed at: fields, with a title and a format if any."""
-    import altair as alt  # costs start-up time
-
     keys = ("shorthand", "title", "format")
     said = ((field,) if isinstance(field, str) else field for field in fields)
     found: list[dict[str, Any]] = [dict(zip(keys, words, strict=False)) for words in said]
@@ -128,8 +116,6 @@ def _known(field: str, words: str) -> str:
 
 def fastest_above() -> alt.Order:
     """Draw the points of the fastest last, over those of the others."""
-    import altair as alt  # costs start-up time
-
     return alt.Order("order:Q", sort="descending")
 
 
@@ -139,7 +125,7 @@ def opening(text: str) -> str:
     return text if first != first.lower() else text[:1].upper() + text[1:]
 
 
-def finished(
+def _finished(
     chart: alt.LayerChart | alt.Chart, *, height: float, description: str
 ) -> dict[str, Any]:
     """Give the chart as a Vega-Lite specification without configuration.
@@ -157,8 +143,6 @@ def finished(
 
 def bands(base: alt.Chart, title: str, scale: alt.Scale, *opacities: float) -> list[alt.Chart]:
     """Give the band of nearly all, and that of the middle half, of what has quantiles."""
-    import altair as alt  # costs start-up time
-
     return [
         base.mark_area(opacity=opacity, clip=True).encode(
             y=alt.Y(f"{low}:Q", title=title, scale=scale), y2=f"{high}:Q"
@@ -172,7 +156,7 @@ _BANDS = (("low", "high"), ("lower", "upper"))
 
 def picture(
     kind: str,
-    panel: Panel,
+    of: Panel | str | None,
     title: str,
     caption: Sequence[str],
     chart: alt.LayerChart | alt.Chart,
@@ -181,11 +165,12 @@ def picture(
     height: float,
     described: str = "",
 ) -> Picture:
-    """Give a picture of one panel; the caption's sentences are those that are not empty.
+    """Give a picture of a panel, of a benchmark or of several; empty sentences are left out.
 
-    It is `described` to those who cannot see it by its title and, by default, its runs.
+    It is `described` to those who cannot see it by its title and, by default, its runs or caption.
     """
     text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
-    description = f"{title}. {described or panel.counted}"
-    specification = finished(chart, height=height, description=description)
-    return Picture(kind, title, text, specification, data, panel.benchmark)
+    runs, benchmark = (of.counted, of.benchmark) if isinstance(of, Panel) else ("", of)
+    description = f"{title}. {described or runs or text}"
+    specification = _finished(chart, height=height, description=description)
+    return Picture(kind, title, text, specification, data, benchmark)

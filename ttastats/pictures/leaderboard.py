@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -121,8 +122,6 @@ def _with_room(times: pl.Series) -> list[float]:
 
 
 def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
-    import altair as alt  # costs start-up time
-
     if measure == "tta_seconds":
         room = _with_room(shown.get_column(measure))
         axis = axes.amount_axis(room, of, of.to_target, log_from=5)
@@ -214,8 +213,6 @@ def _span(dated: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _record_chart(name: str, dated: pl.DataFrame) -> Any:
-    import altair as alt  # costs start-up time
-
     axis = axes.time_axis(dated.get_column("tta_seconds"), "time to accuracy", log_from=5)
     x = alt.X(
         "started_at:T",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
@@ -45,16 +46,16 @@ def pictures(material: Material) -> tuple[Picture, ...]:
         f"{runs:,} runs. A line says on what share of the {benchmarks} benchmarks a {what}'s "
         f"{material.axis.expected} to a success is within a factor of the best of those shown and "
         f"not shown; a benchmark that it was not run on or never solved counts as missed. Score, "
-        f"the area up to {TAU_MAX:g}: {best}."
-        + (f" {left} more, with lower scores, are not shown." if left else "")
+        f"the area up to {TAU_MAX:g}: {best}.",
+        f"{left} more, with lower scores, are not shown." if left else "",
     )
     # A side has the same colour in every picture.
     drawn = side_labels(material.sides)[: theme.HIGHLIGHTS] if material.compares else shown
-    chart = charts.finished(
-        _chart(drawn, material.axis.expected), height=_HEIGHT, description=f"{title}. {best}."
+    chart = _chart(drawn, material.axis.expected)
+    data, said = {"profile": table.filter(pl.col("series").is_in(shown))}, f"{best}."
+    return (
+        charts.picture(KIND, None, title, caption, chart, data, height=_HEIGHT, described=said),
     )
-    kept = table.filter(pl.col("series").is_in(shown))
-    return (Picture(KIND, title, caption, chart, {"profile": kept}),)
 
 
 Times = Mapping[str, Mapping[str, float]]
@@ -100,8 +101,6 @@ def _factors(matrix: Any) -> Any:
 
 
 def _chart(labels: list[str], expected: str) -> Any:
-    import altair as alt  # costs start-up time
-
     colours, _ = charts.colour_scale(labels)
     dashes = [theme.DASHES[n] for n in range(len(labels))]
     key = charts.legend(labels)

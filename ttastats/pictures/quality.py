@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -213,8 +214,6 @@ def _line_chart(
     over: str,
     drawn: pl.DataFrame,
 ) -> Any:
-    import altair as alt  # costs start-up time
-
     colours, shapes = charts.colour_scale(panel.colours)
     key = charts.legend(panel.colours)
     limits = value_scale(metric, drawn)
@@ -299,8 +298,6 @@ def _target_name(panel: Panel, metric: DrawnMetric) -> str:
 
 def target_layers(panel: Panel, metric: DrawnMetric, scale: Any) -> list[Any]:
     """Give the line of the target and its label; nothing where no target is known."""
-    import altair as alt  # costs start-up time
-
     if metric.target is None:
         return []
     title = words(metric)
@@ -352,8 +349,6 @@ def _differ_widely(times: pl.Series) -> bool:
 def _band_chart(
     panel: Panel, metric: DrawnMetric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
 ) -> Any:
-    import altair as alt  # costs start-up time
-
     labels = panel.colours[: theme.HIGHLIGHTS]
     colours, _ = charts.colour_scale(labels)
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])

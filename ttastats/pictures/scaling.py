@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -107,23 +108,16 @@ def _picture(rows: pl.DataFrame, several: bool) -> Picture:
         f"{units.plural(n, 'run')} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} "
         "reached the target. Speedup over the entry of the same submitter, hardware and software "
         f"with the fewest accelerators ({units.listed(said)}); lines go through the fastest entry "
-        "of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals."
+        "of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals.",
+        "" if len(labels) > _BOTH_UP_TO else "Throughput (hollow, dotted) is of time per epoch.",
     )
-    caption += (
-        "" if len(labels) > _BOTH_UP_TO else " Throughput (hollow, dotted) is of time per epoch."
-    )
-    chart = charts.finished(
-        _chart(names_, found, shown, len(labels) > len(shown)),
-        height=_HEIGHT,
-        description=f"{title}. {units.plural(n, 'run')}.",
-    )
-    data = {names_[0]: found, names_[1]: ideal}
-    return Picture(KIND, title, caption, chart, data, first["benchmark"])
+    chart = _chart(names_, found, shown, len(labels) > len(shown))
+    data, runs = {names_[0]: found, names_[1]: ideal}, f"{units.plural(n, 'run')}."
+    of = first["benchmark"]
+    return charts.picture(KIND, of, title, caption, chart, data, height=_HEIGHT, described=runs)
 
 
 def _chart(names_: Sequence[str], found: pl.DataFrame, shown: Sequence[str], others: bool) -> Any:
-    import altair as alt  # costs start-up time
-
     labels = [*shown, OTHERS] if others else list(shown)
     colours, shapes = charts.colour_scale(labels)
     if others:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
@@ -104,8 +105,6 @@ def _picture(panel: Panel) -> Picture:
 
 
 def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
-    import altair as alt  # costs start-up time
-
     colours, _ = charts.colour_scale(panel.colours)
     labels = list(panel.colours)
     key = charts.legend(labels)

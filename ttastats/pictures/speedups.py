@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import percentages, units
@@ -61,20 +62,25 @@ def pictures(material: Material) -> tuple[Picture, ...]:
     title = charts.opening(of.ratio if of.is_time else f"{of.noun} ratio") + (
         f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     )
-    sentences = (
+    caption = (
         said,
         _right_of_one(of, level),
         _estimands(report.rows, of),
         f"n: {_counts(report.rows)}.",
     )
-    caption = " ".join(sentence for sentence in sentences if sentence)
-    chart = charts.finished(
-        _chart(kept, level, of),
-        height=max(1.4, kept.get_column("order").n_unique()) * _STEP,
-        description=f"{title}. {' '.join(_described(kept))}",
-    )
     benchmark = kept.get_column("benchmark")[0] if single else None
-    return (Picture(KIND, title, caption, chart, {"speedups": kept}, benchmark),)
+    return (
+        charts.picture(
+            KIND,
+            benchmark,
+            title,
+            caption,
+            _chart(kept, level, of),
+            {"speedups": kept},
+            height=max(1.4, kept.get_column("order").n_unique()) * _STEP,
+            described=" ".join(_described(kept)),
+        ),
+    )
 
 
 def _parts(of: Axis) -> tuple[tuple[str, str, str], ...]:
@@ -189,8 +195,6 @@ def _described(table: pl.DataFrame) -> list[str]:
 
 
 def _chart(table: pl.DataFrame, level: str, of: Axis) -> Any:
-    import altair as alt  # costs start-up time
-
     x_title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
     parts = [part for part, _, _ in _parts(of)]
     limits = axes.ratio_axis(

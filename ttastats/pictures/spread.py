@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats.pictures import axes, charts, curves, quality
@@ -107,8 +108,6 @@ def _picture(panel: Panel, metric: DrawnMetric, bands: pl.DataFrame) -> Picture:
 def _chart(
     panel: Panel, metric: DrawnMetric, name: str, shown: list[str], bands: pl.DataFrame
 ) -> Any:
-    import altair as alt  # costs start-up time
-
     colours, shapes = charts.colour_scale(panel.colours)
     by_label = dict(zip(colours.domain, colours.range, strict=True))
     by_shape = dict(zip(shapes.domain, shapes.range, strict=True))

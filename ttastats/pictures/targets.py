@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats.axis import Axis
@@ -108,8 +109,6 @@ def _official_words(rows: pl.DataFrame) -> str:
 def _speedup_chart(
     name: str, metric: str, limits: dict[str, Any], shown: pl.DataFrame, of: Axis
 ) -> Any:
-    import altair as alt  # costs start-up time
-
     ratio = "speedup A/B" if of.is_time else of.ratio
     x = _x(metric)
     scale, axis = alt.Scale(**limits["scale"]), alt.Axis(**limits["axis"])
@@ -160,8 +159,6 @@ def _speedup_chart(
 
 def _x(metric: str) -> Any:
     """Give the horizontal encoding of quality targets."""
-    import altair as alt  # costs start-up time
-
     return alt.X(
         "target:Q",
         title=f"quality target ({metric.replace('_', ' ')})",
@@ -200,8 +197,6 @@ def _times(rows: pl.DataFrame, panel: Panel) -> Picture:
 
 
 def _time_chart(name: str, metric: str, axis: axes.TimeAxis, of: Axis) -> Any:
-    import altair as alt  # costs start-up time
-
     base = (
         alt.Chart(alt.NamedData(name=name))
         .transform_filter("datum.ert_seconds != null")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
@@ -163,8 +164,6 @@ def _chart(
     means: pl.DataFrame,
     level: str,
 ) -> Any:
-    import altair as alt  # costs start-up time
-
     fastest_first = alt.EncodingSortField("order", op="min")
     rows = alt.Axis(grid=True, ticks=False, domain=False)
     y = alt.Y("series:N", title=None, sort=fastest_first, axis=rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -105,16 +106,17 @@ def _picture(benchmark: str | None, table: pl.DataFrame) -> Picture:
         + (f"{left:,} more groups, with fewer runs, are not shown; " if left else "")
         + "only runs that reached the target. The rest of the variance of log TTA is time per "
         "epoch. Shares can pass 0% and 100% where the two are correlated. Lines are 95% bootstrap "
-        "intervals, given from 10 runs on."
+        "intervals, given from 10 runs on.",
+        "One from about 0% to about 100% says that its runs are too few to tell."
+        if _untold(kept)
+        else "",
     )
-    if _untold(kept):
-        caption += " One from about 0% to about 100% says that its runs are too few to tell."
-    chart = charts.finished(
-        _chart(name, kept),
-        height=max(3, kept.height) * _STEP,
-        description=f"{title}. {units.plural(kept.height, 'group')}.",
+    chart, height = _chart(name, kept), max(3, kept.height) * _STEP
+    said = f"{units.plural(kept.height, 'group')}."
+    data = {name: kept}
+    return charts.picture(
+        KIND, benchmark, title, caption, chart, data, height=height, described=said
     )
-    return Picture(KIND, title, caption, chart, {name: kept}, benchmark)
 
 
 def _untold(table: pl.DataFrame) -> bool:
@@ -124,8 +126,6 @@ def _untold(table: pl.DataFrame) -> bool:
 
 
 def _chart(name: str, table: pl.DataFrame) -> Any:
-    import altair as alt  # costs start-up time
-
     shares = table.get_column("share_epochs").to_list()
     low = max(-0.5, min(0.0, *table.get_column("share_epochs_low").drop_nulls(), *shares))
     high = min(1.5, max(1.0, *table.get_column("share_epochs_high").drop_nulls(), *shares))

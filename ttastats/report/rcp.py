@@ -123,12 +123,13 @@ def _numbers(
     options: Options,
 ) -> dict[str, Any]:
     """Give the numbers of one entry; `status` says why some are unknown."""
+    reached = int(group.get_column("reached").sum())
     empty = dict.fromkeys(_NAMES) | {
         "confidence": options.confidence,
         "draws": options.draws,
         "seed": options.seed,
         "n": group.height,
-        "reached": int(group.get_column("reached").sum()),
+        "reached": reached,
         "batch_size": batch_size_of(group),
         "published_factor": _published(group),
         "verdict": "no reference",
@@ -147,7 +148,7 @@ def _numbers(
         "unit": held.unit,
         **_official(entry, held, options),
     }
-    found |= _compared(entry, held, options)
+    found |= _compared(entry, reached, held, options)
     if entry.batch_size is None:
         return found
     return found | rates(held, entry.batch_size, entry.interval)
@@ -209,7 +210,7 @@ def _official(entry: Entry, held: Benchmark, options: Options) -> dict[str, Any]
 # ------------------------------------------------------------------------------ ratio with interval
 
 
-def _compared(entry: Entry, held: Benchmark, options: Options) -> dict[str, Any]:
+def _compared(entry: Entry, reached: int, held: Benchmark, options: Options) -> dict[str, Any]:
     """Give the ratio of an entry over the reference at its batch size, as far as there is one."""
     if entry.batch_size is None:
         return {"status": "batch size unknown, or runs of several"}
@@ -223,10 +224,9 @@ def _compared(entry: Entry, held: Benchmark, options: Options) -> dict[str, Any]
         "verdict": "undecided",
     }
     if entry.outcomes is None:
-        return told | {
-            "status": f"the runs do not tell their {held.unit}",
-            "verdict": "unavailable",
-        }
+        untold = f"the runs do not tell their {held.unit}"
+        status = untold if reached else "no run reached the target"
+        return told | {"status": status, "verdict": "unavailable"}
     return told | _ratio(entry.outcomes, found.reference, options)
 
 

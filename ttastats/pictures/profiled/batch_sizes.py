@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -55,8 +56,9 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     return tuple(
         shared.picture(
             KIND,
-            shared.described(profiles, f"{title} over batch size"),
-            (said.replace("{large}", saturated), shared.machines(profiles)),
+            profiles,
+            f"{title} over batch size",
+            (said.replace("{large}", saturated),),
             _chart(profiles, field, on_axis, form),
             {_TABLE: found},
             height=_HEIGHT,
@@ -100,8 +102,6 @@ def _saturated(found: pl.DataFrame) -> dict[str, int | None]:
 
 
 def _chart(profiles: Profiles, field: str, title: str, form: str) -> Any:
-    import altair as alt  # costs start-up time
-
     colour, shape = shared.colour(profiles)
     base = alt.Chart(alt.NamedData(name=_TABLE))
     x = alt.X(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -22,8 +23,6 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     NothingToDrawError
         No profile tells of its memory.
     """
-    import altair as alt  # costs start-up time
-
     how = "Record a workload, or a script with tta.profile(..., model=model)."
     found = shared.measured(profiles, "memory_bytes", how).rename({"profile": "bar", "of": "part"})
     whole = pl.col("memory_bytes").sum().over("bar")
@@ -33,7 +32,6 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     caption = (
         f"At the peak of a step: {units.listed(said)}.",
         "Workspace is what the allocator held beyond the other kinds, the batch included.",
-        shared.machines(profiles),
     )
     x = alt.X(
         "memory_bytes:Q", title="bytes", stack="zero",
@@ -45,6 +43,6 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     )  # fmt: skip
     colours = dict(zip(found["part"].unique(maintain_order=True), theme.COLOURS, strict=False))
     chart = shared.bars(_TABLE, x, sums["bar"].to_list(), colours, tooltip)
-    title = shared.described(profiles, "Memory of a step")
+    title = "Memory of a step"
     height = shared.BAR * sums.height + 60
-    return (shared.picture(KIND, title, caption, chart, {_TABLE: found}, height=height),)
+    return (shared.picture(KIND, profiles, title, caption, chart, {_TABLE: found}, height=height),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -44,14 +45,13 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         else "No peaks are known: these are traces of others.",
         "Bytes are inputs and outputs, caches ignored, so that marks belong no further left.",
         f"Operators without FLOPs, {units.percent(without)} of the time, count in the steps alone.",
-        shared.machines(profiles),
     )
     data = {_OPERATORS: points.drop("bytes", "flops"), _ROOF: roofs}
-    title = shared.described(profiles, "Roofline of operators")
+    title = "Roofline of operators"
     both = pl.concat([points.select(roofs.columns), roofs])
     ends = [(low / _ROOM, high * _ROOM) for low, high in _ends(both)]
     chart = _chart(profiles, *ends)
-    return (shared.picture(KIND, title, caption, chart, data, height=_HEIGHT),)
+    return (shared.picture(KIND, profiles, title, caption, chart, data, height=_HEIGHT),)
 
 
 def _ends(points: pl.DataFrame) -> list[tuple[float, float]]:
@@ -97,8 +97,6 @@ def _roofs(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, float]) -> Any:
-    import altair as alt  # costs start-up time
-
     colour, shape = shared.colour(profiles)
     x = alt.X(
         "intensity:Q",

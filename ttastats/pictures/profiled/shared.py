@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
 from ttastats.pictures import charts
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.profiles import answers
-
-if TYPE_CHECKING:
-    import altair as alt
 
 #: The rows of profiles by their names.
 Profiles = Mapping[str, pl.DataFrame]
@@ -112,7 +110,7 @@ def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
     }
 
 
-def machines(profiles: Profiles) -> str:
+def _machines(profiles: Profiles) -> str:
     """Say on which devices the profiles were made."""
     devices = [answers.measures(own, "device_name")["text"] for own in profiles.values()]
     known = list(dict.fromkeys(str(name) for one in devices for name in one.drop_nulls()))
@@ -121,8 +119,6 @@ def machines(profiles: Profiles) -> str:
 
 def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
     """Give the encodings of profiles by colour and shape."""
-    import altair as alt  # costs start-up time
-
     labels = list(profiles)
     colours, shapes = charts.colour_scale(labels)
     key = charts.legend(labels)
@@ -139,8 +135,6 @@ def bars(
 
     Parts lie behind each other in the order of their `colours`.
     """
-    import altair as alt  # costs start-up time
-
     parts = list(colours)
     scale = alt.Scale(domain=parts, range=list(colours.values()))
     return (
@@ -161,6 +155,7 @@ def bars(
 
 def picture(
     kind: str,
+    profiles: Profiles,
     title: str,
     caption: Sequence[str],
     chart: alt.LayerChart | alt.Chart,
@@ -168,18 +163,16 @@ def picture(
     *,
     height: float,
 ) -> Picture:
-    """Give a picture of profiles; the caption's sentences are those that are not empty."""
-    text = " ".join(sentence for sentence in caption if sentence)
-    specification = charts.finished(chart, height=height, description=f"{title}. {text}")
-    return Picture(kind, title, text, specification, data)
+    """Give a picture of profiles; its title names a single one, its caption where they were made.
+
+    Empty sentences are left out.
+    """
+    named = f"{title}: {next(iter(profiles))}" if len(profiles) == 1 else title
+    caption = (*caption, _machines(profiles))
+    return charts.picture(kind, None, named, caption, chart, data, height=height)
 
 
 #: How an axis writes a rate, such as `20 GFLOP/s`; 1e9 is `1B` elsewhere, so that G is written.
 def rate(value: str, unit: str) -> str:
     """Give the expression of a rate in words."""
     return f"replace(format({value}, '.3~s'), 'B', 'G') + '{unit}'"
-
-
-def described(profiles: Profiles, one: str) -> str:
-    """Give the title of a picture: of what it is, if of one profile."""
-    return f"{one}: {next(iter(profiles))}" if len(profiles) == 1 else one

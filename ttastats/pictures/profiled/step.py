@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -25,8 +26,6 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     NothingToDrawError
         No profile tells how long its steps are.
     """
-    import altair as alt  # costs start-up time
-
     found = table(profiles)
     sums = found.group_by("bar", maintain_order=True).agg(
         pl.col("seconds").sum(), pl.col("n").first()
@@ -36,7 +35,6 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
     caption = (
         f"Means over steps and ranks: {units.listed(said)}.",
         "Communication and copies count while nothing computes.",
-        shared.machines(profiles),
     )
     x = alt.X(
         "seconds:Q", title="time of a step", stack="zero",
@@ -46,9 +44,9 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         ("bar:N", "profile"), "part:N", ("seconds:Q", "seconds", ".3s"), ("share:Q", "", ".1%")
     )
     chart = shared.bars(_TABLE, x, sums["bar"].to_list(), _shown(found), tooltip)
-    title = shared.described(profiles, "Where a step goes")
+    title = "Where a step goes"
     height = shared.BAR * sums.height + 60
-    return (shared.picture(KIND, title, caption, chart, {_TABLE: found}, height=height),)
+    return (shared.picture(KIND, profiles, title, caption, chart, {_TABLE: found}, height=height),)
 
 
 def table(profiles: Profiles) -> pl.DataFrame:

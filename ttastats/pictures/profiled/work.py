@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -74,16 +75,15 @@ def _of_rates(profiles: Profiles, lines: Profiles) -> Picture:
         f"Without FLOPs: {_each(lines, every.filter(pl.col('flops_per_second') == 0))}.",
         _said(profiles, lines),
         "Dotted: the fastest matrix product measured." if peaks else "",
-        shared.machines(profiles),
     )
     data = {
         _STEPS: table(every, "flops_per_second"),
         _PEAKS: pl.DataFrame(peaks, schema=schema),
     }
-    title = shared.described(profiles, "Share of time over achieved FLOP/s")
+    title = "Share of time over achieved FLOP/s"
     axis = {"labelExpr": shared.rate("datum.value", ""), "tickCount": 5}
     chart = _chart(lines, "flops_per_second", ("achieved FLOP/s", "FLOP/s", ".3s"), axis, {})
-    return shared.picture(KIND, title, caption, chart, data, height=_HEIGHT)
+    return shared.picture(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
 
 
 def _of_tensor_cores(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -> Picture:
@@ -93,14 +93,13 @@ def _of_tensor_cores(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -
         "spends in kernels of tensor cores, by their names: how busy these were is not measured.",
         f"In such kernels, of the time: {_each(lines, every.with_columns(used))}.",
         _said(profiles, lines),
-        shared.machines(profiles),
     )
     data = {_STEPS: table(every.fill_null(0.0), "tensor_core_share")}
-    title = shared.described(profiles, "Share of time over use of tensor cores")
+    title = "Share of time over use of tensor cores"
     said = ("time of an operator in kernels of tensor cores", "on tensor cores", ".1%")
     axis = {"format": ".0%", "tickCount": 5}
     chart = _chart(lines, "tensor_core_share", said, axis, {"domain": [0, 1]})
-    return shared.picture(KIND, title, caption, chart, data, height=_HEIGHT)
+    return shared.picture(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
 
 
 def _each(lines: Profiles, some: pl.DataFrame) -> str:
@@ -131,8 +130,6 @@ def _chart(
     axis: Mapping[str, Any],
     scale: Mapping[str, Any],
 ) -> Any:
-    import altair as alt  # costs start-up time
-
     title, name, form = said
     colour, shape = shared.colour(lines)
     x = alt.X(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from ttastats.pictures import charts, theme
@@ -32,10 +33,11 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         "Shares of a step on the wall. Under way: from the start of an all-reduce to its end,",
         "waiting for the slower worker included; exposed: beyond a step that sends nothing;",
         "pure: the same bytes while nobody computes.",
-        shared.machines(profiles),
     )
-    title = shared.described(profiles, "Communication of workers")
-    return (shared.picture(KIND, title, caption, _chart(), {_TABLE: found}, height=_HEIGHT),)
+    title = "Communication of workers"
+    return (
+        shared.picture(KIND, profiles, title, caption, _chart(), {_TABLE: found}, height=_HEIGHT),
+    )
 
 
 def table(profiles: Profiles) -> pl.DataFrame:
@@ -60,8 +62,6 @@ def table(profiles: Profiles) -> pl.DataFrame:
 
 
 def _chart() -> Any:
-    import altair as alt  # costs start-up time
-
     kinds = list(_MEASURES)
     scale = alt.Scale(domain=kinds, range=list(theme.COLOURS[: len(kinds)]))
     return (
