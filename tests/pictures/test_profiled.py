@@ -150,7 +150,7 @@ def test_throughput_is_told_up_to_its_saturation(path: Path) -> None:
 
 def test_communication_is_told_in_shares_of_a_step(path: Path) -> None:
     found = drawn("workers", path).data["workers"]
-    assert dict(found.select("measured", "share").rows()) == {
+    assert dict(found.select("part", "share").rows()) == {
         "under way": 0.5, "exposed": 0.2, "pure": 0.1,
     }  # fmt: skip
     assert set(found["bar"]) == {"made"}

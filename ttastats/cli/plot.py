@@ -81,8 +81,7 @@ def plot(
     from ttastats.pictures.profiled import kinds as of_profiles
 
     if kind == "list":
-        every = [*kinds.described(), *of_profiles.described()]
-        typer.echo("\n".join(f"{name:<16}{said}" for name, said in every))
+        typer.echo("\n".join(f"{name:<16}{said}" for name, said in kinds.described()))
         return
     look = partial(_look, width or _usual_width(output), title, dpi)
     if kind not in of_profiles.KINDS:

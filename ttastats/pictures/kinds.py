@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from ttastats.errors import TtastatsError
 from ttastats.pictures import (
@@ -19,7 +19,8 @@ from ttastats.pictures import (
     variance,
 )
 from ttastats.pictures.material import Material
-from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.pictures.picture import Picture, drawable
+from ttastats.pictures.profiled import kinds as profiled
 
 Draw = Callable[[Material], tuple[Picture, ...]]
 
@@ -53,7 +54,7 @@ def all_pictures(material: Material) -> tuple[Picture, ...]:
     kinds = [kind for kind in KINDS if kind not in slow]
     if material.at_budget:
         kinds = [kind for kind in kinds if kind in quality.OF_ANY_METRIC]
-    found = [picture for kind in kinds for picture in _possible(kind, material)]
+    found = [picture for kind in kinds for picture in drawable(KINDS[kind], material)]
     names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
     last = len(names)
     return tuple(sorted(found, key=lambda picture: names.get(picture.benchmark, last)))
@@ -71,13 +72,6 @@ def left_out(material: Material) -> tuple[str, ...]:
 def _too_slow(material: Material) -> tuple[str, ...]:
     runs = 0 if material.at_budget else sum(side.runs.height for side in material.sides)
     return tuple(kind for kind, most in _SLOW.items() if runs > most)
-
-
-def _possible(kind: str, material: Material) -> Iterator[Picture]:
-    try:
-        yield from KINDS[kind](material)
-    except NothingToDrawError:
-        return
 
 
 def of(kind: str, metric: str = "") -> Draw:
@@ -102,6 +96,7 @@ def of(kind: str, metric: str = "") -> Draw:
 
 
 def described() -> list[tuple[str, str]]:
-    """Give each kind with the question it answers."""
+    """Give each kind, those of profiles last, with the question it answers."""
+    every = {**KINDS, **profiled.KINDS}
     return [(kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
-            for kind, draw in KINDS.items()]  # fmt: skip
+            for kind, draw in every.items()]  # fmt: skip

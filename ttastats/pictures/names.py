@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ttastats.render.harmless import visible
@@ -27,7 +28,7 @@ def short(names: Sequence[str]) -> dict[str, str]:
     shared = _shared_folders(kept)
     bare = ["/".join(parts[shared:]) for parts in kept]
     cut = _cut(bare, (_LONGEST, _LONGEST + 8, _LONGEST + 16))
-    return _distinct({name: cut[text] for name, text in zip(names, bare, strict=True)})
+    return dict(zip(names, numbered(cut[text] for text in bare), strict=True))
 
 
 def _cut(names: Sequence[str], widths: Sequence[int]) -> dict[str, str]:
@@ -56,14 +57,14 @@ def _shared_folders(names: Sequence[list[str]]) -> int:
     )
 
 
-def _distinct(cut: dict[str, str]) -> dict[str, str]:
-    """Number those that became equal."""
-    seen: dict[str, int] = {}
-    distinct = {}
-    for name, text in cut.items():
-        seen[text] = seen.get(text, 0) + 1
-        distinct[name] = text if seen[text] == 1 else f"{text} ({seen[text]})"
-    return distinct
+def numbered(names: Iterable[str]) -> list[str]:
+    """Give names, of those that are equal the later ones with a number."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
 
 
 def file_of(source: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from ttastats.json_safe import plain
 if TYPE_CHECKING:
     import altair as alt
 
+_Of = TypeVar("_Of")
 #: Columns a reader may choose rows by: a row stays if each that its table has is chosen.
 FILTERS = ("benchmark", "system", "entry")
 
@@ -75,3 +76,11 @@ class Picture:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Show the picture in a notebook, which need not be online."""
         return {"image/svg+xml": self.to_svg(), "text/plain": f"{self.title}\n{self.caption}"}
+
+
+def drawable(draw: Callable[[_Of], tuple[Picture, ...]], of: _Of) -> tuple[Picture, ...]:
+    """Give the pictures of a kind, none where there is nothing to draw."""
+    try:
+        return draw(of)
+    except NothingToDrawError:
+        return ()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from ttastats.errors import TtastatsError
 from ttastats.pictures import theme
-from ttastats.pictures.picture import NothingToDrawError, Picture
+from ttastats.pictures.picture import NothingToDrawError, Picture, drawable
 from ttastats.pictures.profiled import batch_sizes, memory, roofline, step, work, workers
 from ttastats.pictures.profiled.shared import Profiles
 
@@ -43,18 +42,5 @@ def pictures(kind: str, profiles: Profiles) -> tuple[Picture, ...]:
 
 
 def all_pictures(profiles: Profiles) -> tuple[Picture, ...]:
-    """Give every picture that there is of some profiles."""
-    return tuple(picture for kind in KINDS for picture in _possible(kind, profiles))
-
-
-def _possible(kind: str, profiles: Profiles) -> Iterator[Picture]:
-    try:
-        yield from pictures(kind, profiles)
-    except NothingToDrawError:
-        return
-
-
-def described() -> list[tuple[str, str]]:
-    """Give each kind with the question it answers."""
-    return [(kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
-            for kind, draw in KINDS.items()]  # fmt: skip
+    """Give every picture that there is of some profiles, no more than a picture holds."""
+    return tuple(picture for draw in KINDS.values() for picture in drawable(draw, profiles))

@@ -12,7 +12,6 @@ from ttastats.pictures.profiled import shared
 from ttastats.pictures.profiled.shared import Profiles
 
 KIND = "memory"
-_TABLE = "memory"
 
 
 def pictures(profiles: Profiles) -> tuple[Picture, ...]:
@@ -34,7 +33,7 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         "Workspace is what the allocator held beyond the other kinds, the batch included.",
     )
     x = alt.X(
-        "memory_bytes:Q", title="bytes", stack="zero",
+        "memory_bytes:Q", title="bytes",
         axis=alt.Axis(labelExpr=shared.rate("datum.value", "B"), tickCount=5),
     )  # fmt: skip
     tooltip = charts.tooltips(
@@ -42,7 +41,5 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         ("share:Q", "", ".1%"),
     )  # fmt: skip
     colours = dict(zip(found["part"].unique(maintain_order=True), theme.COLOURS, strict=False))
-    chart = shared.bars(_TABLE, x, sums["bar"].to_list(), colours, tooltip)
     title = "Memory of a step"
-    height = shared.BAR * sums.height + 60
-    return (shared.picture(KIND, profiles, title, caption, chart, {_TABLE: found}, height=height),)
+    return (shared.bars(KIND, profiles, title, caption, found, x, colours, tooltip),)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import altair as alt
 import polars as pl
 
 from ttastats import units
 from ttastats.pictures import charts
+from ttastats.pictures.names import numbered
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.profiles import answers
 
 #: The rows of profiles by their names.
 Profiles = Mapping[str, pl.DataFrame]
 #: The height of a bar with the room around it.
-BAR = 26.0
+_BAR = 26.0
 
 
 def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
@@ -31,13 +31,8 @@ def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
         for name, own in answers.profiles(rows):
             by_id.setdefault(own["profile_id"][0], (name, label, own))
     named = Counter(name for name, _, _ in by_id.values())
-    found: dict[str, pl.DataFrame] = {}
-    seen: Counter[str] = Counter()
-    for name, label, own in by_id.values():
-        called = name if named[name] == 1 else label
-        seen[called] += 1
-        found[called if seen[called] == 1 else f"{called} ({seen[called]})"] = own
-    return found
+    called = [name if named[name] == 1 else label for name, label, _ in by_id.values()]
+    return dict(zip(numbered(called), (own for _, _, own in by_id.values()), strict=True))
 
 
 def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
@@ -129,21 +124,31 @@ def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
 
 
 def bars(
-    name: str, x: alt.X, bars: Sequence[str], colours: Mapping[str, str], tooltip: list[alt.Tooltip]
-) -> Any:
-    """Give a bar for each name in the column `bar` of a table, its parts by the column `part`.
+    kind: str,
+    profiles: Profiles,
+    title: str,
+    caption: Sequence[str],
+    found: pl.DataFrame,
+    x: alt.X,
+    colours: Mapping[str, str],
+    tooltip: list[alt.Tooltip],
+    *,
+    stacked: bool = True,
+) -> Picture:
+    """Give a picture with a bar for each name in the column `bar`, its parts by the column `part`.
 
-    Parts lie behind each other in the order of their `colours`.
+    Parts lie behind each other in the order of their `colours`, or below each other.
     """
-    parts = list(colours)
+    parts, names = list(colours), found["bar"].unique(maintain_order=True).to_list()
     scale = alt.Scale(domain=parts, range=list(colours.values()))
-    return (
-        alt.Chart(alt.NamedData(name=name))
+    chart = (
+        alt.Chart(alt.NamedData(name=kind))
         .transform_calculate(place=f"indexof({json.dumps(parts)}, datum.part)")
-        .mark_bar(size=BAR * 0.7)
+        .mark_bar(size=_BAR * (0.7 if stacked else 0.25))
         .encode(
-            x=x,
-            y=alt.Y("bar:N", title=None, sort=None, scale=alt.Scale(domain=list(bars))),
+            x=x.stack("zero" if stacked else None),
+            y=alt.Y("bar:N", title=None, sort=None, scale=alt.Scale(domain=names)),
+            yOffset=alt.Undefined if stacked else alt.YOffset("part:N", sort=parts),
             color=alt.Color(
                 "part:N", scale=scale, sort=None, legend=alt.Legend(title=None, columns=3)
             ),
@@ -151,6 +156,8 @@ def bars(
             tooltip=tooltip,
         )
     )
+    height = _BAR * len(names) + 60
+    return picture(kind, profiles, title, caption, chart, {kind: found}, height=height)
 
 
 def picture(

@@ -13,7 +13,6 @@ from ttastats.pictures.profiled.shared import Profiles
 from ttastats.report import profile as report
 
 KIND = "step"
-_TABLE = "step"
 #: The parts of a step, each in the same colour in every picture; idle time stands back.
 _COLOURS = dict(zip(report.TITLES.values(), (*theme.COLOURS, theme.GREY), strict=True))
 
@@ -37,16 +36,14 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         "Communication and copies count while nothing computes.",
     )
     x = alt.X(
-        "seconds:Q", title="time of a step", stack="zero",
+        "seconds:Q", title="time of a step",
         axis=alt.Axis(labelExpr=shared.rate("datum.value", "s"), tickCount=5),
     )  # fmt: skip
     tooltip = charts.tooltips(
         ("bar:N", "profile"), "part:N", ("seconds:Q", "seconds", ".3s"), ("share:Q", "", ".1%")
     )
-    chart = shared.bars(_TABLE, x, sums["bar"].to_list(), _shown(found), tooltip)
     title = "Where a step goes"
-    height = shared.BAR * sums.height + 60
-    return (shared.picture(KIND, profiles, title, caption, chart, {_TABLE: found}, height=height),)
+    return (shared.bars(KIND, profiles, title, caption, found, x, _shown(found), tooltip),)
 
 
 def table(profiles: Profiles) -> pl.DataFrame:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import polars as pl
 
@@ -13,8 +11,6 @@ from ttastats.pictures.profiled import shared
 from ttastats.pictures.profiled.shared import Profiles
 
 KIND = "workers"
-_HEIGHT = 180.0
-_TABLE = "workers"
 _HOW = "ttastats profile digits --workers 2 -o prof.parquet measures it."
 _MEASURES = {"under way": "workers_under_way_seconds", "exposed": "workers_exposed_seconds",
              "pure": "workers_pure_seconds"}  # fmt: skip
@@ -34,10 +30,14 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         "waiting for the slower worker included; exposed: beyond a step that sends nothing;",
         "pure: the same bytes while nobody computes.",
     )
+    x = alt.X("share:Q", title="share of a step", axis=alt.Axis(format=".0%", tickCount=5))
+    tooltip = charts.tooltips(
+        ("bar:N", "profile"), ("part:N", "measured"), ("seconds:Q", "", ".3s"),
+        ("share:Q", "", ".1%"),
+    )  # fmt: skip
+    colours = dict(zip(_MEASURES, theme.COLOURS, strict=False))
     title = "Communication of workers"
-    return (
-        shared.picture(KIND, profiles, title, caption, _chart(), {_TABLE: found}, height=_HEIGHT),
-    )
+    return (shared.bars(KIND, profiles, title, caption, found, x, colours, tooltip, stacked=False),)
 
 
 def table(profiles: Profiles) -> pl.DataFrame:
@@ -46,34 +46,15 @@ def table(profiles: Profiles) -> pl.DataFrame:
     parts = [
         shared.measured(profiles, measure, _HOW)
         .rename({measure: "seconds"})
-        .with_columns(measured=pl.lit(name))
+        .with_columns(part=pl.lit(name))
         for name, measure in _MEASURES.items()
     ]
     joined = pl.concat(parts).join(steps, on=["profile", "of"])
     alone = pl.col("of").n_unique().over("profile") == 1
     named = pl.format("{}, {} workers", "profile", "of")
     return joined.select(
-        "profile",
-        "measured",
-        "seconds",
         pl.when(alone).then("profile").otherwise(named).alias("bar"),
+        "part",
+        "seconds",
         (pl.col("seconds") / pl.col("workers_step_seconds")).alias("share"),
-    )
-
-
-def _chart() -> Any:
-    kinds = list(_MEASURES)
-    scale = alt.Scale(domain=kinds, range=list(theme.COLOURS[: len(kinds)]))
-    return (
-        alt.Chart(alt.NamedData(name=_TABLE))
-        .mark_bar()
-        .encode(
-            x=alt.X("share:Q", title="share of a step", axis=alt.Axis(format=".0%", tickCount=5)),
-            y=alt.Y("bar:N", title=None, sort=None),
-            yOffset=alt.YOffset("measured:N", sort=kinds),
-            color=alt.Color("measured:N", scale=scale, sort=None, legend=alt.Legend(title=None)),
-            tooltip=charts.tooltips(
-                "profile:N", "measured:N", ("seconds:Q", "", ".3s"), ("share:Q", "", ".1%")
-            ),
-        )
     )
