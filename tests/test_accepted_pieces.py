@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -19,11 +19,13 @@ from tests import made_stores as stores
 from tests.conftest import ROOT, matches_accepted
 from ttastats import target
 from ttastats.errors import TtastatsError
+from ttastats.own_logs.block import Metric
 from ttastats_parsers import (
     leveldb_log,
     mlflow_places,
     mlperf_power,
     own_cells,
+    own_numbers,
     payloads,
     plain_yaml,
     protobuf,
@@ -254,6 +256,20 @@ CELLS = (
 )  # fmt: skip
 
 
+def of_units() -> Pieces:
+    """Give targets that are held against values of the same unit, or of another one."""
+    values: tuple[list[float], ...] = (
+        [], [0.5], [1.0], [0.2, 1.0], [0.0, 1.01], [20.0, 97.0], [-1.0, 0.5], [-1.0, 50.0],
+    )  # fmt: skip
+    for asked in (None, 0.01, 0.97, 1.0, 1.5, 97.0, 100.0, 101.0):
+        for up, percent in product((True, False, None), (True, False)):
+            for some in values:
+                metric = Metric("acc", up, asked, percent)
+                found, problem = own_numbers.in_one_unit(metric, some)
+                if problem is not None:
+                    yield [asked, up, percent, some], [found.target, problem.message]
+
+
 def of_cells() -> Pieces:
     def read(text: str) -> Any:
         rows = own_cells.rows_of(text.encode())
@@ -266,7 +282,7 @@ def of_cells() -> Pieces:
         yield about, re.sub("no Parquet file.*", "", found) if isinstance(found, str) else found
 
 
-PIECES = (of_payloads, of_settings, of_yaml, of_bytes, of_records, of_words, of_cells)
+PIECES = (of_units, of_payloads, of_settings, of_yaml, of_bytes, of_records, of_words, of_cells)
 
 
 @pytest.mark.parametrize("pieces", PIECES, ids=lambda function: function.__name__)

@@ -20,6 +20,7 @@ from tests.test_random_rounds import SYSTEMS
 from ttastats.dialect import log_from_bytes
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import registry
+from ttastats.records import Run
 
 ACCEPTED = ROOT / "tests" / "reference" / "random_logs"
 Files = dict[str, bytes]
@@ -164,7 +165,8 @@ def checkpoints(draw: random.Random) -> Files:
         known = entries[: draw.choice([0, 1, 3, 3, 5])]
         if draw.random() < 0.15:
             known = [{"step": 10, "eval_accuracy": 0.9}]
-        state = {"log_history": known, "global_step": 50, "max_steps": draw.choice([50, 60, 0])}
+        done, planned = draw.choice([(50, 50), (50, 60), (50, 0), (1, 1)])
+        state = {"log_history": known, "global_step": done, "max_steps": planned}
         text = json.dumps(state).encode()
         files[f"/h/out/{folder}trainer_state.json"] = draw.choice([text] * 9 + [b"{", b"[]"])
     return files
@@ -196,7 +198,8 @@ def read(files: Files, edition: str | None) -> Iterator[str]:
         if dialect is not None:
             log = log_from_bytes(data, path, files, edition=edition)
             for item in dialect.parse(log):
-                yield f"{path} {told(item)}"
+                more = list(item.extra) if isinstance(item, Run) else []
+                yield f"{path} {told(item)} {more}"
 
 
 @pytest.mark.parametrize(("make", "number"), MAKERS, ids=lambda one: getattr(one, "__name__", ""))

@@ -220,14 +220,14 @@ def _checkpoints(scores: Sequence[_Score]) -> list[int]:
     """Number the checkpoints: metrics of one checkpoint share its label, not its time."""
     if len({score.metric for score in scores}) == 1:
         return list(range(len(scores)))
-    numbers: dict[tuple[float | None, int], int] = {}
+    numbers: dict[tuple[float, int | None], int] = {}
     seen = Counter[tuple[str, float | None]]()
     found = []
     for position, score in enumerate(scores):
         label = score.label
         occurrence = seen[score.metric, label]
         seen[score.metric, label] += 1
-        key = (float(position), -1) if label is None else (label, occurrence)
+        key = (position, None) if label is None else (label, occurrence)
         found.append(numbers.setdefault(key, len(numbers)))
     return found
 
