@@ -27,7 +27,9 @@ Row = dict[str, Any]
 #: The bytes, and what a block says of them.
 Made = tuple[bytes, dict[str, Any]]
 
-BAD: tuple[Any, ...] = (None, "", "-", "nan", "inf", "words", "12 %", True, 1e30, " 7 ")
+BAD: tuple[Any, ...] = (
+    None, "", "-", "nan", "inf", "words", "12 %", True, 1e30, " 7 ", "long " * 20,
+)  # fmt: skip
 METRICS: tuple[Any, ...] = (
     "acc", "acc >= 0.5", "acc >= 50 %", "acc >= 40", ["acc >= 0.5", "loss <= 1"], "loss higher",
     {"a": "acc >= 0.5", "b": "loss"}, "nothing", ["nothing", "acc"], "odd",
