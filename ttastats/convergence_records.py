@@ -80,32 +80,23 @@ def ruleset(written: str) -> str:
 
 
 def library(place: Path | None = None) -> Library:
-    """Give what finds records in a folder or, without one, in the official package."""
+    """Give what finds records in a folder or, without one, in the official package.
+
+    It raises a TtastatsError where the package or the folder is not there or cannot be used.
+    """
     if place is None:
         return _of_package
     return lambda suite, ruleset: _of_folder(place, suite, ruleset)
 
 
 def _of_package(suite: str | None, ruleset: str | None) -> Records:
-    """Give the records of a ruleset in the official package; none where it has no such ruleset.
-
-    Raises
-    ------
-    TtastatsError
-        The package is not installed, or a file of it cannot be used.
-    """
+    """Give the records of a ruleset in the official package; none where it has no such ruleset."""
     folder = _package() / f"{_USAGES.get(suite or '', '')}_{ruleset}"
     return _read(folder) if folder.is_dir() else {}
 
 
 def _of_folder(place: Path, suite: str | None, ruleset: str | None) -> Records:
-    """Give the records in a folder, or in its part for a ruleset where it has such parts.
-
-    Raises
-    ------
-    TtastatsError
-        There is no such folder, it holds no records, or one cannot be used.
-    """
+    """Give the records in a folder, or in its part for a ruleset where it has such parts."""
     if not place.exists():
         raise TtastatsError(
             "no such folder", where=str(place), remedy=f"It is to hold {_FILES} or parts of it."

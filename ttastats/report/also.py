@@ -141,7 +141,8 @@ def lines(found: Sequence[Also]) -> Iterator[str]:
     """Give a line below a row for each metric that some run has."""
     for one in _told(found):
         worth = "  ".join(
-            f"{name} {_mean(one, side)}" for name, side in (("A", one.a), ("B", one.b))
+            f"{name} {_digits(one).mean(side.mean, side.sd)}"
+            for name, side in (("A", one.a), ("B", one.b))
         )
         yield f"also {one.metric}  {worth}  {_gap(one)}"
 
@@ -210,19 +211,9 @@ def _digits(one: Also) -> Digits:
     return digits_of([], min(spreads, default=None), one.a.mean or one.b.mean)
 
 
-def _mean(one: Also, side: _Worth) -> str:
-    if side.mean is None:
-        return "–"
-    spread = "" if side.sd is None else f" ±{_digits(one).of(side.sd)}"
-    return _digits(one).of(side.mean) + spread
-
-
 def _gap(one: Also) -> str:
     gap = one.gap
     if gap is None:
         return ""
-    digits = _digits(one)
-    text = f"B − A {digits.signed(gap.estimate)}"
-    if gap.low is not None and gap.high is not None:
-        text += f" [{digits.signed(gap.low)}, {digits.signed(gap.high)}]"
+    text = f"B − A {_digits(one).gap(gap.estimate, gap.low, gap.high)}"
     return text + ("" if one.p_adjusted is None else f", p {one.p_adjusted:.2g}")

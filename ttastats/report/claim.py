@@ -118,8 +118,12 @@ def report(
         *fields.keys(keys),
         Field(Column("claim"), lambda row: Text(_claim(row))),
         Field(Column("runs", "right"), _runs),
-        fields.words("mean ±sd", _mean),
-        fields.words(f"[{percentages.text(1 - 2 * rules.level)} CI]", _interval, rank=2),
+        fields.words("mean ±sd", lambda row: _digits(row).mean(row["mean"], row["sd"])),
+        fields.words(
+            f"[{percentages.text(1 - 2 * rules.level)} CI]",
+            lambda row: _digits(row).interval(row["low"], row["high"]),
+            rank=2,
+        ),
         fields.words("margin left", _margin, rank=1),
         Field(Column("p", "right"), lambda row: PValue(row["p_value"])),
         Field(Column("verdict"), _verdict),
@@ -224,21 +228,6 @@ def _claim(row: Numbers) -> str:
 def _runs(row: Numbers) -> Text:
     missing = f" +{row['n_missing']} without" if row["n_missing"] else ""
     return Text(f"{row['n']}{missing}")
-
-
-def _mean(row: Numbers) -> str:
-    if row["mean"] is None:
-        return "–"
-    digits = _digits(row)
-    spread = "" if row["sd"] is None else f" ±{digits.of(row['sd'])}"
-    return digits.of(row["mean"]) + spread
-
-
-def _interval(row: Numbers) -> str:
-    if row["low"] is None:
-        return "–"
-    digits = _digits(row)
-    return f"[{digits.of(row['low'])}, {digits.of(row['high'])}]"
 
 
 def _margin(row: Numbers) -> str:

@@ -24,6 +24,24 @@ class Digits:
         """Give a difference with them, and with its sign."""
         return f"{value:+.{self.decimals}f}"
 
+    def mean(self, value: float | None, spread: float | None) -> str:
+        """Give a mean with its standard deviation, as far as they are known."""
+        if value is None:
+            return "–"
+        return self.of(value) + ("" if spread is None else f" ±{self.of(spread)}")
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        """Give an interval, if there is one."""
+        return "–" if low is None or high is None else f"[{self.of(low)}, {self.of(high)}]"
+
+    def gap(self, estimate: float | None, low: float | None, high: float | None) -> str:
+        """Give a difference with its interval, as far as they are known."""
+        if estimate is None:
+            return "–"
+        if low is None or high is None:
+            return self.signed(estimate)
+        return f"{self.signed(estimate)} [{self.signed(low)}, {self.signed(high)}]"
+
 
 def digits_of(exact: Sequence[float], spread: float | None, mean: float | None) -> Digits:
     """Give two digits of the spread, and at least those of numbers that were given exactly."""

@@ -159,8 +159,14 @@ def of_groups(
         *fields.keys(shown_keys(rows, by)),
         *fields.keys(metrics, heads=False),
         fields.words("runs", lambda row: with_value(row["n"], row["missing"])),
-        fields.words("mean ±sd", _mean),
-        fields.words(f"[{percentages.text(confidence)} CI]", _interval, rank=1),
+        fields.words(
+            "mean ±sd", lambda row: _digits(row).mean(row["quality_mean"], row["quality_sd"])
+        ),
+        fields.words(
+            f"[{percentages.text(confidence)} CI]",
+            lambda row: _digits(row).interval(row["quality_low"], row["quality_high"]),
+            rank=1,
+        ),
         fields.number("time", "seconds_mean", "seconds", rank=2),
         *(
             fields.number(unit, f"{unit}_mean", rank=3)
@@ -209,16 +215,3 @@ def _place(row: Mapping[str, Any]) -> list[tuple[bool, Any]]:
 
 def _digits(row: Mapping[str, Any]) -> Digits:
     return digits_of([], row["quality_sd"], row["quality_mean"])
-
-
-def _mean(row: Mapping[str, Any]) -> str:
-    if row["quality_mean"] is None:
-        return "–"
-    spread = "" if row["quality_sd"] is None else f" ±{_digits(row).of(row['quality_sd'])}"
-    return _digits(row).of(row["quality_mean"]) + spread
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    if row["quality_low"] is None:
-        return "–"
-    return f"[{_digits(row).of(row['quality_low'])}, {_digits(row).of(row['quality_high'])}]"

@@ -17,8 +17,7 @@ _TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 def cells(one: QualityComparison) -> tuple[Cell, ...]:
     """Give the cells after the keys, in the order of the columns."""
     return (
-        Text(_mean(one, one.a)),
-        Text(_mean(one, one.b)),
+        *(Text(_digits(one).mean(side.mean, side.sd)) for side in (one.a, one.b)),
         Text(" ".join(with_value(side.n, side.missing) for side in (one.a, one.b))),
         Text(difference(one)),
         PValue(one.p_adjusted),
@@ -31,22 +30,10 @@ def _digits(one: QualityComparison) -> Digits:
     return digits_of([], min(spreads, default=None), one.a.mean)
 
 
-def _mean(one: QualityComparison, side: SideAt) -> str:
-    if side.mean is None:
-        return "–"
-    digits = _digits(one)
-    return digits.of(side.mean) + ("" if side.sd is None else f" ±{digits.of(side.sd)}")
-
-
 def difference(one: QualityComparison) -> str:
     """Give B minus A with its interval."""
     gap = one.difference
-    if gap is None:
-        return "–"
-    digits = _digits(one)
-    if gap.low is None or gap.high is None:
-        return digits.signed(gap.estimate)
-    return f"{digits.signed(gap.estimate)} [{digits.signed(gap.low)}, {digits.signed(gap.high)}]"
+    return "–" if gap is None else _digits(one).gap(gap.estimate, gap.low, gap.high)
 
 
 def _verdict(one: QualityComparison) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ttastats import percentages, units
@@ -134,15 +134,12 @@ def _differ(row: Numbers) -> bool:
 
 def notes(rows: Sequence[Numbers], confidence: float, *, every: bool) -> list[Note]:
     """Give the footnotes of an answer."""
-    found = [_what_it_is()]
+    found = [_RCP]
     if any(row["official_verdict"] for row in rows):
-        found.append(_what_official_is())
+        found.append(_OFFICIAL)
     found += _several(rows, confidence)
+    found += _counted(rows)
     for code, text in (
-        ("interpolated", _interpolated(rows)),
-        ("smallest", _smallest(rows)),
-        ("grids_differ", _grids(rows)),
-        ("failed_runs", _failed(rows)),
         ("slack", _slack(rows)),
         ("scaled", _scaled(rows)),
         ("published", _published(rows)),
@@ -156,22 +153,18 @@ def notes(rows: Sequence[Numbers], confidence: float, *, every: bool) -> list[No
     return found
 
 
-def _what_it_is() -> Note:
-    text = (
-        "RCP, reference convergence point: what runs of the reference implementation need at one "
-        "batch size to reach the target. entry/reference: mean of the entry over mean of the "
-        "reference, below 1 if it needs less; the interval holds the scatter of both."
-    )
-    return Note("rcp", text)
-
-
-def _what_official_is() -> Note:
-    text = (
-        "official, factor: verdict and scaling of the MLPerf rules, which take the reference's "
-        "scatter for the entry's, and lengthen the time of a passed entry whose mean is below the "
-        "reference's, be it by chance or not."
-    )
-    return Note("official", text)
+_RCP = Note(
+    "rcp",
+    "RCP, reference convergence point: what runs of the reference implementation need at one batch "
+    "size to reach the target. entry/reference: mean of the entry over mean of the reference, "
+    "below 1 if it needs less; the interval holds the scatter of both.",
+)
+_OFFICIAL = Note(
+    "official",
+    "official, factor: verdict and scaling of the MLPerf rules, which take the reference's scatter "
+    "for the entry's, and lengthen the time of a passed entry whose mean is below the reference's, "
+    "be it by chance or not.",
+)
 
 
 def _several(rows: Sequence[Numbers], confidence: float) -> list[Note]:
@@ -187,47 +180,44 @@ def _several(rows: Sequence[Numbers], confidence: float) -> list[Note]:
     return [Note("many_entries", text)]
 
 
-def _interpolated(rows: Sequence[Numbers]) -> str:
-    number = sum(row["reference"] == "interpolated" for row in rows)
-    if not number:
-        return ""
-    return (
-        f"{units.plural(number, 'entry', 'entries')} at a batch size without a record: the "
-        "reference is interpolated, and its interval allows for how far the measured records lie "
-        "from such a line."
-    )
+def _counted(rows: Sequence[Numbers]) -> Iterator[Note]:
+    """Say what must be known of some entries, or of their runs, and of how many."""
+    told = [row for row in rows if row["ratio"] is not None]
+    for code, number, one, several, text in (
+        (
+            "interpolated",
+            sum(row["reference"] == "interpolated" for row in rows),
+            *_ENTRIES,
+            "at a batch size without a record: the reference is interpolated, and its interval "
+            "allows for how far the measured records lie from such a line.",
+        ),
+        (
+            "smallest",
+            sum(row["reference"] == "smallest" for row in rows),
+            *_ENTRIES,
+            "at a batch size below the smallest record, held against that one: a smaller batch "
+            "should need less.",
+        ),
+        (
+            "grids_differ",
+            sum(map(_differ, told)),
+            *("entry is", "entries are"),
+            "evaluated at other intervals than the reference was: by that alone a mean lies up to "
+            "half the difference of the intervals higher (coarser) or lower (finer).",
+        ),
+        (
+            "failed_runs",
+            sum(row["n"] - row["reached"] for row in told),
+            *("run", "runs"),
+            "did not reach the target: the entry's mean is what a success costs with what failed "
+            "runs trained for nothing; the official one takes each for a slowest run.",
+        ),
+    ):
+        if number:
+            yield Note(code, f"{units.plural(number, one, several)} {text}")
 
 
-def _smallest(rows: Sequence[Numbers]) -> str:
-    number = sum(row["reference"] == "smallest" for row in rows)
-    if not number:
-        return ""
-    return (
-        f"{units.plural(number, 'entry', 'entries')} at a batch size below the smallest record, "
-        "held against that one: a smaller batch should need less."
-    )
-
-
-def _grids(rows: Sequence[Numbers]) -> str:
-    number = sum(row["ratio"] is not None and _differ(row) for row in rows)
-    if not number:
-        return ""
-    return (
-        f"{units.plural(number, 'entry is', 'entries are')} evaluated at other intervals than the "
-        "reference was: by that alone a mean lies up to half the difference of the intervals "
-        "higher (coarser) or lower (finer)."
-    )
-
-
-def _failed(rows: Sequence[Numbers]) -> str:
-    failed = sum(row["n"] - row["reached"] for row in rows if row["ratio"] is not None)
-    if not failed:
-        return ""
-    return (
-        f"{units.plural(failed, 'run')} did not reach the target: the entry's mean is what a "
-        "success costs with what failed runs trained for nothing; the official one takes each "
-        "for a slowest run."
-    )
+_ENTRIES = ("entry", "entries")
 
 
 def _slack(rows: Sequence[Numbers]) -> str:

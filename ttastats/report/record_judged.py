@@ -170,8 +170,8 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> Judged:
         gain, p_value = (found.margin or 0.0) + rules.margin, found.p_value
     else:
         return Judged((Check("quality", "not known", "no baseline", disproves=True),))
-    values = b["quality"]
-    digits = digits_of([], float(values.std() or 0.0), float(values.mean() or 0.0))  # type: ignore[arg-type]
+    values: Any = b["quality"]
+    digits = digits_of([], values.std(), values.mean())
     said = (
         f"{_metric(b)}: {_mean(b, digits)}, better by {digits.signed(gain)} "
         f"(at least {rules.margin:.2g})"
@@ -197,10 +197,8 @@ def _metric(runs: pl.DataFrame) -> str:
 
 
 def _mean(runs: pl.DataFrame, digits: Digits) -> str:
-    values = runs["quality"]
-    spread = values.std()
-    beside = f" ±{digits.of(spread)}" if isinstance(spread, float) else ""
-    return f"mean {digits.of(float(values.mean()))}{beside} of {values.len()}"  # type: ignore[arg-type]
+    values: Any = runs["quality"]
+    return f"mean {digits.mean(values.mean(), values.std())} of {values.len()}"
 
 
 # --------------------------------------------------------------------------------------- cost

@@ -65,19 +65,13 @@ def table(rows: Sequence[Mapping[str, Any]], metric: str) -> Table:
 
 
 def _cells(row: Mapping[str, Any], digits: Digits) -> tuple[Cell, ...]:
-    low, high = row["test_difference_low"], row["test_difference_high"]
-    span = "" if low is None else f" [{digits.signed(low)}, {digits.signed(high)}]"
-    spread = "" if row["test_sd"] is None else f" ±{digits.of(row['test_sd'])}"
     verdict = row["test_verdict"] or "baseline"
+    gap = [row[f"test_difference{end}"] for end in ("", "_low", "_high")]
     return (
         Text(row["setup"]),
         Text(str(row["test_n"])),
-        Text(_shown(row["deciding_mean"], digits.of)),
-        Text(_shown(row["test_mean"], digits.of) + spread),
-        Text(_shown(row["test_difference"], digits.signed) + span),
+        Text(digits.mean(row["deciding_mean"], None)),
+        Text(digits.mean(row["test_mean"], row["test_sd"])),
+        Text(digits.gap(*gap)),
         Text(verdict, _TONES.get(verdict, "plain")),
     )
-
-
-def _shown(value: float | None, written: Any) -> str:
-    return "–" if value is None else str(written(value))
