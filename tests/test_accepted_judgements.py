@@ -17,22 +17,26 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 
+from tests import test_gate
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.made_curves import curve, evaluation, frame, of
 from ttastats import (
     api,
     at_budget,
     at_stop,
+    axis,
     contest_rules,
     convergence_rules,
     convergence_sides,
     crossing,
+    gate,
     lengths,
     looks,
     quality_gate,
     record_checks,
     sides,
     tables,
+    target,
 )
 from ttastats.benchmarks import FEWEST_SAMPLES
 from ttastats.budget import END, Budget, parse
@@ -609,6 +613,150 @@ def of_entries() -> Found:
                 )  # fmt: skip
 
 
+# ----------------------------------------------------------------------------------------- the gate
+
+
+def gated(low: float | None, high: float | None, **changed: Any) -> list[Any]:
+    """Give what the gate finds of a row where 25 % slower is allowed."""
+    row = test_gate.row(low, high, **changed)
+    found = test_gate.judged(row, fail_on="slower:25%", require="not-slower:25%")
+    told = [[one.outcome, one.code, one.text, one.runs_needed] for one in found.findings]
+    return [found.passed, *told]
+
+
+def of_gates() -> Found:
+    """Give what the gate makes of rows at its limit: 25 % slower is a speedup of 0.8 exactly."""
+    at, more, less = 0.8, 0.81, 0.79
+    no_cv, many = {"planning_cv": None}, {"n_a": 400, "n_b": 400}
+    slower = {"verdict": "slower"}
+    cases: dict[str, dict[str, Any]] = {
+        "bounds": {},
+        "robust": {"robust_low": more}, "robust at the limit": {"robust_low": at},
+        "robust below": {"robust_low": less},
+        "slower": slower, "slower, dagger": {**slower, "dagger": True},
+        "slower, no stragglers": {**slower, "conditions": ["no_stragglers"]},
+        "in epochs": {"axis": "epochs", **slower}, "undecided epochs": {"axis": "epochs"},
+        "no cv": no_cv, "many": many, "one few": {"n_a": 400},
+        "epochs shift": {"epoch_shift_b": 0.05},
+    }  # fmt: skip
+    usual = ((more, 1.2), (at, 1.2), (less, 1.2), (less, more), (less, at), (0.7, less))
+    far = ((0.0, 0.0), (0.0, more), (0.0, math.inf), (-1.0, math.inf), (0.1, math.inf))
+    for name, changed in cases.items():
+        wide = name == "bounds" or "slower" in name or "epochs" in name
+        for low, high in (*usual, *(far if wide else ())):
+            yield (name, low, high), gated(low, high, **changed)
+    for a, b, verdict in product((0, 5), (0, 5), ("faster", "undecided", "unavailable")):
+        claim = {"claim": "no verdict: why", "verdict": verdict}
+        yield ("reached", a, b, verdict), gated(None, None, reached_a=a, reached_b=b, **claim)
+    for low, high in ((None, 1.0), (1.0, None)):
+        yield ("one bound", low), gated(low, high)
+    for text in ("slower:2%", "slower:0.02", " slower: 2%", "slower:-1", "slower", "not-slower:2%"):
+        yield ("condition", text), tried(gate.conditions, text, "")
+
+
+# ------------------------------------------------------------------------------- targets and axes
+
+
+def metrics_logged() -> pl.DataFrame:
+    """Give benchmarks of one metric, of several, of a fraction, and of nothing that is a number."""
+
+    def measured(metric: str, *values: float, up: bool | None = True, **more: Any) -> list[Any]:
+        return [
+            evaluation(n, value, metric=metric, higher_is_better=up, **more)
+            for n, value in enumerate(values)
+        ]
+
+    aimed = {"target_value": 0.75}
+    kinds = (
+        ("image", measured("top1", 0.0, 1.0, **aimed)),
+        ("words", measured("bleu", 2.0, 30.0, up=None)),
+        ("loss", [*measured("val_loss", 4.0, 3.0, up=False), *measured("ppl", 50.0, up=False)]),
+        ("two", [*measured("map", 0.2, **aimed), *measured("mask", 1.01, **aimed)]),
+        ("signed", measured("score", -0.5, 0.2)),
+        ("odd", measured("top1", math.nan)),
+        (None, measured("reward", -300.0)),
+    )
+    runs = frame(*(of(*some, benchmark=kind) for kind, some in kinds))
+    again = frame(of(*measured("top1", 0.3), benchmark="image", suite="other", edition="v1"))
+    return pl.concat([runs, again.with_columns(source=pl.lit("again"))])
+
+
+def of_targets() -> Found:
+    rows = metrics_logged().lazy()
+    nothing, training = frame(of()).lazy(), rows.with_columns(eval_index=-1 - pl.col("eval_index"))
+    for metric in ("top1", "top", "nothing"):
+        for some in (rows, nothing, training):
+            for of_training in (False, True):
+                found = tried(target.expect_metric, some, metric, "--x", of_training=of_training)
+                yield ("expected", metric, of_training), found
+    asked = ("0.5", "top1=1.01", "top1=1", "bleu=300", "bleu=301", "bleu=0.19", "bleu=0.2",
+             "score=5", "score=-10.1", "score=10", "reward=-3000", "reward=-3001", "val_loss=0.29",
+             "val_loss<=30", "mask=10.2", "map=101", "map=50", "none=1", "ppl=499")  # fmt: skip
+    for text in asked:
+        one = target.parse_all([text])
+        kept = tried(target.suited, rows, one)
+        if isinstance(kept, list):
+            yield ("suited", text), kept
+            continue
+        names = kept[0].select(pl.col("benchmark").unique().sort()).collect()["benchmark"].to_list()
+        yield ("suited", text), [names, kept[1]]
+    shown = ("benchmark", "metric", "target_value", "higher_is_better", "expected")
+    for texts in (["0.5"], ["top1<=0.5"], ["val_loss=3"], ["val_loss>=3", "ppl<=9"]):
+        set_to = tried(target.with_user_targets, rows, target.parse_all(texts))
+        if isinstance(set_to, pl.LazyFrame):
+            changed = set_to.filter(pl.col("target_value").is_not_null()).select(shown)
+            yield ("set", texts), changed.unique().sort(shown).collect().rows()
+        else:
+            yield ("set", texts), set_to
+    alone = rows.filter(pl.col("benchmark") == "image")
+    set_to = target.with_user_targets(alone, target.parse_all(["0.5"])).select(shown)
+    yield "set, alone", set_to.unique().sort(shown).collect().rows()
+
+
+def of_axes() -> Found:
+    extra = [
+        json.dumps(one)
+        for one in (
+            {"clocks": {"cpu_seconds": [1.5, 2.5, 9.0], "training_seconds": [1.0, 0.0, 3.0]}},
+            {"run_totals": {"cpu_seconds": 7.0, "cpu_seconds_all_workers": 70.0}, "cpu_seconds": 3},
+            {"cpu_seconds": 1e18, "energy_joules": 0.0},
+            {"cpu_seconds": 9.9e17, "energy_joules": 5.0, "clocks": {"training_seconds": "[x]"}},
+            {},
+        )
+    ]
+    base = crossing.runs(
+        frame(
+            curve(5.0, 3.9, 3.0), curve(5.0, 3.9), curve(5.0, 4.5, run_seconds=25.0),
+            curve(5.0, 3.9, run_seconds=20.0), curve(3.9, 3.0, run_seconds=10.0),
+        ),
+        target.parse_all(["val_loss<=4.0"]),
+    ).sort("source")  # fmt: skip
+    prices = [1e-6, 9e-7, 1e12, 9e11, None]
+    told = {"extra": extra, "cost_per_hour": prices, "clock": ["train", "total", None, None, None]}
+    runs = base.with_columns(pl.Series(name, one) for name, one in told.items())
+    shown = ("tta_seconds", "observed_seconds", "set_aside", "epoch_seconds")
+    for name, one in axis.AXES.items():
+        yield ("on", name), axis.on(runs, one).select(shown).rows()
+    untimed = runs.with_columns(
+        tta_seconds=pl.lit(None, pl.Float64), observed_seconds=pl.lit(None, pl.Float64)
+    )
+    never = untimed.with_columns(reached=pl.lit(value=False))
+    some = untimed.with_columns(epochs=pl.Series([None, 2.0, 2.0, 2.0, 1.0]))
+    silent = never.with_columns(epochs=None, steps=None, samples=None, evaluations_to_target=None)
+    sides_of = {"timed": [runs], "one timed": [runs, untimed], "untimed": [untimed],
+                "some epochs": [some, runs], "never": [never], "silent": [silent, runs],
+                "set aside": [runs.with_columns(set_aside=pl.lit("stopped"))]}  # fmt: skip
+    for name, given in sides_of.items():
+        for asked in ("", "epochs", "cost", "cpu-seconds", "energy", "epoch"):
+            found = tried(axis.settled, given, asked)
+            if isinstance(found, tuple):
+                found = [[axis.of(table).name for table in found[0]], found[1]]
+            yield ("settled", name, asked), found
+    for price in ("12.5", "$12.5", "1e-6", "9e-7", "1e12", "x", "accelerators", "entry"):
+        found = tried(axis.priced, runs, price)
+        yield ("priced", price), found if isinstance(found, list) else str(found)
+
+
 # ----------------------------------------------------------------------------------------- borders
 
 
@@ -632,7 +780,7 @@ def of_numbers() -> Found:
 
 JUDGED = (
     of_budgets, of_lengths, of_qualities, of_stops, of_looks, of_records, of_contests,
-    of_references, of_entries, of_numbers,
+    of_references, of_entries, of_gates, of_targets, of_axes, of_numbers,
 )  # fmt: skip
 
 

@@ -271,8 +271,7 @@ def on(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
         .otherwise("set_aside"),
         axis=pl.lit(axis.name),
     )
-    per_epoch = pl.when(pl.col("epochs") > 0).then(pl.col("at") / pl.col("epochs"))
-    return table.with_columns(epoch_seconds=per_epoch).drop("at")
+    return table.with_columns(epoch_seconds=pl.col("at") / pl.col("epochs")).drop("at")
 
 
 def _position(axis: Axis) -> pl.Expr:

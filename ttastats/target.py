@@ -320,7 +320,8 @@ def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
     said = [one.outside.limits(one.benchmark) for one in outside if one.outside is not None]
     shown = units.listed(said, 4, "; ")
     value = target.value / 100
-    as_percent = all(one.outside is not None and one.outside.admits(value) for one in outside)
+    fits = all(one.outside is not None and one.outside.admits(value) for one in outside)
+    as_percent = fits and 0 < value <= 1  # a number beyond was not meant as so many percent
     remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
     if target.metric is None:
         metric = outside[0].outside.name if outside[0].outside else "METRIC"
