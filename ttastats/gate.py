@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import starmap
 from typing import Any, Literal, TypeVar
 
 from ttastats import percentages
@@ -53,20 +54,29 @@ def conditions(fail_on: str, require: str) -> tuple[Requirement, ...]:
     TtastatsError
         A text is nothing of the kind.
     """
-    asked: tuple[tuple[Option, str], ...] = (("--fail-on", fail_on), ("--require", require))
-    return tuple(_condition(option, text) for option, text in asked if text)
+    remedy = (
+        "Write --fail-on slower:2% to fail if B is shown to be slower by more than 2%, "
+        "--require not-slower:2% to fail unless it is shown not to be."
+    )
+    limits = written(_WORDS, (fail_on, require), percentages.fraction, "a condition", remedy)
+    return tuple(starmap(Requirement, limits))
 
 
-def _condition(option: Option, text: str) -> Requirement:
-    match = re.fullmatch(rf"{_WORDS[option]}:\s*(.+)", text.strip())
-    if not match:
-        raise TtastatsError(
-            f"{text!r} is not a condition",
-            where=option,
-            remedy="Write --fail-on slower:2% to fail if B is shown to be slower by more than 2%, "
-            "--require not-slower:2% to fail unless it is shown not to be.",
-        )
-    return Requirement(option, percentages.fraction(match.group(1), option))
+def written(
+    words: Mapping[Option, str],
+    texts: tuple[str, str],
+    read: Callable[[str, str], float | None],
+    kind: str,
+    remedy: str,
+) -> Iterator[tuple[Option, float]]:
+    """Give each option that has a text, and its limit: what `read` makes of what follows a word."""
+    for (option, word), text in zip(words.items(), texts, strict=True):
+        match = re.fullmatch(rf"{word}:\s*(.+)", text.strip())
+        limit = read(match[1], option) if match else None
+        if limit is not None:
+            yield option, limit
+        elif text:
+            raise TtastatsError(f"{text!r} is not {kind}", where=option, remedy=remedy)
 
 
 def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.95) -> Report:

@@ -7,13 +7,12 @@ not to be.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
-from ttastats.errors import TtastatsError
-from ttastats.gate import Option, gated
+from ttastats.gate import Option, gated, written
 from ttastats.percentages import any_number
 from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Outcome
@@ -41,22 +40,18 @@ def conditions(fail_on: str, require: str) -> tuple[QualityRequirement, ...]:
     TtastatsError
         A text is nothing of the kind.
     """
-    asked: tuple[tuple[Option, str], ...] = (("--fail-on", fail_on), ("--require", require))
-    return tuple(_requirement(option, text) for option, text in asked if text)
+    remedy = (
+        "At a budget write --fail-on worse:0.001 to fail if B is shown to be worse by more than "
+        "that in the unit of the metric, --require not-worse:0.001 to fail unless it is shown not "
+        "to be."
+    )
+    limits = written(_WORDS, (fail_on, require), _limit, "a condition about qualities", remedy)
+    return tuple(starmap(QualityRequirement, limits))
 
 
-def _requirement(option: Option, text: str) -> QualityRequirement:
-    match = re.fullmatch(rf"{_WORDS[option]}:\s*(.+)", text.strip())
-    limit = any_number(match[1]) if match else None
-    if limit is None or limit < 0:
-        raise TtastatsError(
-            f"{text!r} is not a condition about qualities",
-            where=option,
-            remedy="At a budget write --fail-on worse:0.001 to fail if B is shown to be worse by "
-            "more than that in the unit of the metric, --require not-worse:0.001 to fail unless "
-            "it is shown not to be.",
-        )
-    return QualityRequirement(option, limit)
+def _limit(text: str, _option: str) -> float | None:
+    number = any_number(text)
+    return None if number is None or number < 0 else number
 
 
 def judged(report: Report, asked: Sequence[QualityRequirement]) -> Report:
