@@ -12,6 +12,7 @@ from ttastats import crossing, tables
 from ttastats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.records import Problem, Run
+from ttastats_parsers.mlflow_runs import Logged, StoredRun, run_of
 
 START = 1_600_000_000_000
 PLACE = "/x/v4.0/Org/results/big/resnet/result_0.txt"
@@ -404,3 +405,25 @@ def test_a_description_of_any_kind_does_not_end_the_reading(description: bytes) 
     run = read(table, "/x/CIFAR10/train/a.tsv", {"/x/CIFAR10/train/a.json": description})
     assert run.cost_per_hour is None
     assert row(run)["tta_seconds"] == 3600.0
+
+
+@pytest.mark.parametrize(
+    ("ended", "logged", "length", "at"),
+    [
+        (START + 60_000, START + 30_000, 60.0, 30.0),
+        (START - 60_000, START + 30_000, None, 30.0),
+        (START + 60_000, START - 30_000, 60.0, None),
+        (None, START - 30_000, None, None),
+    ],
+)
+def test_a_run_of_mlflow_has_no_time_before_its_start(
+    ended: int | None, logged: int, length: float | None, at: float | None
+) -> None:
+    told = StoredRun(
+        {"start_time": START, "end_time": ended, "status": "3"}, "mine", {}, {},
+        [Logged("val_acc", logged, 0.5, 1)],
+    )  # fmt: skip
+    (run,) = run_of(told, log_from_bytes(b"", "/x/mlruns/0/a/meta.yaml"))
+    assert isinstance(run, Run)
+    assert (run.run_seconds, run.evaluations[0].seconds) == (length, at)
+    assert ("before_start" in codes(run)) == (length is None or at is None)

@@ -35,6 +35,7 @@ from ttastats.stats.ranks import PairWins, mann_whitney, midranks, pair_wins
 from ttastats.stats.results import Difference, Flag, FlagCode, Floats, Ratio
 from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
 from ttastats.stats.verdict import Bounds, Decision, decide, decide_by_fraction, margin_bounds
+from ttastats.units import plural
 
 #: What the speedup is a ratio of: mean times, geometric means, expected times to a success (when
 #: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide,
@@ -357,7 +358,9 @@ def _flags(a: SideNumbers, b: SideNumbers, axis: Axis) -> tuple[Flag, ...]:
     for name, one in (("A", a), ("B", b)):
         if one.n_untimed:
             unknown = f"unknown {'number of ' if axis.progress else ''}{axis.noun}"
-            message = f"{one.n_untimed} runs of {name} failed after an {unknown}: no speedup"
+            message = (
+                f"{plural(one.n_untimed, 'run')} of {name} failed after an {unknown}: no speedup"
+            )
             found.append(Flag("untimed_failures", message))
         if one.pooled:
             message = (

@@ -11,6 +11,7 @@ from ttastats.budget import Budget
 from ttastats.errors import TtastatsError
 from ttastats.sides import SideNumbers
 from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
+from ttastats.units import plural
 
 _OPTION = "--sequential"
 #: Runs a side of a plan that names none.
@@ -27,7 +28,7 @@ def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
     if a.n != b.n:
         return f"{a.n} against {b.n} runs: a look is one at equal sides"
     if a.n < FIRST_LOOK:
-        return f"{a.n} runs a side: the first look is at {FIRST_LOOK}"
+        return f"{plural(a.n, 'run')} a side: the first look is at {FIRST_LOOK}"
     if a.n > most:
         return f"{a.n} runs a side: the plan ended at {most}, and what it said there stands"
     return Look(a.n, most)

@@ -58,6 +58,7 @@ def _run(told: StoredRun, log: Log, name: Any) -> Run:
     ]
     evaluations, said = evaluations_of(measured, log)
     empty = [] if evaluations else [_NO_EVALUATION]
+    early = [_BEFORE_START] if begun is not None and min([last or begun, *stamps]) < begun else []
     extra = {
         "run_id": told.about.get("run_id") or told.about.get("run_uuid"),
         "run_name": name,
@@ -74,13 +75,19 @@ def _run(told: StoredRun, log: Log, name: Any) -> Run:
         run_status=_STATUS.get(shown(told.about.get("status")).lower(), "unknown"),
         run_seconds=_seconds(begun, last),
         evaluations=evaluations,
-        problems=(*told.problems, *said, *empty),
+        problems=(*told.problems, *said, *early, *empty),
         extra={key: storable(value) for key, value in extra.items() if value},
     )
 
 
 _NO_EVALUATION = Problem("no_evaluation", "the run has no evaluation", "warning")
+_BEFORE_START = Problem(
+    "before_start", "ended or logged before it started: such times are left out", "warning"
+)
 
 
 def _seconds(begun: float | None, time_ms: float | None) -> float | None:
-    return None if begun is None or time_ms is None else round((time_ms - begun) / 1e3, 6)
+    """Give the time since the start; None where it is not known, or lies before the start."""
+    if begun is None or time_ms is None or time_ms < begun:
+        return None
+    return round((time_ms - begun) / 1e3, 6)

@@ -191,9 +191,8 @@ def _missing(found: Sequence[Also], metric: str) -> str:
     a, b = ([one.a for one in rows], [one.b for one in rows])
     if not any(side.missing for side in (*a, *b)):
         return ""
-    return (
-        f"{metric} is known of {_known(a)} runs of A and {_known(b)} of B that reached the target"
-    )
+    known = f"{_known(a)} run" if _known(a) == "1" else f"{_known(a)} runs"
+    return f"{metric} is known of {known} of A and {_known(b)} of B that reached the target"
 
 
 def _known(sides: Sequence[_Worth]) -> str:
