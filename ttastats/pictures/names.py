@@ -28,7 +28,8 @@ def short(names: Sequence[str]) -> dict[str, str]:
     shared = _shared_folders(kept)
     bare = ["/".join(parts[shared:]) for parts in kept]
     cut = _cut(bare, (_LONGEST, _LONGEST + 8, _LONGEST + 16))
-    return dict(zip(names, numbered(cut[text] for text in bare), strict=True))
+    found = {name: cut[text] for name, text in zip(names, bare, strict=True)}
+    return dict(zip(found, numbered(found.values()), strict=True))
 
 
 def _cut(names: Sequence[str], widths: Sequence[int]) -> dict[str, str]:
