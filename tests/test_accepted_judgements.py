@@ -32,6 +32,7 @@ from ttastats import (
     gate,
     lengths,
     looks,
+    pairing,
     quality_gate,
     record_checks,
     sides,
@@ -613,6 +614,83 @@ def of_entries() -> Found:
                 )  # fmt: skip
 
 
+# --------------------------------------------------------------------------------------- the pairs
+
+
+def paired(side: int, *groups: dict[str, Any]) -> Side:
+    """Give a side of two runs of each group, which reach 4.0 unless another target is told."""
+    runs = []
+    for number, fields in enumerate(groups):
+        told = dict(fields)
+        aim, losses = told.pop("aim", 4.0), told.pop("losses", (5.0, 3.9, 3.5))
+        made = 100 * side + number
+        for place in range(2):
+            aimed = [
+                evaluation(n, loss + made / 1e6 + place / 1e3, target_value=aim)
+                for n, loss in enumerate(losses)
+            ]
+            runs.append(of(*aimed, **({"entry": f"e{made}", "suite": "s"} | told)))
+    rows = logs_of(side, runs)
+    return Side("AB"[side], crossing.runs(rows), rows.lazy())
+
+
+def of_pairs() -> Found:
+    x, y, z, unknown = ({"benchmark": name} for name in ("x", "y", "z", None))
+    old, new = {"edition": "v1"}, {"edition": "v2"}
+    eight, sixteen = {"accelerators": 8}, {"accelerators": 16}
+    one, two = {"system": "one", "hardware": "a100"}, {"system": "two", "hardware": "h100"}
+    cases: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
+        "some": ([x, y], [z, x]),
+        "of no benchmark": ([unknown, x], [unknown]),
+        "of two editions": ([x | old, y | old], [x | new]),
+        "of mixed editions": ([x | old, y | new], [x | new, y | new]),
+        "of other suites": ([x], [x | {"suite": "t"}]),
+        "nothing alike": ([x], [y]),
+        "setups": ([x | eight, x | sixteen, y | one], [x | eight | two, y | two, y | one]),
+        "setups of one side": ([x | eight | one, x | sixteen | one], [x | sixteen | two]),
+        "harder": ([x], [x | {"aim": 3.6}]),
+        "easier": ([x | {"aim": 3.0, "losses": (5.0, 3.5)}], [x]),
+        "never": ([x | {"losses": (5.0, 4.5)}], [x]),
+        "no target": ([x | {"aim": None}], [x]),
+        "no target of B": ([x], [x | {"aim": None, "losses": (5.0, 4.5)}]),
+        "no target at all": ([x | {"aim": None}], [x | {"aim": None}]),
+    }
+    for name, (of_a, of_b) in cases.items():
+        sides_of = paired(0, *of_a), paired(1, *of_b)
+        ways = [((), False)]
+        if "setups" in name or "editions" in name or "alike" in name:
+            ways += [((), True), (("benchmark", "system"), False)]
+        for by, pool in ways:
+            found = tried(pairing.pairings, sides_of[0], sides_of[1:], by, pool=pool)
+            yield (name, by, pool), found if isinstance(found, list) else parts(*found)
+    a, b = paired(0, x | {"aim": None}), paired(1, x)
+    other = b.evaluations.with_columns(metric=pl.lit("acc"))
+    lacking = Side("A", a.runs.with_columns(reached=pl.lit(value=True)), a.evaluations)
+    for name, pair in (
+        ("no target, another metric", (a, Side("B", b.runs, other))),
+        ("no target, reached", (lacking, b)),
+        ("no target, no evaluations", (Side("A", a.runs), b)),
+    ):
+        yield name, parts(*pairing.pairings(pair[0], pair[1:]))
+    a, b = paired(0, x, y), paired(1, x, y)
+    both = pl.concat([b.runs, a.runs.filter(benchmark="x")])
+    for name, other in (("all shared", a.runs), ("some shared", both), ("half", both[:5])):
+        found = tried(pairing.pairings, a, [Side("B", other, a.evaluations)])
+        yield name, found if isinstance(found, list) else parts(*found)
+
+
+def parts(found: pairing.Pairing) -> list[Any]:
+    pairs = [
+        [known(dict(one.keys)), one.a.height, one.b.height, one.unavailable, one.flags,
+         [int(runs["reached"].sum()) for runs in (one.a, one.b)],
+         [runs["target_value"].unique().sort().to_list() for runs in (one.a, one.b)]]
+        for one in found.pairs
+    ]  # fmt: skip
+    alone = [[known(dict(one.keys)), one.side, one.n, one.short] for one in found.alone]
+    return [pairs, alone, found.by, found.remarks, found.shared, found.apart, found.a["pair"],
+            found.b["pair"]]  # fmt: skip
+
+
 # ----------------------------------------------------------------------------------------- the gate
 
 
@@ -780,7 +858,7 @@ def of_numbers() -> Found:
 
 JUDGED = (
     of_budgets, of_lengths, of_qualities, of_stops, of_looks, of_records, of_contests,
-    of_references, of_entries, of_gates, of_targets, of_axes, of_numbers,
+    of_references, of_entries, of_pairs, of_gates, of_targets, of_axes, of_numbers,
 )  # fmt: skip
 
 

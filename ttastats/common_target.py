@@ -63,7 +63,8 @@ def judge(
     """Judge the runs of two sides by one target: the strictest that the evaluations can tell.
 
     It is the strictest at which every run that reached its own target is seen to arrive, on
-    both sides. The time is then that of the first evaluation that meets it.
+    both sides. The time is then that of the first evaluation that meets it. Where one side has no
+    target and reached nothing, it is that of the other.
 
     Parameters
     ----------
@@ -79,16 +80,43 @@ def judge(
         table.join(runs.select(RUN), on=RUN, how="semi")
         for table, runs in zip(known, sides, strict=True)
     )
-    if any(table.is_empty() for table in own):
-        return JudgedPair(a, b)
     values_a, values_b = (_values(table) for table in own)
+    if not values_a or not values_b:
+        return _by_the_only(sides, values_a or values_b, rows, own)
     if set(values_a) != set(values_b):
         text = f"A's target is {_said(values_a)}, B's is {_said(values_b)}"
         return JudgedPair(a, b, NOT_COMPARABLE, text)
     if not any(_differ([*values_a[metric], *values_b[metric]]) for metric in values_a):
         return JudgedPair(a, b)
     text = f"A's target is {_said(values_a)}, B's {_said(values_b)}"
-    for candidate in _candidates(pl.concat(own)):
+    return _by_the_strictest(sides, rows, pl.concat(own), text)
+
+
+def _by_the_only(
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    values: Mapping[str, list[float]],
+    rows: tuple[pl.LazyFrame, pl.LazyFrame],
+    own: Sequence[pl.DataFrame],
+) -> JudgedPair:
+    """Judge both sides by the targets of one, as runs without any have not failed to reach it."""
+    lacking = 0 if own[0].is_empty() else 1
+    if not values or sides[lacking].get_column("reached").any():  # success decides
+        return JudgedPair(*sides)
+    text = f"{'AB'[lacking]} has no target, {'BA'[lacking]}'s is {_said(values)}"
+    logged = rows[lacking].join(sides[lacking].lazy(), on=RUN, how="semi").select("metric")
+    if not set(values) <= set(logged.collect()["metric"]):
+        return JudgedPair(*sides, NOT_COMPARABLE, f"{text}, of which {'AB'[lacking]} logs nothing")
+    return _by_the_strictest(sides, rows, own[1 - lacking], text)
+
+
+def _by_the_strictest(
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    rows: tuple[pl.LazyFrame, pl.LazyFrame],
+    own: pl.DataFrame,
+    text: str,
+) -> JudgedPair:
+    (a, b) = sides
+    for candidate in _candidates(own):
         anew = _rejudged(a, rows[0], candidate), _rejudged(b, rows[1], candidate)
         if all(_all_told(before, now) for before, now in zip(sides, anew, strict=True)):
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
