@@ -97,6 +97,11 @@ def test_keys_that_scripts_rely_on() -> None:
     assert (found["n_a"], found["missing_a"], found["at"]) == (5, 0, "at the end")
 
 
+def test_a_margin_is_proposed_only_where_an_interval_could_lie_within_it() -> None:
+    assert "--margin" in note(report(side(A), side(LIKE_A)), "undecided")
+    assert "--margin" not in note(report(side(A[:1]), side(LIKE_A[:1])), "undecided")
+
+
 def test_several_benchmarks_share_one_alpha() -> None:
     names = ("one", "two", "three")
     a, b = (

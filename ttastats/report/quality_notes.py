@@ -85,9 +85,11 @@ def notes(
     tested = sum(one.p_adjusted is not None for one in found)
     if tested > 1:
         yield Note("adjusted", f"p: adjusted together over {tested} comparisons.")
-    if any(one.verdict == "undecided" for one in found):
+    undecided = [one.difference for one in found if one.verdict == "undecided"]
+    if undecided:
+        known = any(gap is not None and gap.low is not None for gap in undecided)
         asks = " --margin 0.001 asks whether they are equal within that."
-        equal = asks if margin is None else ""
+        equal = asks if margin is None and known else ""
         yield Note("undecided", f'~ undecided is not "equal".{equal}')
     decided = [one for one in found if one.verdict in {"better", "worse", "same"}]
     yield from rare_note([side.n for one in decided for side in (one.a, one.b)], options.confidence)

@@ -30,6 +30,7 @@ from ttastats.stats.ranks import mann_whitney
 
 Verdict = Literal["record", "no record", "undecided"]
 _SURE = 0.05  # of times, where rules ask for no test
+_OURS = " (ours: the rules ask for no test)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,8 @@ def _expect_runs(sides: Sides, rules: Rules) -> None:
     for name, runs in sides.items():
         if runs.height < 2 and not (runs.height and rules.sigma):
             raise TtastatsError(
-                f"{name} has {units.plural(runs.height, 'run')} with a value: rules that test a "
-                "mean need 2 or more a side",
+                f"{name} has {units.plural(runs.height, 'run')} with a value: 2 or more a side "
+                f"show a spread, without which no mean is judged{'' if rules.tested else _OURS}",
                 where=f"--rules {rules.name}",
                 remedy="Give more runs; of a baseline that is only known by its number: --against.",
             )
@@ -141,7 +142,7 @@ def _meets(name: str, runs: pl.DataFrame, rules: Rules) -> Check:
     test = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
     if found.p_value is not None:
         said += f", one-sided {test}: p {found.p_value:.2g}, level {percentages.text(rules.level)}"
-    said += "" if rules.tested else " (ours: the rules ask for no test)"
+    said += "" if rules.tested else _OURS
     if holds(found, rules):
         result: Result = "passed"
     else:
@@ -355,4 +356,4 @@ def _faster(times: Mapping[str, pl.DataFrame], medians: Mapping[str, float]) -> 
     ratio = f"ratio of medians {a / b:.4f}" if math.isfinite(a) else "A's median does not reach it"
     said = f"{ratio}, one-sided rank test of studies: p {one_sided:.2g}"
     result: Result = "passed" if one_sided <= _SURE + 1e-9 else "not known"
-    return Check("faster", result, f"{said} (ours: the rules ask for no test)", disproves=True)
+    return Check("faster", result, said + _OURS, disproves=True)
