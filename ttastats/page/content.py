@@ -69,7 +69,8 @@ def content(
 def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     first, *others = labels
     if report.rows and "at" in report.rows[0]:
-        return f"{_at_budget(report)}: {' against '.join([*others, first])}"
+        each = units.listed(others, 3)
+        return f"{_at_budget(report)}: {f'{each} against {first}' if others else first}"
     if not others:
         return f"{axis.to_target[:1].upper()}{axis.to_target[1:]} of {first}"
     listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
