@@ -744,6 +744,7 @@ def html_report(
     also: Sequence[str] = (),
     fail_on: str = "",
     require: str = "",
+    command: str = "",
     **asked: Unpack[ComparedAt],
 ) -> Page:
     """Give one HTML page that needs no network: verdict, numbers and pictures.
@@ -757,6 +758,8 @@ def html_report(
         Where to write the page, whole or not at all.
     also, fail_on, require
         Metrics and conditions as `compare` takes them; `Page.gate` says what came of them.
+    command
+        What the page says it was made by.
     asked
         Keywords of `Question`; files without labels are called by their names.
 
@@ -767,7 +770,7 @@ def html_report(
     """
     from ttastats.comparison import Options  # scipy costs start-up time
     from ttastats.page import content, document, place
-    from ttastats.pictures import kinds
+    from ttastats.pictures import kinds, speedups
 
     if len(sources) < 2 and (fail_on or require or also):
         raise TtastatsError(
@@ -795,10 +798,12 @@ def html_report(
         content.content(
             list(zip(names, runs, strict=True)),
             replace(answer, notes=(*answer.notes, *left_out)),
-            kinds.all_pictures(made),
+            # The figure of a page shows what `speedups` would, and every run.
+            kinds.all_pictures(made, without=(speedups.KIND,)),
             title=title,
             conditions=[*what.where, *(f"target {text}" for text in what.target)],
             confidence=options.confidence,
+            command=command,
         )
     )
     if output is not None:

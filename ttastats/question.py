@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -353,6 +354,19 @@ def label(source: Source, number: int) -> str:
 
 
 def short_labels(sources: Sequence[Source]) -> list[str]:
-    """Name sources by their files without folders, if that tells them apart, or as `labels`."""
+    """Name sources by their files without folders, if that tells them apart, or as `labels`.
+
+    Parts of one table chosen by the value of one column are called by that value.
+    """
     short = [", ".join(path.stem for path in choice.files(source)) for source in sources]
-    return labels(sources) if "" in short or len(set(short)) < len(short) else short
+    if "" not in short and len(set(short)) == len(short):
+        return short
+    named = [_EQUAL.fullmatch(text) for text in labels(sources)]
+    known = [match for match in named if match]
+    if len(known) == len(named) and len({match[1] for match in known}) == 1:
+        return [match[2] for match in known]
+    return labels(sources)
+
+
+#: A condition on one column that is met by one value.
+_EQUAL = re.compile(r"(\w+)=([^=,<>]+)")

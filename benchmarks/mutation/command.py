@@ -54,7 +54,7 @@ GROUPS = {
 NAMES = """
 accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files blocks
 choice claim compare conditions conform counted crossing described dialects filter fixtures gate
-judged_record judging layout own_logs own_rows pairing power_logs problems profile_changes
+headline judged_record judging layout own_logs own_rows pairing power_logs problems profile_changes
 profile_measured qualities_compared quality quirks random_claims random_folders random_logs
 random_questions random_rounds random_tables random_traces rcp refined scaling scan score select
 sequential several_files step_factors summary target targets traces trained_logs training_metrics
@@ -67,6 +67,7 @@ TESTS = (
     "-m=not real and not browser",
     "--ignore=tests/stats/test_library_traps.py",
     "tests/stats",
+    "tests/page/test_figure.py",
     "tests/page/test_verdicts.py",
     *(f"tests/test_{name}.py" for name in NAMES.split()),
 )

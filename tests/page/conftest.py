@@ -122,6 +122,16 @@ def long_names(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="package")
+def long_compared(folder: Path) -> Path:
+    """Give a comparison whose sides, benchmarks and hardware have names longer than a line."""
+    names = [f"{'a_benchmark_of_long_names/' * 3}number_{number}" for number in range(2)]
+    a, b = (rows(["machine " * 20], runs=5, benchmarks=names, seed=seed) for seed in range(2))
+    b = b.with_columns(seconds=pl.col("seconds") / 2, content_digest=pl.col("run_id") + "b")
+    labels = [f"{'a side of a long name ' * 5}{letter}" for letter in "ab"]
+    return _page(folder / "long_compared.html", a, b, labels=labels)
+
+
+@pytest.fixture(scope="package")
 def dated(folder: Path) -> Path:
     """Give a page of entries over two years."""
     return _page(folder / "dated.html", leaders())

@@ -101,10 +101,17 @@ class Told:
 
 @contextmanager
 def opened(
-    browser: Browser, path: Path, *, width: int = 1280, scheme: str = "light", **more: Any
+    browser: Browser,
+    path: Path,
+    *,
+    width: int = 1280,
+    scheme: str = "light",
+    fragment: str = "",
+    **more: Any,
 ) -> Iterator[Page]:
     """Open a page from disk, as a reader would; in the end it must have stayed silent.
 
+    `fragment` is what an address carries behind the file, with its `#`.
     Nothing may leave it but the reading of the file itself and of what is in it.
     """
     told = Told()
@@ -115,17 +122,21 @@ def opened(
         context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         told.listen(page)
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + fragment)
         yield page
         assert told.messages == []
-        elsewhere = [url for url in told.requests if not url.startswith(("data:", "blob:"))]
+        asked = [url.removesuffix(fragment) for url in told.requests]
+        elsewhere = [url for url in asked if not url.startswith(("data:", "blob:"))]
         assert elsewhere == [path.as_uri()]
     finally:
         context.close()
 
 
 def draw_all(page: Page) -> None:
-    """Scroll to each picture until it is drawn; those above it grow and push it away."""
+    """Open all there is, and scroll to each picture until it is drawn."""
+    page.evaluate(
+        "for (const one of document.querySelectorAll('details.section, .more')) one.open = true"
+    )
     reached = "one => one.dataset.drawn || (one.scrollIntoView(), false)"
     for figure in page.locator("figure[data-picture]").all():
         page.wait_for_function(reached, arg=figure.element_handle(), polling=100)

@@ -13,6 +13,7 @@ import pytest
 from tests.page.made import HOSTILE, data_of, draw_all, frame, marks, opened
 from ttastats import api, units
 from ttastats.pictures import theme
+from ttastats.render import as_csv
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -104,14 +105,113 @@ def test_every_picture_is_drawn_and_nothing_is_asked_of_the_network(
         assert figure.locator("figcaption").inner_text()
 
 
-def test_the_verdict_comes_first_then_numbers_then_pictures(compared_page: Page) -> None:
+def test_the_answer_comes_first_then_the_figure_then_the_benchmarks(compared_page: Page) -> None:
     headings = compared_page.locator("h1, h2").all_inner_texts()
-    assert headings[:4] == [
-        "Is eight_gpus faster than one_gpu?", "Verdict", "Numbers", "digits",
+    assert headings == [
+        "Yes: eight_gpus is 1.74× faster than one_gpu to the same quality.",
+        "digits", "All numbers",
     ]  # fmt: skip
+    behind = compared_page.locator("header .behind").inner_text()
+    assert behind.startswith("speedup 1.74× (95% CI 1.20 to 2.52×; p = .008); 10 runs against 10")
     verdict = compared_page.locator(".verdict").inner_text()
     assert "eight_gpus is 1.74× faster than one_gpu (95% CI 1.20 to 2.52×; p = .008)" in verdict
     assert compared_page.locator("html").get_attribute("lang") == "en"
+
+
+def outside(page: Page) -> list[str]:
+    """Give the words of the figure that is shown which reach beyond its edges."""
+    return page.evaluate("""() => {
+        const svg = [...document.querySelectorAll('#figure svg')].find(
+            (one) => one.getBoundingClientRect().width);
+        const {width} = svg.viewBox.baseVal;
+        return [...svg.querySelectorAll('text')]
+            .filter((one) => one.getBBox().x < -0.5
+                || one.getBBox().x + one.getBBox().width > width + 0.5)
+            .map((one) => one.textContent);
+    }""")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("script_runs", [True, False])
+def test_the_figure_is_there_with_its_words_whole(
+    browser: Browser, long_compared: Path, *, script_runs: bool
+) -> None:
+    for width in (375, 1024):
+        with opened(browser, long_compared, width=width, java_script_enabled=script_runs) as page:
+            shown = page.locator("#figure svg:visible")
+            assert shown.count() == 1
+            words = "".join(shown.all_text_contents())
+            assert "~ undecided" in words
+            assert "time to accuracy of every run (log)" in words
+            if script_runs:
+                assert outside(page) == []
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_what_is_opened_and_chosen_stands_in_the_address(browser: Browser, several: Path) -> None:
+    with opened(browser, several) as page:
+        page.locator("#figure svg:visible a").filter(has_text="letters").click()
+        assert page.locator("details.section[open] h2").all_inner_texts() == ["letters"]
+        choose(page, "letters")
+        page.wait_for_function("() => location.hash.includes('benchmark=letters')")
+        fragment = page.evaluate("location.hash")
+    with opened(browser, several, fragment=fragment) as page:
+        page.get_by_role("status").filter(has_text="1 of 3 benchmarks").wait_for()
+        assert page.locator("details.section[open] h2").all_inner_texts() == ["letters"]
+        assert page.locator("#figure svg:visible g.out").count() == 1
+        page.get_by_role("button", name="Show all").click()
+        page.wait_for_function("() => !location.hash.includes('benchmark=')")
+
+
+def test_a_benchmark_shows_three_pictures_and_the_others_on_demand(
+    browser: Browser, several: Path
+) -> None:
+    with opened(browser, several) as page:
+        section = page.locator("details.section[data-benchmark]").first
+        section.locator("> summary").click()
+        kinds = section.locator("figure:visible")
+        kinds.nth(2).wait_for()
+        assert [one.get_attribute("data-kind") for one in kinds.all()] == [
+            "tta", "quality-time", "targets",
+        ]  # fmt: skip
+        section.locator(".more > summary").click()
+        section.locator('figure[data-kind="solved"]').wait_for(state="visible")
+
+
+def test_the_figure_can_be_copied_as_an_image(browser: Browser, compared: Path) -> None:
+    rights = ["clipboard-read", "clipboard-write"]
+    with opened(browser, compared, permissions=rights) as page:
+        page.get_by_role("button", name="Copy figure").click()
+        page.get_by_role("button", name="Copied").wait_for()
+        size = page.evaluate("""async () => {
+            const [item] = await navigator.clipboard.read();
+            const image = await createImageBitmap(await item.getType('image/png'));
+            return [image.width, image.height];
+        }""")
+        box = page.locator("#figure svg:visible").evaluate("one => one.viewBox.baseVal.width")
+        assert size[0] == 2 * box
+
+
+def test_the_rows_can_be_saved_without_a_program(
+    browser: Browser, compared: Path, sides: list[Path], tmp_path: Path
+) -> None:
+    with opened(browser, compared, java_script_enabled=False, accept_downloads=True) as page:
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="CSV").click()
+        saved.value.save_as(tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text("utf-8") == as_csv.render(
+        api.compare(*sides, labels=["one_gpu", "eight_gpus"])
+    )
+
+
+def test_a_comparison_is_printed_on_one_page(browser: Browser, several: Path) -> None:
+    with opened(browser, several, scheme="dark") as page:
+        assert pages_of(page.pdf(format="A4")) == 1
+        page.locator("details.section > summary").first.click()
+        assert pages_of(page.pdf(format="A4")) > 1
+
+
+def pages_of(pdf: bytes) -> int:
+    return len(re.findall(rb"/Type /Page\b", pdf))
 
 
 def expect_no_wider(page: Page, width: int) -> None:
@@ -192,18 +292,17 @@ def test_what_a_picture_leaves_out_cannot_be_chosen_in_it(browser: Browser, crow
             assert "5 slower entries (10 runs) are not shown" in text
 
 
-def test_a_choice_leaves_no_mean_over_more_and_no_empty_heading(
+def test_a_choice_leaves_no_mean_over_more_and_dims_the_other_rows(
     browser: Browser, several: Path
 ) -> None:
     with opened(browser, several) as page:
+        page.locator("#numbers > summary").click()
         table = page.locator("table.report")
         assert "geo-mean of 2" in table.inner_text()
         choose(page, "digits")
         assert "geo-mean" not in table.inner_text()
-        assert page.get_by_text("No verdict is about").is_hidden()
-        choose(page, "digits")
-        choose(page, "words")
-        page.get_by_text("No verdict is about").wait_for(state="visible")
+        (dimmed,) = page.locator("#figure svg:visible g.out").all_text_contents()
+        assert "letters" in dimmed
 
 
 def test_numbers_beside_long_names_are_seen(browser: Browser, long_names: Path) -> None:
@@ -282,25 +381,15 @@ def test_a_button_changes_the_colours(compared_page: Page) -> None:
         assert compared_page.get_by_role("button", name=other.title()).is_visible()
 
 
-def test_all_pictures_are_printed_in_light_colours(browser: Browser, many: Path) -> None:
+def test_what_is_opened_is_printed_in_light_colours(browser: Browser, many: Path) -> None:
     with opened(browser, many, scheme="dark") as page:
-        closed = page.locator("details.section:not([open])")
-        # Closed sections are printed too. A key finds its place however pictures push it about.
-        page.locator("details.section > summary").last.press("Enter")
-        closed.wait_for(state="attached")  # which is strict: there is one
-        curves = curves_of(page.pdf(format="A4"))
-        assert closed.count() == 1  # the reader goes on where he was
-        draw_all_open(page)
-        closed.locator("> summary").press("Enter")
         draw_all(page)
         symbols = page.locator("figure .mark-symbol > path").count()
-        page.evaluate("for (const one of document.querySelectorAll('figure')) one.remove()")
+        curves = curves_of(page.pdf(format="A4"))
+        page.locator('figure[data-drawn="dark"]').first.wait_for()  # the reader goes on as before
+        page.evaluate("for (const one of document.querySelectorAll('.section')) one.open = false")
         assert symbols > 300
         assert curves - curves_of(page.pdf(format="A4")) > symbols
-
-
-def draw_all_open(page: Page) -> None:
-    page.locator('[open] figure[data-drawn="dark"]').first.wait_for()
 
 
 def curves_of(pdf: bytes) -> int:
@@ -319,7 +408,8 @@ def test_without_javascript_verdict_and_numbers_can_be_read(
     browser: Browser, compared: Path
 ) -> None:
     with opened(browser, compared, java_script_enabled=False) as page:
-        assert page.locator(".verdict").is_visible()
+        assert page.locator("h1").is_visible()
+        page.locator("#numbers > summary").click()
         assert page.locator("table.report").is_visible()
         page.get_by_text("which does not run here").wait_for(state="visible")
         assert not page.locator("#filters").is_visible()

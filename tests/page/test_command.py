@@ -51,10 +51,12 @@ def test_sides_can_be_named_and_chosen(sides: list[Path], tmp_path: Path) -> Non
     out = tmp_path / "page.html"
     labels = ("--label", "small", "--label", "large")
     assert run("report", *sides, *labels, "-o", out).returncode == 0
-    assert "<h1>Is large faster than small?</h1>" in out.read_text("utf-8")
+    assert "</span> large is 1.74× faster than small to the same quality." in out.read_text("utf-8")
     where = ("--a", "seed<1004", "--b", "seed>=1004")
     assert run("report", sides[0], *where, "-o", out).returncode == 0
-    assert "<h1>Is seed&gt;=1004 faster than seed&lt;1004?</h1>" in out.read_text("utf-8")
+    text = out.read_text("utf-8")
+    assert "<title>Undecided: seed&gt;=1004 is " in text
+    assert f"Made by <code>ttastats report {sides[0]} --a &#39;seed&lt;1004&#39;" in text
 
 
 def test_several_files_can_be_summarised_as_one(sides: list[Path], tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,6 +73,7 @@ def report(
             also=columns(also),
             fail_on=judging.fail_on,
             require=judging.require,
+            command=shlex.join(["ttastats", *sys.argv[1:]]),
             **sides.compared(sources, asked, options),
             **budget.asked(),
         )

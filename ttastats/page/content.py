@@ -12,10 +12,13 @@ from ttastats import axis as axes
 from ttastats import units
 from ttastats.axis import Axis
 from ttastats.counted import standing
+from ttastats.page import figure_rows
 from ttastats.page.facts import Fact, choices, facts
+from ttastats.page.figure_rows import FigureRow
 from ttastats.pictures.picture import Picture
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note, Table
+from ttastats.report.headline import Caveat, Headline, caveats, headlines
 from ttastats.report.verdicts import Verdict, verdicts
 
 #: Rows of numbers in a page; of more, the fastest of each benchmark.
@@ -25,10 +28,27 @@ Sides = Sequence[tuple[str, pl.DataFrame]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What the first screen of a comparison shows: of each side, what to distrust, and the figure.
+
+    `above` is a title that was given, where the answer is itself the title; `sides` are labels.
+    """
+
+    above: str
+    sides: tuple[str, ...]
+    axis: Axis
+    confidence: float
+    headlines: tuple[Headline, ...]
+    caveats: tuple[Caveat, ...]
+    rows: tuple[FigureRow, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Content:
     """What a page shows, and of how much: `20 runs`.
 
-    `choices` are the values a reader may choose rows by, with their runs.
+    `choices` are the values a reader may choose rows by, with their runs; `answer` is there if
+    times were compared; `command` is what made the page.
     """
 
     title: str
@@ -38,6 +58,8 @@ class Content:
     report: Report
     pictures: tuple[Picture, ...]
     choices: pl.DataFrame
+    answer: Answer | None = None
+    command: str = ""
 
 
 def content(
@@ -48,21 +70,44 @@ def content(
     title: str = "",
     conditions: Sequence[str] = (),
     confidence: float = 0.95,
+    command: str = "",
 ) -> Content:
     """Give the content of a page from labelled tables of runs, their report and their pictures.
 
-    `conditions` are the words by which runs and target were chosen.
+    `conditions` are the words by which runs and target were chosen, `command` is what a shell
+    was told.
     """
     sides = [(label, standing(runs)) for label, runs in sides]
     combinations = choices(sides)
+    labels, axis = tuple(label for label, _ in sides), axes.of(sides[0][1])
+    answer = _answer(labels, axis, report, title, confidence) if report.against else None
+    one = answer.headlines if answer and len(answer.headlines) == 1 else ()
+    own = one[0].sentence if one else _title(labels, axis, report)
     return Content(
-        title=title or _title([label for label, _ in sides], axes.of(sides[0][1]), report),
+        title=title or own,
         counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
         facts=facts(sides, conditions),
         verdicts=verdicts(report, confidence=confidence),
         report=capped(report),
         pictures=tuple(pictures),
         choices=combinations,
+        answer=answer,
+        command=command,
+    )
+
+
+def _answer(
+    labels: tuple[str, ...], axis: Axis, report: Report, title: str, confidence: float
+) -> Answer:
+    found = headlines(report, confidence)
+    return Answer(
+        above=title if len(found) == 1 else "",
+        sides=labels,
+        axis=axis,
+        confidence=confidence,
+        headlines=found,
+        caveats=caveats(report),
+        rows=figure_rows.rows(report),
     )
 
 

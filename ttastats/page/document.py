@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from urllib.parse import quote
 
 from ttastats.json_safe import script_text
-from ttastats.page import embedded, script
+from ttastats.page import embedded, figure, figure_rows, script
 from ttastats.page.content import Content
 from ttastats.pictures import theme
 from ttastats.pictures.picture import FILTERS, Picture
-from ttastats.render import as_html
+from ttastats.render import as_csv, as_html
+from ttastats.report.answer import Report
 from ttastats.report.cells import Gate
+from ttastats.report.verdicts import Verdict
 from ttastats.version import __version__
 
 #: Fonts that are there; a page brings none.
@@ -44,10 +46,15 @@ def page(content: Content) -> Page:
 def html(content: Content) -> str:
     """Give the text of the page: the same content gives the same bytes."""
     style, own, vega = script.part("page.css"), script.own(), script.vega()
+    sections = _sections(content)
     return as_html.filled(
         "page/parts/page.html",
         content=content,
-        sections=_sections(content.pictures),
+        sections=sections,
+        figure=_figure(content, sections),
+        answer=content.answer,
+        counted=_counted(content),
+        csv=_csv(content.report),
         version=__version__,
         policy=_policy(style, (vega, own)),
         style=style,
@@ -72,17 +79,78 @@ def _policy(style: str, scripts: Sequence[str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
-Section = tuple[str, list[tuple[int, Picture]]]
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a page tells of one benchmark, or across them: verdicts, and numbered pictures.
+
+    Those that answer most are shown `first`, the others on demand.
+    """
+
+    name: str
+    heading: str
+    benchmark: str | None
+    verdicts: tuple[Verdict, ...]
+    first: tuple[tuple[int, Picture], ...]
+    more: tuple[tuple[int, Picture], ...]
 
 
-def _sections(pictures: Sequence[Picture]) -> list[Section]:
-    """Give the pictures by benchmark, those of several first: a heading, numbered pictures."""
-    names = dict.fromkeys(each.benchmark for each in pictures)
-    order = {name: place for place, name in enumerate(names)} | {None: -1}
-    numbered = sorted(enumerate(pictures), key=lambda item: order[item[1].benchmark])
-    grouped = groupby(numbered, key=lambda item: item[1].benchmark)
+#: The kinds that answer most, and how many pictures are shown before the others.
+_FIRST_KINDS = ("tta", "quality-time", "targets", "leaderboard", "scaling", "solved")
+_FIRST = 3
+
+
+def _sections(content: Content) -> list[Section]:
+    """Give what there is of each benchmark, that of several first."""
+    told = content.verdicts if content.answer else ()
+    names = dict.fromkeys(one.benchmark for one in content.pictures)
+    names |= dict.fromkeys(one.benchmark for one in told)
+    ordered = sorted(names, key=lambda name: name is not None)
     across = _ACROSS if len(names) > 1 else _ALL
-    return [(across if name is None else name, list(group)) for name, group in grouped]
+    return [
+        _section(f"section-{place}", name or across, name, content, told)
+        for place, name in enumerate(ordered)
+    ]
+
+
+def _section(
+    name: str, heading: str, benchmark: str | None, content: Content, told: Sequence[Verdict]
+) -> Section:
+    mine = [one for one in enumerate(content.pictures) if one[1].benchmark == benchmark]
+    mine.sort(key=lambda one: _rank(one[1].kind))
+    return Section(
+        name,
+        heading,
+        benchmark,
+        tuple(one for one in told if one.benchmark == benchmark),
+        tuple(mine[:_FIRST]),
+        tuple(mine[_FIRST:]),
+    )
+
+
+def _rank(kind: str) -> int:
+    return _FIRST_KINDS.index(kind) if kind in _FIRST_KINDS else len(_FIRST_KINDS)
+
+
+def _figure(content: Content, sections: Sequence[Section]) -> str:
+    """Give the figure of a comparison; nothing where there is none."""
+    answer = content.answer
+    if answer is None:
+        return ""
+    a, *others = answer.sides
+    b = others[0] if len(others) == 1 else f"each of {len(others)} others"
+    links = {one.benchmark: f"#{one.name}" for one in sections}
+    return figure.figure(answer.rows, (a, b), answer.axis, answer.confidence, links)
+
+
+def _counted(content: Content) -> str:
+    """Give how many rows have which verdict, where each has but a line."""
+    rows = content.answer.rows if content.answer else ()
+    return figure_rows.counted(rows) if len(rows) >= figure_rows.THIN_FROM else ""
+
+
+def _csv(report: Report) -> str:
+    """Give the rows for programs as the address of a file to save."""
+    return f"data:text/csv;charset=utf-8,{quote(as_csv.render(report))}"
 
 
 def _data(content: Content) -> str:

@@ -27,10 +27,10 @@ def column(values: pl.Series) -> str:
     An index stands for as many rows in succession as `lengths` says beside it.
     Unknown and infinite are null; else the shortest digits that give back the same number.
     """
-    if values.dtype == pl.String and values.n_unique() * 2 <= len(values):
+    repeated = values.rle().struct.unnest()
+    if _repeats(values, repeated.height):
         distinct = values.drop_nulls().unique(maintain_order=True)
         places = {value: place for place, value in enumerate(distinct)}
-        repeated = values.rle().struct.unnest()
         parts = {
             "values": distinct.to_list(),
             "codes": [places.get(value) for value in repeated.get_column("value")],
@@ -38,6 +38,13 @@ def column(values: pl.Series) -> str:
         }
         return script_text(parts)
     return script_text([_shortest(plain(value)) for value in values.to_list()])
+
+
+def _repeats(values: pl.Series, stretches: int) -> bool:
+    """Tell whether a column is shorter by its different values: names, and counts in stretches."""
+    if values.dtype == pl.String:
+        return values.n_unique() * 2 <= len(values)
+    return not values.dtype.is_float() and stretches * 4 <= len(values)
 
 
 def _shortest(value: Any) -> Any:

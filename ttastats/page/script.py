@@ -9,7 +9,10 @@ from importlib.resources import files
 from ttastats.pictures.vega import bundle
 
 #: In the order they need each other.
-_OWN = ("data.js", "choice.js", "hover.js", "drawing.js", "rows.js", "tables.js", "page.js")
+_OWN = (
+    "data.js", "choice.js", "address.js", "hover.js", "drawing.js", "rows.js", "copy.js",
+    "tables.js", "page.js",
+)  # fmt: skip
 
 
 def part(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ttastats.errors import TtastatsError
 from ttastats.pictures import (
@@ -45,13 +45,13 @@ KINDS: Mapping[str, Draw] = {
 _SLOW = {variance.KIND: 30_000}
 
 
-def all_pictures(material: Material) -> tuple[Picture, ...]:
-    """Give every picture there is: by benchmark first, then those of several benchmarks.
+def all_pictures(material: Material, *, without: Sequence[str] = ()) -> tuple[Picture, ...]:
+    """Give every picture but some kinds: by benchmark first, then those of several benchmarks.
 
     At a budget these are the curves: the others are about times to a target.
     """
-    slow = _too_slow(material)
-    kinds = [kind for kind in KINDS if kind not in slow]
+    left = {*_too_slow(material), *without}
+    kinds = [kind for kind in KINDS if kind not in left]
     if material.at_budget:
         kinds = [kind for kind in kinds if kind in quality.OF_ANY_METRIC]
     found = [picture for kind in kinds for picture in drawable(KINDS[kind], material)]

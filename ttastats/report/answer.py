@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ttastats.report.cells import Gate, Note, Table
+
+if TYPE_CHECKING:
+    from ttastats.stats.multiplicity import MeanSpeedup
+    from ttastats.stats.outcomes import Outcomes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Against:
+    """What came of one table held against the baseline.
+
+    `runs` are those of A and of B behind each of its `rows`; `mean` is over all rows, if any is.
+    """
+
+    rows: tuple[Mapping[str, Any], ...]
+    runs: tuple[tuple[Outcomes, Outcomes], ...]
+    mean: MeanSpeedup | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +35,7 @@ class Report:
     same to people. `sentence` closes the report and could be said aloud. `only_a` names the groups
     of a baseline that a table compared with it lacks, after the label of that table where several
     are compared. `gate` is there if a condition for CI was asked. `by` names the keys of the rows
-    that tell which group each is of.
+    that tell which group each is of. `against` is there if times were compared, by table.
     """
 
     command: str
@@ -30,6 +46,7 @@ class Report:
     only_a: tuple[str, ...] = ()
     gate: Gate | None = None
     by: tuple[str, ...] = ()
+    against: tuple[Against, ...] = ()
 
     @property
     def frame(self) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from ttastats.pairing import Pair, Pairing, Side, pairings
 from ttastats.report import compare_cells, compare_notes, fields, fixed_length, grouping
 from ttastats.report.also import Also, lines, measured, numbers, sentences
 from ttastats.report.also import notes as also_notes
-from ttastats.report.answer import Report
+from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.compare_notes import Shown
 from ttastats.report.step_factors import Explained, explained
@@ -108,7 +108,17 @@ def report(
     if len(sides) > 1:
         each = [f"{side.label}: {text}" for side, text in zip(sides, each, strict=True)]
     said = " ".join((*each, *([why.sentence()] if why else [])))
-    return Report("compare", rows, tables, notes, said, _only_a(sides), by=by)
+    return Report(
+        "compare", rows, tables, notes, said, _only_a(sides), by=by, against=_against(sides)
+    )
+
+
+def _against(sides: Sequence[_Side]) -> tuple[Against, ...]:
+    """Give the runs behind each row, as they were compared."""
+    return tuple(
+        Against(side.rows, tuple((one.a.outcomes, one.b.outcomes) for one in side.found), side.mean)
+        for side in sides
+    )
 
 
 def _explained(

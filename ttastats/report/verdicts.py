@@ -112,7 +112,7 @@ def _quality_finding(row: Numbers, confidence: float) -> str:
     low, high = row["difference_low"], row["difference_high"]
     limits = "" if low is None else f", {percentages.text(confidence)} CI {low:+.3g} to {high:+.3g}"
     why = f", since {row['why']}" if row["why"] else ""
-    gap = f"difference {row['difference']:+.3g}{limits}{_p(row, '; {}')}"
+    gap = f"difference {row['difference']:+.3g}{limits}{p_text(row, '; {}')}"
     return f"{claim} in {what}{why} ({gap})"
 
 
@@ -132,7 +132,7 @@ def finding(row: Numbers, a: str, b: str, confidence: float, on: str = "") -> st
     if word == "unavailable":
         return f"{on}: {row['claim']}" if on else row["claim"] or "no verdict"
     if row["speedup"] is None or row["speedup_low"] is None:
-        return f"{b} against {a}{where}: {of_row(row).claim(row['claim'])}{_p(row, ' ({})')}"
+        return f"{b} against {a}{where}: {of_row(row).claim(row['claim'])}{p_text(row, ' ({})')}"
     axis = of_row(row)
     interval = f"{percentages.text(confidence)} CI"
     condition = condition_of(row)
@@ -141,9 +141,9 @@ def finding(row: Numbers, a: str, b: str, confidence: float, on: str = "") -> st
         return f"{b} {axis.same} {a}{where} ({axis.claim(row['claim'])}; {span}){condition}"
     if word == "undecided":
         return f"whether {b} {axis.does(axis.better)} than {a}{where} is undecided: {span}"
-    factor, limits = _factor(row, word, axis)
+    factor, limits = factor_of(row, word, axis)
     does = axis.does(axis.better if word == "faster" else axis.worse, factor)
-    p = _p(row, "; {}")
+    p = p_text(row, "; {}")
     return f"{b} {does} than {a}{where} ({interval} {limits}{p}){condition}"
 
 
@@ -165,7 +165,7 @@ def condition_of(row: Numbers) -> str:
     return f" if {' and '.join(conditions)}" if conditions else ""
 
 
-def _factor(row: Numbers, word: str, axis: Axis) -> tuple[str, str]:
+def factor_of(row: Numbers, word: str, axis: Axis) -> tuple[str, str]:
     """Give a speedup and its interval as said of the faster or the slower: 1.74×, 2.3%.
 
     What is faster does more in the same time; what needs fewer steps saves a share of them.
@@ -182,10 +182,11 @@ def _factor(row: Numbers, word: str, axis: Axis) -> tuple[str, str]:
 
 def _span(row: Numbers, interval: str) -> str:
     ratio, low, high = row["speedup"], row["speedup_low"], row["speedup_high"]
-    return f"{ratio:.2f}× ({interval} {low:.2f} to {high:.2f}×{_p(row, '; {}')})"
+    return f"{ratio:.2f}× ({interval} {low:.2f} to {high:.2f}×{p_text(row, '; {}')})"
 
 
-def _p(row: Numbers, pattern: str) -> str:
+def p_text(row: Numbers, pattern: str) -> str:
+    """Give the adjusted p in a pattern, as `p < .001`; nothing where there is none."""
     p = row["p_adjusted"]
     if p is None:
         return ""

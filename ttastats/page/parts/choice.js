@@ -53,19 +53,20 @@ function account({rows, values}) {
     + 'verdicts, notes and captions are about all runs.';
 }
 
-/** Build the lists to choose from; `changed` is called after each choice. */
+/** Build the lists to choose from; `changed` is called after each choice, `fill` shows it. */
 function choicePanel(form, changed) {
   const lists = held.filters.filter((name) => options.get(name).size > 1)
     .map((name) => choiceList(name, changed));
   const reset = element('button', {type: 'reset', textContent: 'Show all'});
+  const fill = () => { for (const list of lists) list.fill(''); };
   form.append(...lists.map((list) => list.box), reset);
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('reset', () => {
     for (const values of chosen.values()) values.clear();
-    for (const list of lists) list.fill('');
+    fill();
     changed();
   });
-  return lists.length > 0;
+  return {useful: lists.length > 0, fill};
 }
 
 function choiceList(name, changed) {

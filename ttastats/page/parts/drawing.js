@@ -167,18 +167,14 @@ function watch() {
 
 /* Printing waits for no promise that needs the event loop; Vega's are kept before it goes on. */
 let printing = false;
-let closed = [];
 
 addEventListener('beforeprint', () => {
   printing = true;
-  closed = [...document.querySelectorAll('details.section:not([open])')];
-  for (const section of closed) section.open = true;
-  for (const figure of figures) draw(figure, 'light', PRINTED_WIDTH);
+  for (const figure of figures) if (figure.checkVisibility()) draw(figure, 'light', PRINTED_WIDTH);
 });
 
 addEventListener('afterprint', () => {
   printing = false;
-  for (const section of closed) section.open = false;
   for (const figure of figures) forget(figure);
   redraw();
 });

@@ -1,14 +1,19 @@
 /* What happens when the page opens, and when the reader chooses. */
 
 function show() {
+  keepAddress();
   const rest = left();
   keeps = keeper(rest.values);
   narrowTables(keeps);
   for (const part of document.querySelectorAll('[data-benchmark]')) {
     part.hidden = !keeps({benchmark: part.dataset.benchmark});
   }
-  const verdicts = [...document.querySelectorAll('.verdict')];
-  document.getElementById('no-verdict').hidden = verdicts.some((one) => !one.hidden) || !verdicts.length;
+  for (const row of document.querySelectorAll('#figure [data-row]')) {
+    row.classList.toggle('out', !keeps({benchmark: row.dataset.row}));
+  }
+  const verdicts = [...document.querySelectorAll('#verdict .verdict')];
+  const none = document.getElementById('no-verdict');
+  if (none) none.hidden = verdicts.some((one) => !one.hidden) || !verdicts.length;
   const status = document.getElementById('shown');
   status.textContent = account(rest);
   redraw();
@@ -45,10 +50,32 @@ function filterBox(useful) {
   wide.addEventListener('change', () => { box.open = wide.matches; });
 }
 
+/** Follow the address, and let it follow what is opened. */
+function follow() {
+  const read = () => {
+    readAddress();
+    panel.fill();
+    if (isNarrowed()) show();
+  };
+  read();
+  addEventListener('hashchange', read);
+  for (const part of document.querySelectorAll('details.section, details.more')) {
+    part.addEventListener('toggle', keepAddress);
+  }
+  // A second click on a link opens again what was closed meanwhile, though the address stays.
+  document.addEventListener('click', (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link) reveal(document.getElementById(decodeURIComponent(link.getAttribute('href').slice(1))));
+  });
+  document.getElementById('copy')?.addEventListener('click', (event) => copyFigure(event.target));
+}
+
 for (const part of document.querySelectorAll('.scripted')) part.hidden = false;
 document.documentElement.classList.add('live');
-filterBox(choicePanel(document.querySelector('#filters form'), soon(show)));
+const panel = choicePanel(document.querySelector('#filters form'), soon(show));
+filterBox(panel.useful);
 tables.forEach(sortable);
 figures.forEach(addTools);
 schemeButton();
 watch();
+follow();

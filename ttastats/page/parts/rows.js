@@ -39,10 +39,12 @@ function cellText(value) {
 async function saveSvg(figure) {
   const svg = await drawn.get(figure)?.view?.view.toSVG();
   if (!svg) return;
-  const link = element('a', {
-    href: URL.createObjectURL(new Blob([svg], {type: 'image/svg+xml'})),
-    download: `${figure.querySelector('h3').textContent.replace(/[^\w.-]+/g, '_')}.svg`,
-  });
+  const name = figure.querySelector('h3').textContent.replace(/[^\w.-]+/g, '_');
+  save(new Blob([svg], {type: 'image/svg+xml'}), `${name}.svg`);
+}
+
+function save(blob, download) {
+  const link = element('a', {href: URL.createObjectURL(blob), download});
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

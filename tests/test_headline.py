@@ -1,0 +1,154 @@
+"""What the first line of a comparison says, and what it may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.page.made import rows as made
+from tests.page.test_verdicts import COMPARED
+from ttastats import api
+from ttastats.report.answer import Against, Report
+from ttastats.report.cells import Note
+from ttastats.report.headline import Headline, caveats, headlines
+from ttastats.stats.multiplicity import MeanSpeedup
+
+ROW: dict[str, Any] = COMPARED | {"flags": []}
+NONE = dict.fromkeys(("speedup", "speedup_low", "speedup_high"))
+
+
+def said(*changes: dict[str, Any], mean: MeanSpeedup | None = None) -> Headline:
+    rows = tuple(ROW | {"benchmark": f"b{n}"} | change for n, change in enumerate(changes))
+    report = Report("compare", rows, (), against=(Against(rows, (), mean),))
+    (headline,) = headlines(report)
+    return headline
+
+
+UNDECIDED = {"verdict": "undecided", "speedup_low": 0.9}
+
+
+def test_one_benchmark_is_answered_by_yes_or_no_and_by_how_much() -> None:
+    yes = said({})
+    assert yes.sentence == "Yes: new is 2.00× faster than old to the same quality."
+    assert (yes.numbers, yes.tone) == (
+        "speedup 2.00× (95% CI 1.60 to 2.50×; p < .001); 5 runs against 5, all reached the target",
+        "good",
+    )
+    no = said({"verdict": "slower", "speedup": 0.5})
+    assert no.sentence == "No: new is 2.00× slower than old to the same quality."
+    same = said({"verdict": "same", "claim": "same within 1%"})
+    assert same.sentence == "No: new is as fast as old (same within 1%)."
+
+
+def test_what_is_undecided_says_between_which_ends_the_truth_lies() -> None:
+    assert said(UNDECIDED).sentence == (
+        "Undecided: new is between 1.11× slower and 2.50× faster than old."
+    )
+    assert said(NONE | {"verdict": "undecided"}).sentence == (
+        "Undecided: whether new is faster than old is open."
+    )
+
+
+def test_without_a_verdict_the_reason_is_said() -> None:
+    none = said(NONE | {"verdict": "unavailable", "claim": "no verdict: one run cannot tell"})
+    assert none.sentence == "No verdict: one run cannot tell."
+
+
+def test_where_fractions_decide_they_are_said() -> None:
+    never = said(NONE | {"verdict": "slower", "estimand": "fraction", "reached_b": 0})
+    assert never.sentence == "No: 5 of 5 runs of old and 0 of 5 runs of new reached the target."
+
+
+def test_many_alike_are_answered_by_their_mean() -> None:
+    mean = MeanSpeedup(1.88, 1.74, 2.02, 3)
+    yes = said({}, {}, {}, mean=mean)
+    assert yes.sentence == "Yes: new is 1.88× faster than old to the same quality."
+    assert yes.numbers.startswith(
+        "geometric mean speedup over 3 benchmarks 1.88× (95% CI 1.74 to 2.02×); 15 runs against 15"
+    )
+    assert said({}, {}).claim == "new is faster than old on 2 of 2 benchmarks"
+
+
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [
+        (["faster"] * 3 + ["undecided"], "Mostly yes"),
+        (["slower"] * 3 + ["faster"], "Mostly no"),
+        (["faster"] + ["undecided"] * 3, "Mostly undecided"),
+        (["faster", "slower"], "It depends"),
+        (["same", "same"], "No"),
+    ],
+)
+def test_of_several_verdicts_the_word_is_that_of_most(words: list[str], word: str) -> None:
+    assert said(*({"verdict": each} for each in words)).word == word
+
+
+def test_mixed_verdicts_are_counted() -> None:
+    rows = [{"verdict": word} for word in ("faster", "faster", "slower", "same", "undecided")]
+    assert said(*rows).claim == (
+        "new is faster than old on 2 of 5 benchmarks, slower on 1, as fast on 1, 1 undecided"
+    )
+    assert said({}, UNDECIDED, UNDECIDED).claim == (
+        "new is faster than old on 1 of 3 benchmarks (b0, 2.00×), 2 undecided"
+    )
+    twice = said({"benchmark": "x"}, {"benchmark": "x"} | UNDECIDED, UNDECIDED)
+    assert "on 1 of 3 comparisons" in twice.claim
+
+
+def test_nothing_decided_says_so_with_the_mean() -> None:
+    found = said(UNDECIDED, UNDECIDED, mean=MeanSpeedup(1.01, 0.98, 1.04, 2))
+    assert found.sentence == (
+        "Undecided: open on all 2 benchmarks; overall, new is between 2.0% slower and "
+        "4.0% faster than old."
+    )
+
+
+def test_a_mean_that_is_decided_where_no_benchmark_is_does_not_sound_undecided() -> None:
+    found = said(UNDECIDED, UNDECIDED, mean=MeanSpeedup(2.33, 1.56, 3.47, 2))
+    assert found.sentence == (
+        "Undecided: open on all 2 benchmarks, though new is between 1.56× and 3.47× faster than "
+        "old."
+    )
+    slower = said(UNDECIDED | {"speedup_low": 0.5, "speedup_high": 0.8})
+    assert slower.claim == "new is between 2.00× and 1.25× slower than old"
+
+
+def test_failed_runs_are_counted_by_side() -> None:
+    assert said({"reached_a": 4}).numbers.endswith(
+        "5 runs against 5; 1 of old and 0 of new did not reach the target"
+    )
+
+
+def test_a_claim_about_pooled_setups_is_not_called_good() -> None:
+    pooled = said({"flags": ["pooled_setups"]})
+    assert (pooled.pooled, pooled.tone) == (True, "bad")
+    assert not said(UNDECIDED | {"flags": ["pooled_setups"]}).pooled
+
+
+def test_steps_are_needed_not_run() -> None:
+    fewer = said({"axis": "steps"})
+    assert fewer.sentence == "Yes: new needs 2.00× fewer steps than old to the same quality."
+    mixed = said({"axis": "steps"}, {"axis": "steps", "verdict": "slower"}, {"axis": "steps"})
+    assert mixed.claim == (
+        "new needs fewer steps than old on 2 of 3 benchmarks, needs more steps on 1"
+    )
+
+
+def test_caveats_are_short_and_the_worst_stands_first() -> None:
+    rows = (ROW | {"flags": ["unbalanced"]}, ROW | {"flags": ["unbalanced", "pooled_setups"]})
+    notes = (
+        Note("unbalanced", "one."), Note("holm", "p: Holm."), Note("pooled_setups", "two."),
+        Note("unbalanced", "three."),
+    )  # fmt: skip
+    found = caveats(Report("compare", rows, (), notes))
+    assert [(one.text, one.more, one.tone) for one in found] == [
+        ("several setups taken as one: resnet", "two.", "bad"),
+        ("unequal numbers of runs", "one. three.", "plain"),
+    ]
+
+
+def test_each_of_several_tables_has_an_answer_of_its_own() -> None:
+    a, b, c = (made([name], runs=4, seed=seed) for seed, name in enumerate("abc"))
+    assert len(headlines(api.compare(a, b, c))) == 2
+    assert headlines(api.summary(a)) == ()

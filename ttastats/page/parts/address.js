@@ -1,0 +1,44 @@
+/* What of a view can be mailed? The choice and what is opened stand in the address, behind its #. */
+
+const OPEN = 'open'; // beside it stand the names of columns, each with the values that are chosen
+
+function isState(text) {
+  return text.includes('=');
+}
+
+/** Write the view into the address; a reload or another reader finds it again. */
+function keepAddress() {
+  const state = new URLSearchParams();
+  for (const [name, values] of chosen) for (const value of values) state.append(name, value);
+  for (const part of document.querySelectorAll('details.section[open], details.more[open]')) {
+    if (part.id) state.append(OPEN, part.id);
+  }
+  const text = state.toString();
+  const now = location.hash.slice(1);
+  if (text ? text !== now : isState(now)) history.replaceState(null, '', `#${text}`);
+}
+
+/** Open what an address names, and give what it chooses. */
+function readAddress() {
+  const text = location.hash.slice(1);
+  if (!isState(text)) {
+    reveal(text && document.getElementById(text));
+    return;
+  }
+  const state = new URLSearchParams(text);
+  for (const [name, values] of chosen) {
+    values.clear();
+    for (const value of state.getAll(name)) if (options.get(name).has(value)) values.add(value);
+  }
+  for (const id of state.getAll(OPEN)) {
+    const part = document.getElementById(id);
+    if (part?.matches('details')) part.open = true;
+  }
+}
+
+/** Open what stands around a part, and the part itself, and show it. */
+function reveal(part) {
+  if (!part) return;
+  for (let each = part; each; each = each.parentElement) if (each.matches('details')) each.open = true;
+  part.scrollIntoView();
+}
