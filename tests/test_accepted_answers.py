@@ -415,6 +415,12 @@ ANSWERS: dict[str, Callable[[], Report]] = {
         before(), odd(), after(), at="samples=2500", interpolate=True, pool=True
     ),
     "compare_also": lambda: api.compare(before(), after(), also=["top1_accuracy"]),
+    "compare_also_of_random": lambda: api.compare(
+        *(random_runs().filter(entry=name) for name in ("e0", "e1")),
+        target=["masked_lm_accuracy=0.7"],
+        also=["loss", "odd"],
+        by=["benchmark"],
+    ),
     "record_by_plain_rules": lambda: api.judge_record(
         before(), after(), rules="plain", where=["benchmark=bert,gnn,gpt,llama,resnet,rgat"]
     ),
