@@ -196,6 +196,10 @@ def test_random_qualities_are_compared_as_accepted(part: int) -> None:
                 found.append(made.with_columns(benchmark=pl.lit(benchmark)))
         a, b = map(pl.concat, sides)
         asked = dict(draw.choice(BUDGETS))
+        if seed % 3 == 0:
+            both = pl.concat([a.with_columns(system=pl.lit("a")), b])
+            lines.append(answered(api.summary, both, by=["benchmark", "system"], **asked))
+            lines.append(answered(api.runs, b, **asked))
         asked["options"] = Options(
             margin=draw.choice([0.01, 0.002, 0.5]), fdr=draw.random() < 0.3,
             estimand=draw.choice(["mean", "mean", "geomean"]),
