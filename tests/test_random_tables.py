@@ -176,6 +176,7 @@ def panel(draw: random.Random) -> Made:
 
 
 PATTERNS = (
+    r"acc (?P<acc>0\.\d)",
     r"step[ =](?P<step>\d+)", r"acc[ =](?P<acc>\S+)", r"loss (?P<loss>[\d.]+)",
     r"^\[(?P<stamp>[^\]]+)\]", r"run (?P<name>\w+)", r"(?P<seconds>[\d.]+) s\b",
 )  # fmt: skip
@@ -196,7 +197,7 @@ def lines(draw: random.Random) -> Made:
         start += f"[{row['stamp']}] " if "stamp" in row else ""
         joined = draw.choice([" ", " ", " ", f"\n{start}", "\r"])
         text.append(start + joined.join(parts))
-    patterns = draw.sample(PATTERNS, draw.choice([1, 3, 4, 5, 6, 6]))
+    patterns = draw.sample(PATTERNS, draw.choice([1, 3, 4, 5, 6, 7]))
     about = said(draw, {name for one in patterns for name in re.findall(r"<(\w+)>", one)})
     about["line"] = patterns
     if draw.random() < 0.3:

@@ -117,10 +117,17 @@ def events(draw: random.Random) -> list[Event]:
         more = {f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum": number
                 for name, number in (("fadd", 5), ("ffma", 100))}  # fmt: skip
         found.append(event("cuda_profiler_range", "sgemm", 0.0, 99.0, **draw.choice([more, {}])))
+    return disturbed(draw, found)
+
+
+def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
+    """Leave out some of what events tell; a recorder sorts them as it likes."""
     for one in found:
         for words, chance in (("External id", 0.03), ("correlation", 0.03), ("Input Dims", 0.03)):
             if draw.random() < chance:
                 one["args"].pop(words, None)
+    if draw.random() < 0.3:
+        draw.shuffle(found)
     return found
 
 
@@ -175,7 +182,8 @@ def measured(draw: random.Random) -> Iterator[Mapping[str, Any]]:
         measure("cpu_utilization", 0.5), measure("tensor_core_utilization", 0.25),
         measure("gpu_utilization", 0.75), measure("memory_utilization", 0.125),
         measure("saturation_batch_size", draw.choice([None, 16.0]), text="a rule"),
-        measure("memory_bytes", 5e6, of="weights"), measure("memory_bytes", 7e6, of="gradients"),
+        *(measure("memory_bytes", size, of="weights") for size in (5e6, 6e6)),
+        measure("memory_bytes", 7e6, of="gradients"),
         *(measure("batch_samples_per_second", rate, of=size)
           for size, rate in draw.sample([("8", 100.0), ("16", 190.0), ("64", 250.0)], 2)),
         measure("batch_step_flops", 5e6, of="16"), measure("batch_cpu_utilization", 0.9, of="8"),
@@ -193,8 +201,9 @@ def measured(draw: random.Random) -> Iterator[Mapping[str, Any]]:
 
 def profiled(draw: random.Random, name: str) -> pl.DataFrame:
     """Give a profile of one rank or some, with what was measured beside."""
-    count = draw.choice([0, 2, 3])
-    numbers = pl.Series("rank", range(count) if count else [None], dtype=pl.Int64)
+    count = draw.choice([0, 0, 2, 3])
+    none = [None] if draw.random() < 0.9 else []
+    numbers = pl.Series("rank", range(count) if count else none, dtype=pl.Int64)
     ranks = [read(draw).rows.with_columns(rank=pl.lit(number, pl.Int64)) for number in numbers]
     more = table.frame(list(measured(draw)) if draw.random() < 0.6 else [])
     rows = pl.concat([table.whole(ranks), table.whole([more])])
