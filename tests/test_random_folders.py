@@ -38,7 +38,8 @@ def session(draw: random.Random, first: int, clock: float, *, timed: bool) -> by
             "val/acc": 0.1 * step,
             "_timestamp": 1_700_000_009.0 + step,
         }
-        row |= {"_runtime": clock + 2.5 * (step - first + 1)} if timed else {}
+        if timed and draw.random() < 0.9:
+            row["_runtime"] = clock + 2.5 * (step - first + 1)
         if draw.random() < 0.1:
             del row["_step"]
         row |= draw.choice([{}, {"epoch": step, "trainer/global_step": 10 * step}])

@@ -56,7 +56,13 @@ def work_of(draw: random.Random, start: float, number: int) -> Iterator[Event]:
     yield operator(name, start, length, number, **told)
     if draw.random() < 0.4:
         inner, told, _ = draw.choice(WORK)
-        yield operator(inner, start + 1, draw.choice([1, 2, length - 1]), number + 50, **told)
+        within = draw.choice([1, 2, length - 1])
+        yield operator(inner, start + 1, within, number + 50, **told)
+        for depth in range(draw.choice([0, 0, 1, 2])):
+            inner, told, _ = draw.choice(WORK)
+            yield operator(
+                inner, start + 1, within - 0.2 * (depth + 1), number + 60 + depth, **told
+            )
     for place, kind in enumerate(kernels):
         begin = start + draw.choice([2, 5, 30])
         own = number + 1000 * place
@@ -79,7 +85,7 @@ def step_of(draw: random.Random, zero: float, first: int, *, on_device: bool) ->
         yield collective(zero + draw.choice([40, 70]), 20, first + 20)
     if on_device and draw.random() < 0.5:
         copy = kernel("Memcpy HtoD (Pageable -> Device)", zero + draw.choice([55, 80]), 6, -1,
-                      bytes=4096, correlation=first + 7)  # fmt: skip
+                      bytes=4096, correlation=first + 7, device=draw.choice([0, 0, 1]))  # fmt: skip
         yield copy | {"cat": draw.choice(["gpu_memcpy", "Memcpy", "gpu_memset"])}
     if draw.random() < 0.4:
         yield event("cuda_runtime", "cudaDeviceSynchronize", zero + 60, 30)
@@ -133,7 +139,9 @@ def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
 
 def read(draw: random.Random) -> kineto.Trace:
     rank = draw.choice([None, None, 0, 3])
-    data = trace(events(draw), rank)
+    found = events(draw)
+    data = json.dumps(found).encode() if draw.random() < 0.1 else trace(found, rank)
+    data = draw.choice([b"", b"", b"", b"\xef\xbb\xbf"]) + data
     if draw.random() < 0.2:
         data = data.replace(b'"dur": 20', b'"dur": inf', 1)
     if draw.random() < 0.2:
