@@ -44,9 +44,9 @@ from ttastats.budget import END, Budget, parse
 from ttastats.comparison import Options
 from ttastats.convergence_records import Record, ruleset_of
 from ttastats.errors import TtastatsError
-from ttastats.pairing import Side
+from ttastats.pairing import Pair, Side
 from ttastats.records import Run
-from ttastats.report import compare_qualities, record_judged
+from ttastats.report import compare_qualities, fixed_length, record_judged
 from ttastats.report.answer import Report
 from ttastats.report.compare import View
 
@@ -691,6 +691,32 @@ def parts(found: pairing.Pairing) -> list[Any]:
             found.b["pair"]]  # fmt: skip
 
 
+def of_fixed_lengths() -> Found:
+    """Give when it is proposed to compare qualities at the end: all were stopped at one length."""
+    short, met, long = (5.0, 4.1, 4.05), (5.0, 4.2, 3.9), (5.0, 4.2, 4.1, 3.9)
+    x = {"benchmark": "x"}
+    groups: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "all met": ({"losses": met}, {"losses": met}),
+        "some short": ({"losses": short}, {"losses": met}),
+        "of two lengths": ({"losses": met}, {"losses": (5.0, 4.1)}),
+        "diverged": ({"losses": short}, {"losses": (5.0, 4.1, math.nan)}),
+    }
+    for name, (of_a, of_b) in groups.items():
+        a, b = paired(0, x | of_a), paired(1, x | of_b)
+        (one,) = pairing.pairings(a, [b])
+        yield name, fixed_length.notes(a, b, one.pairs, ["x"])
+        yield (name, "twice"), fixed_length.notes(a, b, one.pairs * 2, ["x", "y"])
+    a, b = paired(0, x | {"losses": short}), paired(1, x | {"losses": met})
+    mixed = paired(1, x | {"losses": long}, x | {"losses": met})
+    silent = Side("B", b.runs)
+    (one,) = pairing.pairings(a, [mixed], pool=True)
+    yield "ragged", fixed_length.notes(a, mixed, one.pairs, ["x"])
+    (one,) = pairing.pairings(a, [silent])
+    yield "no evaluations", fixed_length.notes(a, silent, one.pairs, ["x"])
+    of_two = Pair({}, a.runs.with_columns(target_metric=pl.Series(["val_loss", "acc"])), b.runs)
+    yield "two metrics", fixed_length.notes(a, b, [of_two], ["x"])
+
+
 # ----------------------------------------------------------------------------------------- the gate
 
 
@@ -858,7 +884,8 @@ def of_numbers() -> Found:
 
 JUDGED = (
     of_budgets, of_lengths, of_qualities, of_stops, of_looks, of_records, of_contests,
-    of_references, of_entries, of_pairs, of_gates, of_targets, of_axes, of_numbers,
+    of_references, of_entries, of_pairs, of_fixed_lengths, of_gates, of_targets, of_axes,
+    of_numbers,
 )  # fmt: skip
 
 
