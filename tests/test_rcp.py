@@ -679,6 +679,35 @@ class TestAnswers:
         if said:
             assert "1 entry would fail" in notes(found)["slack"]
 
+    @pytest.mark.parametrize(
+        ("samples", "verdict"),
+        [((2688, 2688, 2688), "earlier"), ((2688, 3072, 3456), "undecided"),
+         ((3456, 3840, 3840), "later")],
+    )  # fmt: skip
+    def test_the_interval_decides(
+        self, records: Path, samples: tuple[int, ...], verdict: str
+    ) -> None:
+        found = row([lora(one) for one in samples * 3], records)
+        assert found["verdict"] == verdict
+        assert 0.5 < found["low"] < found["high"] < 1.5
+        sides = {"earlier": found["high"] < 1, "later": found["low"] > 1}
+        assert sides.get(verdict, found["low"] < 1 < found["high"])
+
+    def test_an_entry_is_named_where_submitter_and_system_do_not_tell_it(
+        self, records: Path
+    ) -> None:
+        def named(*entries: tuple[str | None, str, str]) -> bool:
+            runs = [
+                lora(3072, submitter=submitter, system=system, entry=entry)
+                for submitter, system, entry in entries
+            ]
+            (table,) = answered(runs, records, by=("submitter", "system", "entry")).tables
+            return any("x/1" in str(row.cells) for row in table.rows)
+
+        assert not named(("x", "one", "x/1"), ("x", "two", "x/2"))
+        assert named(("x", "one", "x/1"), ("x", "one", "x/2"))
+        assert named((None, "one", "x/1"), (None, "two", "x/2"))
+
     def test_the_answer_looks_as_accepted(self, records: Path) -> None:
         other = [lora(n, 40, entry="Example/mid", system="mid") for n in (5376, 5760, 6144)]
         big = [lora(9984, 128, entry="Example/big", system="big")] * 2
