@@ -78,7 +78,10 @@ def lint(_: list[str]) -> int:
 
 def types(_: list[str]) -> int:
     """Check types."""
-    return _run(_environment(".[dev,train]") / "mypy")
+    scripts = _environment(".[dev,train]")
+    return _run(scripts / "mypy") or _run(
+        scripts / "basedpyright", "--pythonpath", scripts / "python"
+    )
 
 
 def site(arguments: list[str]) -> int:

@@ -79,6 +79,7 @@ class Dialect(Protocol):
     @property
     def name(self) -> str:
         """The name shown to users and stored with each run."""
+        ...
 
     @property
     def recognises(self) -> Callable[[bytes], bool] | Callable[[bytes, str], bool]:
@@ -87,9 +88,11 @@ class Dialect(Protocol):
         It may ask for the absolute path of the file too, as the second argument. Where it is
         asked with an empty block, the path alone decides.
         """
+        ...
 
     def parse(self, log: Log, /) -> Iterable[Run | Problem]:
         """Give the runs of a log, and problems that belong to no run. Never raises on bad bytes."""
+        ...
 
 
 def log_from_bytes(

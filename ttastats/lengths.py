@@ -63,7 +63,7 @@ def lengths(at_end: pl.DataFrame) -> Lengths:
     The first of steps, samples and epochs that all tell counts, unless they differ in it and are
     as long in seconds: those were stopped by the clock. Without any of these, evaluations count.
     """
-    told = [unit for unit, name in SPENT.items() if not at_end[name].null_count()]
+    told: list[Unit] = [unit for unit, name in SPENT.items() if not at_end[name].null_count()]
     found = [_lengths(at_end[SPENT[unit]], unit) for unit in told[:1]]
     seconds = at_end["observed_seconds"]
     if not seconds.null_count():

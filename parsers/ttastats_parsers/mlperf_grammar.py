@@ -233,8 +233,11 @@ def _status(stop: Event) -> RunStatus:
     value, metadata = stop.value, stop.metadata
     inner = as_mapping(value)
     words = (metadata.status, metadata.success, inner.get("success"), inner.get("status"), value)
-    known = (_STATUS.get(shown(word).strip("' ").lower()) for word in words)
-    return next((status for status in known if status), "unknown")
+    for word in words:
+        status = _STATUS.get(shown(word).strip("' ").lower())
+        if status is not None:
+            return status
+    return "unknown"
 
 
 def _scored(by_key: dict[str, list[Event]]) -> Sequence[Event]:

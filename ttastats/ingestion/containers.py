@@ -55,18 +55,23 @@ class Container(Protocol):
 
     def __hash__(self) -> int:
         """Containers of the same place are the same."""
+        ...
 
     def open(self, name: str, /) -> IO[bytes]:
         """Give the bytes of a file, not decompressed."""
+        ...
 
     def folder(self, name: str, /) -> PurePosixPath:
         """Give the absolute folder of a file: its parts may name a submitter or a system."""
+        ...
 
     def companion(self, place: PurePosixPath, /) -> bytes | None:
         """Give the bytes of the file at a place, or None where there is none."""
+        ...
 
     def listing(self, folder: PurePosixPath, /) -> Names:
         """Give what lies directly in a folder but hidden files, nothing where there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,19 +201,20 @@ def way(
         hit = block_for(place, reading.blocks, with_pattern=True)
         hit = hit or block_for(place, reading.blocks, with_pattern=False)
     if hit is not None and hit[0].files is not None and is_layout(hit[0]):
-        return registry.named(hit[0].dialect), *hit
+        return registry.named(hit[0].dialect), hit[0], hit[1]
     if chosen is None and hit is None and kineto.recognises(head):
         return None, None, {}
     dialect = chosen or registry.recognise(head, place)
     if dialect is not None:
-        return dialect, *(hit or (None, {}))
+        block, named = hit or (None, {})
+        return dialect, block, named
     if hit is not None and (hit[0].line or hit[0].preset):
-        return registry.named(hit[0].dialect), *hit
+        return registry.named(hit[0].dialect), hit[0], hit[1]
     found = registry.recognised_preset(head, place)
     if hit is not None and found is not None:
         hit = refined(found[0], hit[0]), {**found[1], **hit[1]}
     hit = hit or found
-    return (registry.named(hit[0].dialect), *hit) if hit else (None, None, {})
+    return (registry.named(hit[0].dialect), hit[0], hit[1]) if hit else (None, None, {})
 
 
 #: What a file is called that may well have been meant, where a block names no files.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, cast
 
 from ttastats.dialect import Dialect
 from ttastats.errors import TtastatsError
@@ -25,7 +25,8 @@ def dialects() -> Mapping[str, Dialect]:
     import ttastats_parsers  # imports ttastats itself, so not at the top
 
     found: list[Dialect] = [
-        import_module(f"ttastats_parsers.{module}") for module in ttastats_parsers.BUILTIN
+        cast("Dialect", import_module(f"ttastats_parsers.{module}"))
+        for module in ttastats_parsers.BUILTIN
     ]
     found += [
         dialect for point in entry_points(group=GROUP) if (dialect := _load(point)) is not None

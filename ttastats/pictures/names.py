@@ -34,6 +34,7 @@ def short(names: Sequence[str]) -> dict[str, str]:
 
 def _cut(names: Sequence[str], widths: Sequence[int]) -> dict[str, str]:
     """Give each name without its middle, rather wider than without another part of it."""
+    found: dict[str, str] = {}
     for width in widths:
         found = {name: middle_cut(name, width) for name in names}
         if len(set(found.values())) == len(found):

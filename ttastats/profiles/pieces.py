@@ -88,7 +88,7 @@ class Event(msgspec.Struct, gc=False):
 class FullEvent(Event, gc=False):
     """An event with all that is told of it."""
 
-    args: MoreArgs = MoreArgs()
+    args: MoreArgs = MoreArgs()  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 class _Whole(msgspec.Struct, gc=False):

@@ -79,7 +79,7 @@ def _spread(value: Quantity) -> str:
     spread = value.spread or 0.0
     if not value.spread_is_std:
         return units.percent(spread)
-    if value.unit in {"seconds", "joules", "dollars"}:
+    if value.unit in ("seconds", "joules", "dollars"):
         return units.amount(spread, value.unit, 2)
     return units.significant(spread, 2)
 

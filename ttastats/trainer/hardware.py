@@ -46,7 +46,7 @@ def description(place: Place, settings: Settings) -> dict[str, Any]:
 
     All official values are text, as the official checker wants.
     """
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", settings.workers))
+    here = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
     found = {
         "submitter": place.org,
         "division": "open",

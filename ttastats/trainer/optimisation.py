@@ -58,8 +58,7 @@ def set_learning_rates(
 ) -> None:
     """Set the learning rate of the next step, in the middle of which `epoch` epochs are trained."""
     given = settings.given()
-    if workload.schedule is None:
-        share = Schedule(settings.warmup_epochs, settings.schedule_epochs).at(epoch)
+    share = Schedule(settings.warmup_epochs, settings.schedule_epochs).at(epoch)
     for group in (group for one in found for group in one.param_groups):
         if workload.schedule is not None:
             share = workload.schedule(epoch, step, group, **given)

@@ -136,7 +136,7 @@ def _check(settings: Settings, workload: Workload) -> None:
             remedy="Give every worker at least one sample.",
         )
     # torchrun may have started workers on other machines as well.
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", settings.workers))
+    here = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
     if settings.device == "cuda" and here > torch.cuda.device_count():
         raise TtastatsError(
             f"{here} workers need as many GPUs; there are {torch.cuda.device_count()}",

@@ -55,13 +55,14 @@ def check(setups: Sequence[str], max_runs: int) -> None:
 
 def run(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:
     """Add a run to each side after every undecided look; `setups` are systems by their names."""
-    for n in range(FIRST_LOOK, max_runs + 1):
+    n = FIRST_LOOK
+    while True:
         table = made(n).filter(pl.col("seed").is_between(seed, seed + n - 1))
         report = _looked(table, setups, max_runs)
         (row,) = report.rows
-        if row["look"] is None or not _open(row):
-            break
-    return Decided(report, _remark(row, n, max_runs))
+        if n == max_runs or row["look"] is None or not _open(row):
+            return Decided(report, _remark(row, n, max_runs))
+        n += 1
 
 
 def _open(row: Mapping[str, Any]) -> bool:
