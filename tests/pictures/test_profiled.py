@@ -15,6 +15,7 @@ from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
+from ttastats.pictures import drawing, theme
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.pictures.profiled import kinds
 from ttastats.profiles import answers, store, table
@@ -137,6 +138,13 @@ def test_memory_is_told_by_kind_and_in_all(path: Path) -> None:
     picture = drawn("memory", path)
     assert dict(picture.data["memory"].select("part", "share").rows())["feature maps"] == 0.8
     assert "made 100 B" in picture.caption
+
+
+def test_a_legend_above_long_names_of_bars_is_not_cut(path: Path) -> None:
+    narrow = drawing.Look(theme.COLUMN)
+    for kind, layout in (("memory", {"top": {"anchor": "end"}}), ("work", None)):
+        config = drawing.specification(drawn(kind, path), narrow)["config"]
+        assert config["legend"].get("layout") == layout
 
 
 def test_throughput_is_told_up_to_its_saturation(path: Path) -> None:

@@ -138,11 +138,14 @@ def specification(picture: Drawable, look: Look) -> dict[str, Any]:
 def _narrowed(specification: dict[str, Any], width: float) -> dict[str, Any]:
     """Give a specification whose names and titles fit a column of a paper."""
     config = specification["config"]
-    fitting = {
+    fitting: dict[str, dict[str, Any]] = {
         "legend": {"labelLimit": width - 40},
         "axis": {"labelLimit": round(0.5 * width), "titleLimit": width - 10},
         "axisX": {"titleAnchor": "end"},  # in the middle, a long title would be cut
     }
+    if _longest(specification.get("encoding", {}).get("y")):
+        # Names beside bars push the plot to the right: its legend may begin above them.
+        fitting["legend"]["layout"] = {"top": {"anchor": "end"}}
     config = config | {part: config.get(part, {}) | more for part, more in fitting.items()}
     views = [_fewer_columns(view, width) for view in specification.get("layer", ())]
     layers = {"layer": views} if views else {}
@@ -152,11 +155,10 @@ def _narrowed(specification: dict[str, Any], width: float) -> dict[str, Any]:
 def _fewer_columns(view: dict[str, Any], width: float) -> dict[str, Any]:
     """Give a view whose legends have so few columns that the longest name fits each."""
     encoding = dict(view.get("encoding", {}))
-    beside = min(_LETTER * _longest(encoding.get("y")), 0.5 * width)  # names of bars
     for channel, how in encoding.items():
         legend = how.get("legend") if isinstance(how, dict) else None
         if legend and "columns" in legend and (longest := _longest(how)):
-            most = max(1, int((width - beside) / (_LETTER * longest + _SYMBOL)))
+            most = max(1, int(width / (_LETTER * longest + _SYMBOL)))
             columns = min(legend["columns"], most)
             fitting = {"columns": columns, "labelLimit": width - 40}
             encoding[channel] = how | {"legend": legend | fitting}

@@ -45,12 +45,15 @@ function choiceWords({shown, all}) {
   return 'All of this picture is drawn, whatever is chosen.';
 }
 
-function configFor(look, width) {
+function configFor(look, width, chart) {
   const config = held.themes[look];
   if (width >= NARROW) return config;
-  // A phone: names of series in a column, and shorter ones beside the axis.
+  // A phone: names of series in a column, and shorter ones beside the axis. Where these push the
+  // plot to the right, its legend may begin above them.
+  const named = typeof chart.encoding?.y?.scale?.domain?.[0] === 'string';
   return {...config,
-    legend: {...config.legend, columns: 1, labelFontSize: 10, labelLimit: width - 50},
+    legend: {...config.legend, columns: 1, labelFontSize: 10, labelLimit: width - 50,
+      ...(named ? {layout: {top: {anchor: 'end'}}} : {})},
     axis: {...config.axis, labelFontSize: 10, titleFontSize: 10,
       labelLimit: Math.round(width * 0.5), titleLimit: width - 20},
     axisX: {...config.axisX, titleAnchor: 'end'}}; // in the middle, a long title would be cut
@@ -90,7 +93,7 @@ function specification(picture, tables, look, width, caption) {
     width,
     height: heightOf(picture, tables),
     datasets: tables,
-    config: configFor(look, width),
+    config: configFor(look, width, picture.chart),
   };
 }
 
