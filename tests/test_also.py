@@ -141,6 +141,11 @@ def test_a_benchmark_that_lacks_the_metric_has_no_line_of_it() -> None:
     assert not [note for note in found.notes if note.code == "also_missing"]
 
 
+def test_one_run_a_side_has_no_verdict() -> None:
+    found = compared(with_test(40.0, ACCURACIES[:1]), with_test(20.0, WORSE[:1]))
+    assert "test_accuracy where they stopped: no verdict, which takes 2 runs" in found.sentence
+
+
 def test_who_reached_nothing_is_said_not_to_have_reached() -> None:
     short = pl.when(pl.col("value") == 3.2).then(4.0).otherwise(pl.col("value"))
     never = with_test(20.0, WORSE).with_columns(value=short)

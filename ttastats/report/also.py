@@ -153,6 +153,8 @@ def sentences(found: Sequence[Also], row: Mapping[str, Any], a: str, b: str) -> 
         there = f"{one.metric} where they stopped"
         if one.gap is None:
             yield f"{there}: unknown, as {_who_lacks(one, a, b)}."
+        elif one.gap.low is None:
+            yield f"{there}: no verdict, which takes 2 runs a side ({_gap(one)})."
         elif one.verdict == "undecided":
             yield f"{there}: not shown to differ ({_gap(one)})."
         elif row["verdict"] == "faster" and one.verdict == "worse" and not one.chose:

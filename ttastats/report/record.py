@@ -72,7 +72,8 @@ def _sentence(benchmark: str | None, one: Judged, rules: Rules) -> str:
         grounds = "; ".join(f"{check.name}: {check.said}" for check in deciding)
         return f"{of}B is a record by the rules of {rules.name} ({grounds}).{_open(one)}"
     reasons = "; ".join(f"{check.name} {check.result}: {check.said}" for check in one.against)
-    word = "B is no record" if one.verdict == "no record" else "it is undecided if B is a record"
+    word = "B is no record" if one.verdict == "no record" else "whether B is a record is undecided"
+    word = word if of else word[:1].upper() + word[1:]
     return f"{of}{word} by the rules of {rules.name} ({reasons})."
 
 
