@@ -6,9 +6,12 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 from benchmarks.coverage import (
+    blocks,
     cases,
     families,
     intervals,
@@ -39,6 +42,8 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "qualities": qualities.differences,
     "claims": qualities.claims,
     "sequential": sequential.figures,
+    # Half of the replicates: there are many cells, and each call costs more.
+    "blocks": lambda plan: blocks.figures(plan.few(2)),
     "fractions": lambda _: intervals.fractions(),
     # A call resamples 2,000 times, so that a quarter of the replicates has to do.
     "shares": lambda plan: intervals.shares(plan.few(4)),
@@ -54,7 +59,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"coverage: no such file: {path}", file=sys.stderr)
             return 2
     plan = Plan(options.replicates, options.seed)
-    text = page.written(measure(plan, options.data), plan, [path.name for path in options.data])
+    figures = measure(plan, options.data, options.workers)
+    text = page.written(figures, plan, [path.name for path in options.data])
     if options.output is None:
         print(text, end="")
     else:
@@ -72,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data", type=Path, nargs="+", default=[], help="Parquet files that `ingest` wrote"
     )
+    parser.add_argument("--workers", type=int, default=1, help="processes; 1")
     parser.add_argument("-o", "--output", type=Path, help="page to write, stdout otherwise")
     return parser
 
@@ -83,17 +90,27 @@ def _count(text: str) -> int:
     return number
 
 
-def measure(plan: Plan, data: Sequence[Path]) -> list[Figure]:
+def measure(plan: Plan, data: Sequence[Path], workers: int = 1) -> list[Figure]:
     """Give all figures; tells on stderr how long each measurement took."""
-    found: list[Figure] = []
-    for name, measurement in MEASUREMENTS.items():
-        found += _timed(name, measurement(plan))
-    entries = [(path.stem, real.entries(path)) for path in data]
-    if len(entries) > 1:
-        entries.append(("all files", [entry for _, some in entries for entry in some]))
-    for name, some in entries:
-        found += _timed(name, real.figures(some, name, real.splits_of(plan)))
-    return found
+    tasks: list[tuple[str, Sequence[Path]]] = [(name, ()) for name in MEASUREMENTS]
+    tasks += [(path.stem, (path,)) for path in data]
+    if len(data) > 1:
+        tasks.append(("all files", data))
+    names, files = zip(*tasks, strict=True)
+    if workers == 1:
+        found = list(map(_measured, names, files, repeat(plan)))
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            found = list(pool.map(_measured, names, files, repeat(plan)))
+    return [figure for some in found for figure in some]
+
+
+def _measured(name: str, files: Sequence[Path], plan: Plan) -> list[Figure]:
+    """Give the figures of a measurement of made-up runs, or of the entries of some files."""
+    if not files:
+        return _timed(name, MEASUREMENTS[name](plan))
+    entries = [entry for path in files for entry in real.entries(path)]
+    return _timed(name, real.figures(entries, name, real.splits_of(plan)))
 
 
 def _timed(name: str, figures: Iterator[Figure]) -> list[Figure]:

@@ -204,6 +204,11 @@ SECTIONS = (
             ("sequential, printed", "`--sequential`: the printed interval excludes 1, %."),
             ("sequential, deciding", "`--sequential`: the interval that decides excludes 1, %."),
             (
+                "sequential, any after Holm",
+                "`--sequential` of several benchmarks, p by Holm: any look decides about any of "
+                "them, %.",
+            ),
+            (
                 "sequential, candidates",
                 "Both sides alike, 3 to 20 runs a side: what was considered. Spending shares the "
                 "error among the looks of a plan, in proportion to the runs (what is done) or "
@@ -220,6 +225,46 @@ SECTIONS = (
                 "The same: runs made on average, % of that fixed number. Plans have 20 runs at "
                 "most.",
             ),
+        ),
+    ),
+    Section(
+        "Within blocks",
+        "What `compare --block` says of two sides with equal means, run in 2 to 5 sessions that "
+        "make all of their runs slower or faster: by a factor whose log varies by 0, 1 or 3 times "
+        'as much as that of runs. "3 × 2+2" is 2 runs of A and of B in each of 3 blocks; '
+        '"4+1, 1+4" is 4 of A and 1 of B in the first, 1 and 4 in the second, so that sides follow '
+        "sessions in part. In the last row of the first tables the difference itself varies from "
+        "block to block: of sessions that were not made nothing is promised. Half of the "
+        "replicates.",
+        (
+            ("blocks: covered", "Coverage, %, of the interval that decides about times."),
+            ("blocks: claims", "False claims without a mark, %."),
+            ("blocks: claims ‡", "False claims with ‡ alone, %. It promises nothing of failures."),
+            ("blocks: claims †", "False claims with †, %, which promises nothing."),
+            ("blocks: qualities", "Coverage, %, of the difference of mean qualities (`--at-end`)."),
+            (
+                "blocks: candidates",
+                "What was considered, on logs of times: decided at 5 % though both sides are "
+                "equal, %; blocks vary by what heads the column. A twentieth of the replicates "
+                "for the mixed model.",
+            ),
+            (
+                "blocks: power of candidates",
+                "The same where B is faster by 2 deviations of a run: rightly decided, %.",
+            ),
+        ),
+    ),
+    Section(
+        "One setup in several sessions",
+        "What `compare --same` says of sets of 5 runs, each from a session of its own; sessions "
+        "vary by 0, 1 or 3 times as much as runs. Half of the replicates.",
+        (
+            (
+                "sessions: beyond",
+                "Two further sets differ by more than the smallest difference worth claiming, %; "
+                "5 % are allowed.",
+            ),
+            ("sessions: bound", "The bound holds the deviation between sessions, %."),
         ),
     ),
     Section(

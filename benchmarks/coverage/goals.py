@@ -82,7 +82,19 @@ GOALS = (
     ),
     Goal(
         "A look after every run a side, from 3 on: at most 6 % falsely decided at any of them",
-        lambda f: f.quantity == "sequential, deciding",
+        lambda f: f.quantity in {"sequential, deciding", "sequential, any after Holm"},
+    ),
+    Goal(
+        "Within 2 to 5 blocks: the deciding interval covers at least 94 %, times and qualities",
+        lambda f: f.quantity in {"blocks: covered", "blocks: qualities"} and f.kind == "coverage",
+    ),
+    Goal(
+        "Within 2 to 5 blocks: claims without a †, where no run fails, at most 6 % false",
+        lambda f: f.quantity in {"blocks: claims", "blocks: claims ‡"} and f.kind == "false claim",
+    ),
+    Goal(
+        "Sessions of one setup: two more lie beyond the smallest claim in at most 6 %",
+        lambda f: f.quantity == "sessions: beyond",
     ),
     Goal(
         "Qualities at a budget: the interval of the difference covers at least 94 %, equal sides",

@@ -83,9 +83,11 @@ def mark(verdict: Decision) -> Mark:
 def side(runs: Runs) -> Outcomes:
     """Give one side as `compare` makes it from a table."""
     if runs.epochs is None:
-        return outcomes(runs.times, runs.reached, clusters=runs.clusters)
+        return outcomes(runs.times, runs.reached, clusters=runs.clusters, blocks=runs.blocks)
     progress = Epochs(runs.epochs[runs.reached], runs.quantum)
-    return outcomes(runs.times, runs.reached, progress=progress, clusters=runs.clusters)
+    return outcomes(
+        runs.times, runs.reached, progress=progress, clusters=runs.clusters, blocks=runs.blocks
+    )
 
 
 def measured(a: Runs, b: Runs) -> Speedup:

@@ -107,6 +107,11 @@ REASONS = (
         lambda f: f.quantity in {"quality difference", "quality claims"} and "+" in f.runs,
     ),
     Reason(
+        "Two runs of A against eight of B: as without blocks, the spread of so few is a guess. The "
+        'note "unbalanced" is given; equal sides avoid it.',
+        lambda f: f.quantity.startswith("blocks") and f.runs == "2 × 1+4",
+    ),
+    Reason(
         "Few entries have so many runs, so that the figure is uncertain itself: see its error.",
         lambda figure: figure.quantity.startswith("real"),
     ),

@@ -17,8 +17,14 @@ from scipy import special
 from benchmarks.coverage.figures import Figure, Rate, rate
 from benchmarks.coverage.shapes import (
     ALIKE,
+    CONST,
+    GNMT,
     LN15,
+    LN45,
     MIXED,
+    SSD,
+    TRF,
+    TRF2,
     Bools,
     Floats,
     Pair,
@@ -237,7 +243,40 @@ def _mean(values: Floats) -> Rate:
     return Rate(float(values.mean()), se, values.size)
 
 
+#: Benchmarks of one answer, none of which differs.
+FAMILIES = {
+    "CONST, TRF, GNMT, SSD, LN15, TRF / CONST": (CONST, TRF, GNMT, SSD, LN15),
+    "five times LN15": (LN15,) * 5,
+    "five times LN45": (LN45,) * 5,
+    "five times TRF2": (TRF2,) * 5,
+    "twelve times LN15": (LN15,) * 12,
+}
+
+
+def families(plan: Plan) -> Iterator[Figure]:
+    """Measure how often any look decides falsely about any of several benchmarks, after Holm.
+
+    The first false claim is of the smallest p: it has to be below alpha over their number, which
+    it is at its look if the interval at the level of that error excludes 1. What decides has to
+    exclude 1 at the whole alpha as well.
+    """
+    for name, shapes in FAMILIES.items():
+        pairs = [Pair(shape, shape) for shape in shapes]
+        pairs += [Pair(TRF, CONST)] if name.startswith("CONST") else []
+        for most in MOST[:2]:
+            false = np.zeros(plan.replicates, dtype=np.bool_)
+            for place, pair in enumerate(pairs):
+                a, b = drawn(pair, most, plan, "family", name, str(place), str(most))
+                for n in range(FIRST_LOOK, most + 1):
+                    look, one, other = Look(n, most), a.first(n), b.first(n)
+                    tested = decides(one, other, look.level(ALPHA / len(pairs)), epoch_safe=False)
+                    decided = decides(one, other, look.level(ALPHA), epoch_safe=True)
+                    false |= tested & decided
+            found = rate(int(false.sum()), plan.replicates)
+            yield Figure("sequential, any after Holm", name, f"3 to {most}", found, "false claim")
+
+
 def figures(plan: Plan) -> Iterator[Figure]:
     """Measure all of it."""
-    for measurement in (errors, candidates, prices):
+    for measurement in (errors, families, candidates, prices):
         yield from measurement(plan)

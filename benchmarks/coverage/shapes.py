@@ -216,6 +216,7 @@ class Runs:
     epochs: Floats | None
     quantum: float | None
     clusters: NDArray[np.intp] | None = None
+    blocks: NDArray[np.intp] | None = None
 
     def row(self, index: int) -> Runs:
         """Give one replicate of many."""

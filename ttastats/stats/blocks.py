@@ -5,9 +5,10 @@ of the blocks are estimated, whatever they are, and nothing is supposed of how t
 two to five blocks do not tell a variance between them (docs/coverage.md holds what was considered
 against each other). A block that has runs of one side alone tells nothing.
 
-The variance adds up squared residuals, each divided by what the fit leaves of its own deviation
-(HC2: MacKinnon and White 1985), side by side, with degrees of freedom after Satterthwaite from what
-is left (as Bell and McCaffrey 2002). With a single block all of it is what is computed without any.
+The spread of the runs of a side is taken from the residuals of all blocks, over what the fit leaves
+of them (1 minus the leverages), which are its degrees of freedom; those of the difference are
+Satterthwaite's. So the sides may differ in spread (Welch 1947). A single block is what is computed
+without any, one run a side and block is the paired t test.
 """
 
 from __future__ import annotations
@@ -44,15 +45,12 @@ class Part:
         """Give this side's part of the variance of the difference, and degrees of freedom.
 
         ``least``: a variance of one run that none is taken to fall below. None where no run counts,
-        or the fit leaves nothing of one that does.
+        or the fit leaves nothing of them.
         """
-        counts = self.weights > _NOTHING
-        squares, kept = self.weights[counts] ** 2, self.kept[counts]
-        if not squares.size or bool((kept < _NOTHING).any()):
+        squares, df = float((self.weights**2).sum()), float(self.kept.sum())
+        if not squares or df < _NOTHING:
             return None, 0.0
-        found = float((squares * self.residuals[counts] ** 2 / kept).sum())
-        df = float(squares.sum() ** 2 / (squares**2 / kept).sum())
-        return max(found, least * float(squares.sum())), df
+        return max(float((self.residuals**2).sum()) / df, least) * squares, df
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,286 @@
+"""How often comparisons within sessions are right, and how far sessions of one setup lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from benchmarks.coverage.cases import LN05
+from benchmarks.coverage.figures import FREE, STEADY, Figure, Kind, by_mark, rate
+from benchmarks.coverage.judging import directed, judge
+from benchmarks.coverage.shapes import CONST, LN15, TRF, Failing, Floats, Runs, Shape, generator
+from benchmarks.coverage.simulations import Plan, hit_rate
+from ttastats.stats.between import between
+from ttastats.stats.blocks import of_values
+from ttastats.stats.logratio import satterthwaite
+from ttastats.stats.means import difference
+from ttastats.stats.outcomes import outcomes, time_term
+from ttastats.stats.permutation import permute_within
+
+Layout = tuple[tuple[int, int], ...]
+"""Runs of A and of B in each block."""
+
+EVEN: dict[str, Layout] = {
+    "2 × 3+3": ((3, 3),) * 2,
+    "3 × 2+2": ((2, 2),) * 3,
+    "5 × 1+1": ((1, 1),) * 5,
+    "5 × 2+2": ((2, 2),) * 5,
+}
+#: Sides that follow the blocks in part: A is mostly run in the first, B in the last; or few of A.
+UNEVEN: dict[str, Layout] = {
+    "4+1, 1+4": ((4, 1), (1, 4)),
+    "4+1, 2+2, 1+4": ((4, 1), (2, 2), (1, 4)),
+    "3+1 twice, 2+2, 1+3 twice": ((3, 1), (3, 1), (2, 2), (1, 3), (1, 3)),
+    "2 × 1+4": ((1, 4),) * 2,
+}
+LAYOUTS = EVEN | UNEVEN
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Two equal sides whose blocks vary by `spread` times what runs do, and perhaps their ratio.
+
+    `apart` is by how many times what runs do the log of the ratio varies from block to block.
+    """
+
+    a: Shape
+    b: Shape
+    spread: float
+    apart: float = 0.0
+    failing: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Give the shapes, and what blocks do to them."""
+        shapes = self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
+        fails = f", {self.failing:.0%} fail" if self.failing else ""
+        apart = f", the difference {self.apart:g}×" if self.apart else ""
+        return f"{shapes}{fails}, blocks vary {self.spread:g}×{apart}"
+
+    @property
+    def sigma(self) -> float:
+        """Give the deviation of the log of one run, the larger of both sides'."""
+        return max(float(np.sqrt(np.log1p(one.cv**2))) for one in (self.a, self.b))
+
+
+CASES = (
+    *(Blocked(LN05, LN05, spread) for spread in (0.0, 1.0, 3.0)),
+    *(Blocked(TRF, TRF, spread) for spread in (1.0, 3.0)),
+    *(Blocked(LN05, CONST, spread) for spread in (0.0, 1.0, 3.0)),
+    *(Blocked(LN15, LN15, spread, failing=0.2) for spread in (1.0, 3.0)),
+    Blocked(LN05, LN05, 3.0, apart=1.0),
+)
+
+
+def _labels(layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    a, b = (np.repeat(np.arange(len(layout)), [each[side] for each in layout]) for side in (0, 1))
+    return a, b
+
+
+def _drawn(
+    case: Blocked, layout: Layout, plan: Plan, ratio: float = 1.0
+) -> Iterator[tuple[Runs, Runs]]:
+    """Give replicate after replicate of two sides in common blocks."""
+    rng = generator(plan.seed, "blocks", case.name, str(layout), f"{ratio:g}")
+    labels = _labels(layout)
+    size = (plan.replicates, len(layout))
+    common = case.spread * case.sigma * rng.standard_normal(size)
+    own = case.apart * case.sigma * rng.standard_normal(size)
+    failing = Failing(case.failing, 1.5)
+    sides = []
+    for shape, blocks, effect in ((case.a, labels[0], common + own), (case.b, labels[1], common)):
+        times, epochs = shape.successes((plan.replicates, blocks.size), rng)
+        reached = rng.random(times.shape) >= failing.share
+        times = np.where(reached, times, failing.stopped_at) * np.exp(effect[:, blocks])
+        sides.append((times, reached, epochs, shape.quantum, blocks))
+    for index in range(plan.replicates):
+        a, b = (
+            Runs(times[index], reached[index], None if epochs is None else epochs[index],
+                 quantum, blocks=blocks)
+            for times, reached, epochs, quantum, blocks in sides
+        )  # fmt: skip
+        yield replace(a, times=ratio * a.times), b
+
+
+def times(plan: Plan) -> Iterator[Figure]:
+    """Measure the interval that decides, and false claims, of equal sides within blocks."""
+    for case in CASES:
+        for name, layout in LAYOUTS.items():
+            shown = [judge(a, b) for a, b in _drawn(case, layout, plan)]
+            kind: Kind = "no promise" if case.apart else "coverage"
+            hits = hit_rate([one.deciding for one in shown], 1.0)
+            yield Figure("blocks: covered", case.name, name, hits, kind)
+            verdicts = [one.verdict for one in shown]
+            free = case.apart or case.failing
+            kinds = FREE if case.apart else {**STEADY, "‡": "no promise"} if free else STEADY
+            yield from by_mark("blocks: claims", case.name, name, verdicts, directed, kinds)
+
+
+def qualities(plan: Plan) -> Iterator[Figure]:
+    """Measure the interval of a difference of qualities within blocks, runs of deviation 1."""
+    for spread in (0.0, 1.0, 3.0):
+        for of_b in (1.0, 3.0):
+            setup = f"normal, blocks vary {spread:g}×" + (", B's runs 3×" if of_b > 1 else "")
+            for name, layout in LAYOUTS.items():
+                labels = _labels(layout)
+                rng = generator(plan.seed, "blocks of qualities", setup, name)
+                hits = 0
+                for _ in range(plan.replicates):
+                    level = spread * rng.standard_normal(len(layout))
+                    a = level[labels[0]] + rng.standard_normal(labels[0].size)
+                    b = level[labels[1]] + of_b * rng.standard_normal(labels[1].size)
+                    found = difference(a, b, blocks=labels)
+                    if found.low is None or found.high is None:
+                        continue
+                    hits += found.low <= 0 <= found.high
+                covered = rate(hits, plan.replicates)
+                yield Figure("blocks: qualities", setup, name, covered, "coverage")
+
+
+# ------------------------------------------------------------------- what else was considered
+
+Test = Callable[[Floats, Floats, tuple[NDArray[np.intp], NDArray[np.intp]]], float]
+
+
+def _one_variance(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
+    """Give the p of least squares with one variance for both sides."""
+    gap, part_a, part_b = of_values(a, b, blocks)
+    n_a, n_b = (np.bincount(one, minlength=int(blocks[0].max()) + 1) for one in blocks)
+    df = a.size + b.size - n_a.size - 1
+    squares = float((part_a.residuals**2).sum() + (part_b.residuals**2).sum())
+    se = np.sqrt(squares / df / (n_a * n_b / (n_a + n_b)).sum())
+    return float(2 * special.stdtr(df, -abs(gap) / se)) if se else 1.0
+
+
+def _hc2(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
+    """Give the p of each run's own squared residual (MacKinnon and White 1985; Bell, McCaffrey)."""
+    gap, *parts = of_values(a, b, blocks)
+    variances, dfs = [], []
+    for part in parts:
+        squares = part.weights**2
+        variances.append(float((squares * part.residuals**2 / part.kept).sum()))
+        dfs.append(float(squares.sum() ** 2 / (squares**2 / part.kept).sum()))
+    variance, df = sum(variances), satterthwaite(variances, dfs)
+    return float(2 * special.stdtr(df, -abs(gap) / np.sqrt(variance))) if variance else 1.0
+
+
+def _shipped(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
+    found = difference(a, b, blocks=blocks).p_value
+    return 1.0 if found is None else found
+
+
+def _of_blocks(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
+    """Give the p of a t test of the differences of each block's means."""
+    gaps = [a[blocks[0] == k].mean() - b[blocks[1] == k].mean() for k in np.unique(blocks[0])]
+    return float(stats.ttest_1samp(gaps, 0.0).pvalue)
+
+
+def _ignored(a: Floats, b: Floats, _: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
+    found = difference(a, b).p_value
+    return 1.0 if found is None else found
+
+
+def _dealt(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
+    rng = np.random.default_rng(0)
+    return permute_within(np.concatenate([a, b]), a.size, np.concatenate(blocks), rng=rng)
+
+
+def _mixed(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
+    """Give Wald's p of a mixed model with a random intercept for blocks (REML)."""
+    import warnings
+
+    import statsmodels.api as sm
+
+    design = np.column_stack([np.ones(a.size + b.size), np.repeat([0.0, 1.0], [a.size, b.size])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = sm.MixedLM(np.concatenate([a, b]), design, groups=np.concatenate(blocks))
+            return float(model.fit(reml=True).pvalues[1])
+        except np.linalg.LinAlgError:
+            return 1.0
+
+
+CANDIDATES: dict[str, Test] = {
+    "what is done: fixed effects, a variance a side": _shipped,
+    "fixed effects, HC2": _hc2,
+    "fixed effects, one variance": _one_variance,
+    "permutation within blocks": _dealt,
+    "t test of the blocks' means": _of_blocks,
+    "mixed model (statsmodels)": _mixed,
+    "blocks ignored (Welch)": _ignored,
+}
+#: Those that take long are asked of fewer replicates.
+_SLOW = {"mixed model (statsmodels)": 20, "permutation within blocks": 2}
+_CANDIDATE_CASES = {
+    "0×": Blocked(LN05, LN05, 0.0),
+    "1×": Blocked(LN05, LN05, 1.0),
+    "3×": Blocked(LN05, LN05, 3.0),
+    "3×, B constant": Blocked(LN05, CONST, 3.0),
+    "3×, TRF": Blocked(TRF, TRF, 3.0),
+}
+_CANDIDATE_LAYOUTS = ("2 × 3+3", "3 × 2+2", "5 × 1+1", "4+1, 2+2, 1+4")
+
+
+def candidates(plan: Plan) -> Iterator[Figure]:
+    """Measure how often each test falsely decides at 5 %, and how often it rightly does."""
+    for effect, quantity in ((0.0, "blocks: candidates"), (2.0, "blocks: power of candidates")):
+        for name in _CANDIDATE_LAYOUTS:
+            for column, case in _CANDIDATE_CASES.items():
+                if effect and column not in {"0×", "3×"}:
+                    continue
+                yield from _decided(case, name, column, effect, quantity, plan)
+
+
+def _decided(
+    case: Blocked, name: str, column: str, effect: float, quantity: str, plan: Plan
+) -> Iterator[Figure]:
+    layout = LAYOUTS[name]
+    ratio = float(np.exp(effect * case.sigma))
+    pairs = [(np.log(a.times), np.log(b.times)) for a, b in _drawn(case, layout, plan, ratio)]
+    for test_name, test in CANDIDATES.items():
+        some = pairs[: max(2, len(pairs) // _SLOW.get(test_name, 1))]
+        hits = sum(test(a, b, _labels(layout)) < 0.05 for a, b in some)
+        found = rate(hits, len(some))
+        yield Figure(quantity, f"{name}: {test_name}", column, found, "no promise")
+
+
+# ----------------------------------------------------------------------- sessions of one setup
+
+
+def sessions(plan: Plan) -> Iterator[Figure]:
+    """Measure what `compare --same` says of k sets of runs, each from a session of its own."""
+    for spread in (0.0, 1.0, 3.0):
+        setup = f"LN05, sessions vary {spread:g}×"
+        sigma = Blocked(LN05, LN05, spread).sigma
+        for sets in (2, 3, 5):
+            rng = generator(plan.seed, "sessions of one setup", setup, str(sets))
+            beyond = bounded = 0
+            for _ in range(plan.replicates):
+                made, _ = LN05.successes((sets + 2, 5), rng)
+                effects = spread * sigma * rng.standard_normal((sets + 2, 1))
+                terms = [time_term(outcomes(one)) for one in made * np.exp(effects)]
+                logs = [float(np.log(term.estimate)) for term in terms]
+                known = terms[:sets]
+                found = between(
+                    logs[:sets], [term.variance or 0.0 for term in known], [t.df for t in known]
+                )
+                if found is None:
+                    raise ValueError("2 sets are needed")
+                beyond += abs(logs[sets] - logs[sets + 1]) > found.smallest_claim
+                bounded += found.highest >= spread * sigma
+            runs = f"{sets} sets of 5"
+            far = rate(beyond, plan.replicates)
+            yield Figure("sessions: beyond", setup, runs, far, "false claim")
+            held = rate(bounded, plan.replicates)
+            yield Figure("sessions: bound", setup, runs, held, "coverage")
+
+
+def figures(plan: Plan) -> Iterator[Figure]:
+    """Measure all of it."""
+    for measurement in (times, qualities, candidates, sessions):
+        yield from measurement(plan)
