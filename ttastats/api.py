@@ -190,6 +190,7 @@ def compare(
     also: Sequence[str] = (),
     profiles: tuple[Profiles, Profiles] | None = None,
     block: Sequence[str] = (),
+    same: bool = False,
     fail_on: str = "",
     require: str = "",
     **asked: Unpack[ComparedAt],
@@ -213,6 +214,10 @@ def compare(
     block
         What tells the sessions in which runs were made, to compare within these: columns, `day`,
         `order`, names in `extra`, or conditions; one or several.
+    same
+        The tables are sets of runs of one setup, or `by` tells the sets of one table apart: report
+        whether they lie further apart than chance allows, and what is worth claiming between two
+        setups run in two such sessions.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
         `not-worse:0.001`; `Report.gate` says what came of them.
@@ -227,6 +232,8 @@ def compare(
     """
     what, sources = Question(**asked), (a, *others)
     block = (block,) if isinstance(block, str) else block
+    if same:
+        return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
     judge = _judge(what, (fail_on, require), also, block, profiles)
     found = question.judged(sources, what, of_answer=True)
     sides = question.labelled(found, what, what.labels or question.labels(sources))
@@ -285,6 +292,50 @@ def _judge(
         return gate.judged(report, conditions, options.confidence)
 
     return judged
+
+
+def _of_one_setup(
+    sources: Sequence[Source],
+    what: Question,
+    gates: tuple[str, str],
+    view: View | None,
+    also: Sequence[str],
+    block: Sequence[str],
+    profiles: tuple[Profiles, Profiles] | None,
+) -> Report:
+    """Compare sets of runs of one setup: tables, or what `by` tells apart in one.
+
+    Raises
+    ------
+    TtastatsError
+        Nothing tells sets apart, or something is asked that sets have no answer to.
+    """
+    from ttastats.comparison import Options
+    from ttastats.report import same
+    from ttastats.report.compare import View
+
+    if len(sources) == 1 and not what.by:
+        raise TtastatsError(
+            "one table, and nothing says which of its runs are a set",
+            where="--same",
+            remedy="Give a file for each set, or say what tells them apart: --same --by day.",
+        )
+    options = what.options or Options()
+    beside = {"--block": block, "--sequential": options.max_runs, "--profile-a": profiles}
+    if given := next((option for option, one in beside.items() if one), ""):
+        raise TtastatsError(
+            "sets of one setup are sessions, each looked at once and whole",
+            where=f"--same {given}",
+            remedy="Leave one of them out.",
+        )
+    sets = replace(what, by=()) if len(sources) == 1 else what
+    judge = _judge(sets, gates, also)
+    found, labels = question.judged(sources, sets, of_answer=True), question.labels(sources)
+    if len(sources) == 1:
+        labels, found = question.sets(found[0], what.by)
+    sides = question.labelled(found, sets, what.labels or labels)
+    report = judge(sides, replace(view or View(), same=True))
+    return _answered(same.told(report, options.confidence), *found)
 
 
 def compare_profiles(

@@ -10,7 +10,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
-from ttastats import at_budget, axis, choice, columns, counted
+from ttastats import at_budget, axis, choice, columns, counted, schema
 from ttastats import budget as budgets
 from ttastats.budget import Budget
 from ttastats.choice import Chosen, Part, Source, chosen
@@ -338,6 +338,39 @@ def labelled(found: Sequence[Chosen], question: Question, labels: Sequence[str])
     return [
         Side(label, one.runs, one.rows, targets, at_budget=question.budget is not None)
         for label, one in zip(labels, found, strict=True)
+    ]
+
+
+def sets(found: Chosen, names: Sequence[str]) -> tuple[list[str], list[Chosen]]:
+    """Give the sets of runs that columns (or `day`, ...) tell apart in one table, with their names.
+
+    Raises
+    ------
+    TtastatsError
+        A name tells nothing, or there is one set.
+    """
+    from ttastats.blocking import labelled  # scipy costs start-up time
+
+    option = "--same --by"
+    label = labelled(found.runs, names, option)
+    known = label.drop_nulls().unique().sort().to_list()
+    if len(known) < 2:
+        raise TtastatsError(
+            f"all runs are of one set: {known[0]}",
+            where=f"{option} {','.join(names)}",
+            remedy="Name what tells sessions apart, such as --by day.",
+        )
+    parts = [found.runs.filter(label == one) for one in known]
+    return known, [
+        replace(
+            found,
+            runs=part,
+            rows=found.rows.join(
+                part.lazy().select(schema.RUN), on=schema.RUN, how="semi", nulls_equal=True
+            ),
+            notes=found.notes if number == 0 else (),
+        )
+        for number, part in enumerate(parts)
     ]
 
 

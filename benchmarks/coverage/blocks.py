@@ -14,7 +14,7 @@ from benchmarks.coverage.figures import FREE, STEADY, Figure, Kind, by_mark, rat
 from benchmarks.coverage.judging import directed, judge
 from benchmarks.coverage.shapes import CONST, LN15, TRF, Failing, Floats, Runs, Shape, generator
 from benchmarks.coverage.simulations import Plan, hit_rate
-from ttastats.stats.between import between
+from ttastats.stats.between import Set, between
 from ttastats.stats.blocks import of_values
 from ttastats.stats.logratio import satterthwaite
 from ttastats.stats.means import difference
@@ -265,12 +265,11 @@ def sessions(plan: Plan) -> Iterator[Figure]:
                 effects = spread * sigma * rng.standard_normal((sets + 2, 1))
                 terms = [time_term(outcomes(one)) for one in made * np.exp(effects)]
                 logs = [float(np.log(term.estimate)) for term in terms]
-                known = terms[:sets]
-                found = between(
-                    logs[:sets], [term.variance or 0.0 for term in known], [t.df for t in known]
-                )
-                if found is None:
-                    raise ValueError("2 sets are needed")
+                known = [
+                    Set(log, term.variance or 0.0, term.df)
+                    for log, term in zip(logs, terms, strict=True)
+                ]
+                found = between(known[:sets])
                 beyond += abs(logs[sets] - logs[sets + 1]) > found.smallest_claim
                 bounded += found.highest >= spread * sigma
             runs = f"{sets} sets of 5"

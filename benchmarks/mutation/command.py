@@ -56,9 +56,9 @@ accepted_answers accepted_judgements accepted_pieces also answers at_budget axis
 choice claim compare conditions conform counted crossing described dialects filter fixtures gate
 headline judged_record judging layout own_logs own_rows pairing power_logs problems profile_changes
 profile_measured qualities_compared quality quirks random_claims random_folders random_logs
-random_questions random_rounds random_tables random_traces rcp refined scaling scan score select
-sequential several_files step_factors summary target targets traces trained_logs training_metrics
-varying
+random_questions random_rounds random_tables random_traces rcp refined same scaling scan score
+select sequential several_files step_factors summary target targets traces trained_logs
+training_metrics varying
 """
 
 #: The tests that are asked: those of numbers and of reading. What the command line, pictures and

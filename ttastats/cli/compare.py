@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ttastats import percentages
 from ttastats.cli.options import (
     Also,
     AtBudgetOptions,
@@ -52,6 +53,14 @@ def compare(
             show_default=False,
         ),
     ] = "",
+    same: Annotated[
+        bool,
+        typer.Option(
+            "--same",
+            help="The files (or, of one, what --by tells apart) are sets of runs of one setup: do "
+            "they lie apart, and what is worth claiming?",
+        ),
+    ] = False,
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
     output: Output,
@@ -66,7 +75,9 @@ def compare(
         by = _told_apart(asked.by)
         show(api.compare_profiles(*of_steps, by=by, confidence=options.confidence), output)
         return
-    sources = sides.of(files or ())
+    if same:
+        _expect_no_number(files or [])
+    sources = sides.of(files or (), one_will_do=same)
     view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.label))
     report = api.compare(
         *sources,
@@ -74,6 +85,7 @@ def compare(
         also=columns(also),
         profiles=profiles.both(),
         block=columns(block),
+        same=same,
         fail_on=judging.fail_on,
         require=judging.require,
         **sides.compared(sources, asked, options),
@@ -82,6 +94,17 @@ def compare(
     show(report, output)
     if report.gate is not None and not report.gate.passed:
         raise typer.Exit(3)
+
+
+def _expect_no_number(files: list[Path]) -> None:
+    """Refuse a margin behind --same, which takes none."""
+    for file in files:
+        if percentages.any_number(str(file)) is not None and not file.exists():
+            raise TtastatsError(
+                "takes no number: it says that the files hold runs of one setup",
+                where=f"--same {file}",
+                remedy=f"Whether they are equal within a margin: --same --margin {file}.",
+            )
 
 
 def _told_apart(by: str) -> By:

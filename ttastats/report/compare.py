@@ -15,7 +15,7 @@ from ttastats.axis import Axis
 from ttastats.comparison import Comparison, Options
 from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair, Pairing, Side, pairings
-from ttastats.report import compare_cells, compare_notes, fields, fixed_length, grouping
+from ttastats.report import compare_cells, compare_notes, fields, fixed_length, grouping, same
 from ttastats.report.also import Also, lines, measured, numbers, sentences
 from ttastats.report.also import notes as also_notes
 from ttastats.report.answer import Against, Report
@@ -32,13 +32,15 @@ from ttastats.stats.speedup import equivalence_confidence, time_saved
 class View:
     """What is shown: more columns, a strip of dots per side, claims about a margin.
 
-    `named`: sentences call the sides by their labels, not A and B.
+    `named`: sentences call the sides by their labels, not A and B. `same`: they are sets of runs of
+    one setup, and rows tell how much sessions vary.
     """
 
     wide: bool = False
     strips: bool = False
     margin_claims: bool = False
     named: bool = False
+    same: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ def report(
     tables = tuple(_table(side, baseline.label, view, options, axis) for side in sides)
     found = [one for side in sides for one in side.found]
     by = grouping.row_keys(sides[0].pairing.by)  # the same for all sides
+    if view.same:
+        rows = same.of_times(rows, found, by, options.confidence)
     unmatched = tuple(dict.fromkeys(one.text for side in sides for one in side.pairing.alone))
     has_mean = any(side.mean is not None for side in sides)
     notes = (

@@ -13,7 +13,7 @@ from ttastats.budget import Budget
 from ttastats.comparison import Options
 from ttastats.pairing import Pairing, Side, pairings
 from ttastats.quality_comparison import QualityComparison, compare
-from ttastats.report import fields
+from ttastats.report import fields, same
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Row, Table
 from ttastats.report.compare import View
@@ -69,9 +69,11 @@ def report(
     pairs = [pair for each in paired for pair in each.pairs]
     found = compare(pairs, budget, options, unit=unit, margin=margin)
     sides = _by_side(baseline, others, paired, found, budget)
-    rows = tuple(row for side in sides for row in side.rows)
+    rows: same.Rows = tuple(row for side in sides for row in side.rows)
     keys = row_keys(paired[0].by)
     called = row_names(rows, keys)
+    if view.same:
+        rows = same.of_qualities(rows, found, keys, options.confidence)
     named = view.named or len(sides) > 1
     said = [
         sentence(one, row, name, budget, (row["a"], row["b"]) if named else ("A", "B"), options)
