@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from benchmarks.coverage import (
     command,
     families,
     intervals,
+    kept,
     page,
     real,
     sequential,
@@ -84,8 +86,10 @@ def frame(runs: Runs) -> pl.DataFrame:
     epochs = [None] * n if runs.epochs is None else runs.epochs.tolist()
     unknown = pl.Series([None] * n, dtype=pl.Int64)
     entry = [None] * n if runs.clusters is None else [f"entry {k}" for k in runs.clusters]
+    blocks = {} if runs.blocks is None else {"block": runs.blocks}
     return pl.DataFrame(
         {
+            **blocks,
             "reached": runs.reached,
             "tta_seconds": [
                 t if s else None for t, s in zip(runs.times, runs.reached, strict=True)
@@ -135,6 +139,14 @@ def test_pooled_systems_are_judged_as_compare_does() -> None:
     labels = np.array([0, 0, 1, 1, 2, 2])
     for a, b in simulations.samples(pair, (6, 6), Plan(6, 3)):
         assert_judged_as_compare_does(replace(a, clusters=labels), replace(b, clusters=labels))
+
+
+def test_runs_in_blocks_are_judged_as_compare_does() -> None:
+    pair = Pair(LN45, LN45)
+    a_blocks, b_blocks = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 2, 2])
+    failing = (Failing(0.1), Failing(0.1))
+    for a, b in simulations.samples(pair, (6, 6), Plan(6, 3), failing=failing):
+        assert_judged_as_compare_does(replace(a, blocks=a_blocks), replace(b, blocks=b_blocks))
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.2])
@@ -227,6 +239,38 @@ def test_the_page_is_written_with_the_command_that_writes_it(
     text = target.read_text("utf-8")
     assert "python benchmarks/coverage --replicates 3 --seed 7 -o docs/coverage.md" in text
     assert "## The fraction reached" in text
+
+
+def test_a_page_is_written_again_from_what_it_holds(everything: list[Figure]) -> None:
+    text = page.written(everything, TINY, [])
+    bare = [replace(figure, rate=None) for figure in everything]
+    assert page.written(kept.filled(bare, text), TINY, []) == text
+    bold = Figure("throughput", "TRF", "30", rate(9396, 10000), "coverage")
+    line = page.written([bold], TINY, [])
+    assert "| **94.0 ±0.2** |" in line
+    assert breaks_promise(kept.filled([bold], line)[0])
+
+
+def test_some_figures_are_measured_again_and_the_others_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replicates: list[int] = []
+
+    def counted(plan: Plan) -> Iterator[Figure]:
+        replicates.append(plan.replicates)
+        yield Figure("CV", "TRF", "5", rate(plan.replicates - 1, plan.replicates), "coverage")
+
+    known = {"fractions": lambda _: intervals.fractions(), "mine": counted}
+    monkeypatch.setattr(command, "MEASUREMENTS", known)
+    target = tmp_path / "page.md"
+    asked = ["--replicates", "30", "-o", str(target)]
+    assert command.main(["--only", "mine", *asked]) == 2
+    assert "takes the rest from the page" in capsys.readouterr().err
+    assert command.main(asked) == 0
+    text = target.read_text("utf-8")
+    assert command.main(["--only", "fractions", *asked]) == 0
+    assert target.read_text("utf-8") == text
+    assert replicates == [30, 2]
 
 
 def test_every_table_of_the_page_has_figures_and_every_figure_a_table(

@@ -15,6 +15,7 @@ from benchmarks.coverage import (
     cases,
     families,
     intervals,
+    kept,
     page,
     pitfalls,
     qualities,
@@ -42,6 +43,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "qualities": qualities.differences,
     "claims": qualities.claims,
     "sequential": sequential.figures,
+    "sequential families": sequential.families,
     # Half of the replicates: there are many cells, and each call costs more.
     "blocks": lambda plan: blocks.figures(plan.few(2)),
     "fractions": lambda _: intervals.fractions(),
@@ -51,15 +53,22 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
 }
 
 
+Task = tuple[str, Sequence[Path]]
+"""A measurement, and the files it is made of; none for made-up runs."""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure everything and write the page; return the exit code."""
     options = _parser().parse_args(arguments)
+    if options.only and not (options.output and options.output.is_file()):
+        print("coverage: --only takes the rest from the page given by -o", file=sys.stderr)
+        return 2
     for path in options.data:
         if not path.is_file():
             print(f"coverage: no such file: {path}", file=sys.stderr)
             return 2
     plan = Plan(options.replicates, options.seed)
-    figures = measure(plan, options.data, options.workers)
+    figures = measured(plan, options)
     text = page.written(figures, plan, [path.name for path in options.data])
     if options.output is None:
         print(text, end="")
@@ -78,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data", type=Path, nargs="+", default=[], help="Parquet files that `ingest` wrote"
     )
+    parser.add_argument(
+        "--only", nargs="+", choices=MEASUREMENTS, default=[], metavar="NAME",
+        help="measure these again, and keep what the page already holds of the others: "
+        f"{', '.join(MEASUREMENTS)}",
+    )  # fmt: skip
     parser.add_argument("--workers", type=int, default=1, help="processes; 1")
     parser.add_argument("-o", "--output", type=Path, help="page to write, stdout otherwise")
     return parser
@@ -90,19 +104,40 @@ def _count(text: str) -> int:
     return number
 
 
+def measured(plan: Plan, options: argparse.Namespace) -> list[Figure]:
+    """Give all figures, those that are not measured again from the page that is written anew."""
+    if not options.only:
+        return measure(plan, options.data, options.workers)
+    again: list[Task] = [(name, ()) for name in options.only]
+    found = dict(zip(options.only, _each(again, plan, options.workers), strict=True))
+    page_before = options.output.read_text("utf-8")
+    every = []
+    for name, files in _tasks(options.data):
+        if name in found:
+            every += found[name]
+        else:
+            # Two replicates tell what there is to be known.
+            every += kept.filled(_measured(name, files, plan.few(plan.replicates)), page_before)
+    return every
+
+
 def measure(plan: Plan, data: Sequence[Path], workers: int = 1) -> list[Figure]:
     """Give all figures; tells on stderr how long each measurement took."""
-    tasks: list[tuple[str, Sequence[Path]]] = [(name, ()) for name in MEASUREMENTS]
+    return [figure for some in _each(_tasks(data), plan, workers) for figure in some]
+
+
+def _tasks(data: Sequence[Path]) -> list[Task]:
+    tasks: list[Task] = [(name, ()) for name in MEASUREMENTS]
     tasks += [(path.stem, (path,)) for path in data]
-    if len(data) > 1:
-        tasks.append(("all files", data))
+    return [*tasks, ("all files", data)] if len(data) > 1 else tasks
+
+
+def _each(tasks: Sequence[Task], plan: Plan, workers: int) -> list[list[Figure]]:
     names, files = zip(*tasks, strict=True)
     if workers == 1:
-        found = list(map(_measured, names, files, repeat(plan)))
-    else:
-        with ProcessPoolExecutor(workers) as pool:
-            found = list(pool.map(_measured, names, files, repeat(plan)))
-    return [figure for some in found for figure in some]
+        return list(map(_measured, names, files, repeat(plan)))
+    with ProcessPoolExecutor(workers) as pool:
+        return list(pool.map(_measured, names, files, repeat(plan)))
 
 
 def _measured(name: str, files: Sequence[Path], plan: Plan) -> list[Figure]:

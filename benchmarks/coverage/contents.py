@@ -245,8 +245,8 @@ SECTIONS = (
             (
                 "blocks: candidates",
                 "What was considered, on logs of times: decided at 5 % though both sides are "
-                "equal, %; blocks vary by what heads the column. A twentieth of the replicates "
-                "for the mixed model.",
+                "equal, %; blocks vary by what heads the column. An eighth of the replicates, a "
+                "sixteenth for the mixed model.",
             ),
             (
                 "blocks: power of candidates",

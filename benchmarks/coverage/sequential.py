@@ -278,5 +278,5 @@ def families(plan: Plan) -> Iterator[Figure]:
 
 def figures(plan: Plan) -> Iterator[Figure]:
     """Measure all of it."""
-    for measurement in (errors, families, candidates, prices):
+    for measurement in (errors, candidates, prices):
         yield from measurement(plan)
