@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.made_curves import curve, logs
+from tests.made_curves import curve, evaluation, logs, of
 from tests.test_cli import run
 from tests.test_compare import side
 from ttastats import api, store
@@ -146,6 +146,43 @@ def test_failed_runs_count_with_their_time_within_their_day() -> None:
     never = never.with_columns(started_at=A["started_at"])
     (lost,) = within(A, never).rows
     assert (lost["verdict"], lost["estimand"]) == ("slower", "fraction")
+
+
+@pytest.mark.parametrize("estimand", ["mean", "geomean"])
+def test_successes_that_share_no_day_leave_the_parts_without_an_interval(estimand: str) -> None:
+    def failing_on(table: pl.DataFrame, day: int) -> pl.DataFrame:
+        there = pl.col("started_at").dt.day() == day
+        reached = pl.col("reached") & ~there
+        return table.with_columns(reached=reached, tta_seconds=pl.when(reached).then("tta_seconds"))
+
+    a, b = failing_on(timed(1.0, (2, 2)), 1), failing_on(timed(0.97, (2, 2), hour=1), 2)
+    options = Options(estimand=estimand)  # type: ignore[arg-type]
+    (found,) = within(a, b, options=options).rows
+    assert found["estimand"] == "ert"
+    assert found["throughput_speedup"] is not None
+    assert found["throughput_low"] is None
+
+
+def test_other_metrics_are_compared_within_blocks_too() -> None:
+    def tested(speed: float, gain: float, days: Sequence[int], hour: int) -> pl.DataFrame:
+        made = []
+        for day in days:
+            for number in range(2):
+                value = 0.9 - day / 10 + gain + NOISE[2 * day + number + hour]
+                more = {"metric": "test_accuracy", "higher_is_better": True}
+                place = {"step": None, "epoch": None, "seconds": None}
+                last = evaluation(1, value, **more, **place)
+                reached = evaluation(0, 3.2, target_value=3.28, seconds=speed * (100 + number))
+                when = START + timedelta(days=day, hours=2 * number + hour)
+                made.append(of(reached, last, started_at=when, run_status="success"))
+        return logs(made)
+
+    sides = tested(1.0, 0.0, (0, 1), 0), tested(0.9, 0.02, (0, 1), 1)
+    (plain,) = api.compare(*sides, also=["test_accuracy"]).rows
+    (found,) = within(*sides, also=["test_accuracy"]).rows
+    names = ("test_accuracy_verdict", "test_accuracy_difference")
+    assert (plain[names[0]], found[names[0]]) == ("undecided", "better")
+    assert found[names[1]] == pytest.approx(0.02, abs=0.005)
 
 
 def test_setups_pooled_inside_a_block_are_not_judged() -> None:

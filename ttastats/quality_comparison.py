@@ -18,7 +18,14 @@ from ttastats.budget import END, Budget
 from ttastats.comparison import Options
 from ttastats.lengths import Lengths, lengths
 from ttastats.pairing import Pair
-from ttastats.sides import both_blocks, in_separate_sessions, setup_names, side, starts
+from ttastats.sides import (
+    both_blocks,
+    in_separate_sessions,
+    setup_names,
+    share_a_block,
+    side,
+    starts,
+)
 from ttastats.stats.blocks import ByBlock, by_block
 from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
@@ -124,9 +131,9 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     if not a.n or not b.n or metrics.len() > 1:
         return made
     labels = (setup_names(with_value[0]).to_numpy(), setup_names(with_value[1]).to_numpy())
-    blocks = both_blocks(*with_value)
-    if blocks is not None and not set(blocks[0]) & set(blocks[1]):
+    if not share_a_block(*with_value):
         return replace(made, why=made.why or "no block has values of both sides")
+    blocks = both_blocks(*with_value)
     gap = difference(
         one, other, clusters=labels, blocks=blocks, resolution=step, confidence=options.confidence
     )

@@ -135,6 +135,12 @@ def both_blocks(
     return None if one is None or other is None else (one, other)
 
 
+def share_a_block(a: pl.DataFrame, b: pl.DataFrame) -> bool:
+    """Tell whether a block has runs of both sides, as far as there are blocks."""
+    blocks = both_blocks(a, b)
+    return blocks is None or not set(blocks[0]).isdisjoint(blocks[1])
+
+
 def expected_seconds(runs: pl.DataFrame) -> float | None:
     """Give the expected time to a success (ERT), failures paid for; None if a run has no time."""
     observed = runs.get_column("observed_seconds")

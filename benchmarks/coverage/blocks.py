@@ -30,14 +30,14 @@ EVEN: dict[str, Layout] = {
     "5 × 1+1": ((1, 1),) * 5,
     "5 × 2+2": ((2, 2),) * 5,
 }
-#: Sides that follow the blocks in part: A is mostly run in the first, B in the last; or few of A.
+#: Sides that follow the blocks in part: A is mostly run in the first, B in the last.
 UNEVEN: dict[str, Layout] = {
     "4+1, 1+4": ((4, 1), (1, 4)),
     "4+1, 2+2, 1+4": ((4, 1), (2, 2), (1, 4)),
     "3+1 twice, 2+2, 1+3 twice": ((3, 1), (3, 1), (2, 2), (1, 3), (1, 3)),
-    "2 × 1+4": ((1, 4),) * 2,
 }
-LAYOUTS = EVEN | UNEVEN
+FEW_OF_A: dict[str, Layout] = {"2 × 1+4": ((1, 4),) * 2}
+LAYOUTS = EVEN | UNEVEN | FEW_OF_A
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from benchmarks.coverage.blocks import FEW_OF_A
 from benchmarks.coverage.figures import Figure, breaks_promise, could_be_chance
 
 UNEXPLAINED = "No reason is known yet."
@@ -109,7 +110,7 @@ REASONS = (
     Reason(
         "Two runs of A against eight of B: as without blocks, the spread of so few is a guess. The "
         'note "unbalanced" is given; equal sides avoid it.',
-        lambda f: f.quantity.startswith("blocks") and f.runs == "2 × 1+4",
+        lambda f: f.quantity.startswith("blocks") and f.runs in FEW_OF_A,
     ),
     Reason(
         "Few entries have so many runs, so that the figure is uncertain itself: see its error.",

@@ -16,7 +16,7 @@ from ttastats.quality_comparison import Word, step_of
 from ttastats.report.cells import Note
 from ttastats.report.digits import Digits, digits_of
 from ttastats.report.qualities import with_value
-from ttastats.sides import both_blocks, setup_names
+from ttastats.sides import both_blocks, setup_names, share_a_block
 from ttastats.stats.means import MeanDifference, difference
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import benjamini_hochberg, holm
@@ -82,7 +82,7 @@ def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Opt
         _worth(found, runs.filter("reached").height) for found, runs in ((a, pair.a), (b, pair.b))
     )
     gap = None
-    if not (a.is_empty() or b.is_empty()):
+    if not (a.is_empty() or b.is_empty()) and share_a_block(a, b):
         gap = difference(
             a["quality"].to_numpy(),
             b["quality"].to_numpy(),

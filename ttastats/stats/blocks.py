@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ttastats.stats.logratio import LogTerm, safe_exp
-from ttastats.stats.outcomes import Estimand, Outcomes
+from ttastats.stats.outcomes import Estimand, Outcomes, time_term
 from ttastats.stats.results import Floats
 
 Labels = NDArray[np.intp]
@@ -67,10 +67,14 @@ class ByBlock:
 def terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTerm]:
     """Mean times of both sides within blocks: terms whose ratio is A over B.
 
-    Where a run failed they are expected times to a success. ValueError without blocks.
+    Where a run failed they are expected times to a success. Where no block has time of both sides
+    they are those of all runs, without a variance. ValueError without blocks.
     """
     if a.blocks is None or b.blocks is None:
         raise ValueError("the runs have no blocks")
+    if not set(a.blocks[a.times > 0]) & set(b.blocks[b.times > 0]):
+        one, other = (time_term(side, estimand).estimate for side in (a, b))
+        return LogTerm(one, None, 0.0), LogTerm(other, None, 0.0)
     if estimand == "geomean":
         gap, part_a, part_b = of_values(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
         ratio, parts = safe_exp(-gap), (part_a, part_b)
