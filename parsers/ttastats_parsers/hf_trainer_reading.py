@@ -68,7 +68,7 @@ def _teller(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
         other = _history(state) if state else []
         if other[: len(history)] != history or not history:
             continue
-        if len(other) > len(history) or _rank(place) < _rank(log.path):
+        if len(other) > len(history) or min(place, log.path, key=_rank) == place:
             return place
     return None
 
