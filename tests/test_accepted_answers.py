@@ -401,6 +401,22 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "power_of_a_cv": lambda: api.power(cv=0.1, n=8),
     "summary_at_the_end": lambda: api.summary(both(), at_end=True),
     "summary_at_epoch_4": lambda: api.summary(odd(), at="epoch=4", confidence=0.9),
+    "summary_of_runs_without_a_metric": lambda: api.summary(
+        random_runs().filter(pl.col("benchmark") == "squad"),
+        at_end=True,
+        metric="odd",
+        by=["run_id"],
+    ),
+    "targets_of_two_losses": lambda: api.targets(
+        random_runs().with_columns(
+            target_value=pl.when(pl.col("metric") == "loss", pl.col("entry") == "e1")
+            .then(0.75)
+            .otherwise("target_value")
+        ),
+        by=["benchmark"],
+        metric="masked_lm_accuracy",
+        points=2,
+    ),
     "runs_at_epoch_4": lambda: api.runs(before(), at="epoch=4"),
     "compare_at_the_end": lambda: api.compare(before(), after(), at_end=True, best=True),
     "compare_at_epoch_4": lambda: api.compare(
