@@ -480,6 +480,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "compare_claims_geomean": lambda: api.compare(
         *reversed(alike_claims()), view=WIDE, options=CLOSE_GEOMEAN, require="not-slower:30%"
     ),
+    "compare_one_decided_of_two": lambda: api.compare(
+        *(side.filter(pl.col("benchmark").is_in(["faster", "wide"])) for side in claims())
+    ),
     "compare_several_means": lambda: api.compare(
         *(side.filter(pl.col("benchmark").is_in(["slower", "few"])) for side in claims()),
         claims()[1].filter(benchmark="slower"),
