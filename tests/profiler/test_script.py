@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -157,6 +159,20 @@ class TestCommand:
         assert result.returncode == 0, result.stderr
         assert "samples of a step" in result.stdout
         assert "this time nothing was kept" in result.stderr
+
+    def test_a_compiled_network_is_timed_by_the_wall_and_its_graphs_compute(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        # The graph is traced and runs as it is: to compile it takes a minute.
+        monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+        monkeypatch.setenv("CXX", sys.executable)
+        own, path = ROOT / "examples" / "workloads" / "diabetes.py", tmp_path / "p.parquet"
+        words = ("--steps", "1", "--batch-size", "16", "--set", "hidden=8", "--compile")
+        result = run("profile", own, *words, "-o", path)
+        assert result.returncode == 0, result.stderr
+        assert "times of a recorded step are by the wall" in result.stdout
+        kinds = {row["name"] for row in tta.profiled(path).rows if row["section"] == "category"}
+        assert {"compiled", "matrix product"} <= kinds
 
     def test_layers_are_left_out_of_the_whole_profile(self, tmp_path: Path) -> None:
         path = tmp_path / "p.parquet"

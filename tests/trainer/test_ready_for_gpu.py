@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -54,8 +55,16 @@ def test_graphs_are_compiled_for_known_shapes(monkeypatch: pytest.MonkeyPatch) -
         return model
 
     monkeypatch.setattr(torch, "compile", compile_)
+    monkeypatch.setenv("CXX", sys.executable)  # any program: nothing is compiled here
     build(workloads.load("digits"), asked(compile=True), CPU)
     assert compiled == [{"dynamic": False}, {"dynamic": False}]
+
+
+def test_without_a_compiler_nothing_is_compiled_for_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(TtastatsError, match="there is no no-such-compiler") as refused:
+        build(workloads.load("digits"), asked(compile=True), CPU)
+    assert refused.value.where == "--compile"
 
 
 @pytest.mark.parametrize(("optimizer", "name"), [("sgd", "SGD"), ("adamw", "AdamW")])

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 BLOCK = 8 * 1024 * 1024
 #: A block of who holds several times as much besides.
-_SMALL_BLOCK = 512 * 1024
+_SMALL_BLOCK = 128 * 1024
 
 #: A compressed log may grow this many times, once it is larger than `_HARMLESS` bytes. Logs grow
 #: ten to a hundred times; a bomb grows thousands of times.

@@ -67,7 +67,7 @@ def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
         _note_rows(trace),
         _range_rows(events, trace.names),
         *_step_measures(trace),
-        table.frame([*_whole_measures(trace), *_machine(head, events)]),
+        table.frame([*_whole_measures(trace), *_machine(head, trace, events)]),
     ]
     return pl.concat([table.whole([frame]) for frame in frames])
 
@@ -84,6 +84,9 @@ def _brought_together(events: Events) -> _Trace:
     marked = _marked(names, notes, columns, host, device)
     order = work.ordered(columns)
     launches = Launches(device, host, columns, order)
+    for one, told in ((columns, ["external"]), (host, ["thread"]), (device, ["external"])):
+        for name in (*told, "correlation"):
+            one.pop(name, None)  # millions of numbers that nobody needs any more
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
     known = work.costs(events.calls, names)
     some = work.operators(columns, order, known, grain)
@@ -91,7 +94,6 @@ def _brought_together(events: Events) -> _Trace:
     on_device = bool(len(device["start"]))
     done = _done(some, launches, marked.host, category, optimizing, on_device=on_device)
     del columns, some
-    events.forget_operators()
     in_step = steps.place(launches.moment(device), marked.host)
     worked = np.union1d(done.rows["step"].to_numpy(), in_step)
     at_work = np.isin(np.arange(len(marked.numbers)), worked)
@@ -457,10 +459,10 @@ def _told_of_steps(found: Steps) -> str:
     return f"the annotations {STEP}"
 
 
-def _machine(head: Mapping[str, Any], events: Events) -> Iterator[Mapping[str, Any]]:
+def _machine(head: Mapping[str, Any], trace: _Trace, events: Events) -> Iterator[Mapping[str, Any]]:
     """Give what the trace tells of the machine."""
     devices = head.get("deviceProperties")
-    used = set(events.device.taken()["index"].tolist())
+    used = set(np.unique(trace.device["index"]).tolist())
     for one in devices if isinstance(devices, list) else ():
         if not isinstance(one, dict) or (used and one.get("id") not in used):
             continue

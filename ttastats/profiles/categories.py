@@ -25,6 +25,7 @@ RANDOM = "random"
 REDUCTION = "reduction"
 ELEMENTWISE = "elementwise"
 INPUT = "input"
+COMPILED = "compiled"
 OTHER = "other"
 
 #: Kinds of work whose time grows with arithmetic rather than with bytes, as a rule.
@@ -33,6 +34,7 @@ COMPUTE_BOUND = (CONVOLUTION, MATRIX_PRODUCT, ATTENTION)
 _RULES: tuple[tuple[str, str], ...] = (
     (COMMUNICATION, r"nccl|rccl|gloo|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|c10d::"),
     (INPUT, r"dataloader|pin_memory"),
+    (COMPILED, r"^Torch-Compiled Region|^CompiledFunction"),
     (
         OPTIMIZER,
         r"optimizer|multi_tensor_apply|_fused_(adam|sgd|adagrad)|_foreach_|\blamb\b|FusedAdam",

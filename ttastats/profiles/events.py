@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttastats.profiles import flops
-from ttastats.profiles.pieces import NOTHING, UNTOLD, Args, Event, FullEvent, MoreArgs, Number
+from ttastats.profiles.pieces import (
+    NOTHING,
+    UNTOLD,
+    Args,
+    ByCategory,
+    Event,
+    FullEvent,
+    MoreArgs,
+    Number,
+)
 
 #: Columns of one kind of event, by name.
 Numbers = dict[str, NDArray[Any]]
@@ -86,13 +95,15 @@ class Columns:
         for name, numbers in values.items():
             column = self._of[name]
             try:
-                column.extend(array(column.typecode, numbers))
+                column.fromlist(numbers)
             except (TypeError, OverflowError):  # text, nothing, or more than fits
-                column.extend(array(column.typecode, [_fitting(one, column) for one in numbers]))
+                column.fromlist([_fitting(one, column) for one in numbers])
 
     def taken(self) -> Numbers:
-        """Give the columns as arrays of NumPy, which share their memory."""
-        return {name: np.frombuffer(one, dtype=one.typecode) for name, one in self._of.items()}
+        """Give the columns as arrays of NumPy, and keep nothing: who drops one gets its memory."""
+        found = {name: np.frombuffer(one, dtype=one.typecode) for name, one in self._of.items()}
+        self._of = {name: array(_TYPES[name]) for name in found}
+        return found
 
     def __len__(self) -> int:
         return len(next(iter(self._of.values())))
@@ -133,10 +144,15 @@ _SIZES = {
 }
 
 
-def _moved(args: Args) -> Number:
-    """Give the bytes of a copy, or the larger of what a collective takes and makes."""
-    if args.in_elements == UNTOLD:
-        return args.bytes
+def _moved(args: list[Args]) -> list[Number]:
+    """Give the bytes of copies, or the larger of what a collective takes and makes."""
+    elements = [one.in_elements for one in args]
+    if elements.count(UNTOLD) == len(elements):
+        return [one.bytes for one in args]
+    return [one.bytes if one.in_elements == UNTOLD else _sent(one) for one in args]
+
+
+def _sent(args: Args) -> Number:
     elements = max(number_of(args.in_elements), number_of(args.out_elements))
     size = _SIZES.get(str(args.dtype), UNTOLD)
     return elements * size if min(elements, size) > 0 else UNTOLD
@@ -197,70 +213,71 @@ class Events:
             "correlation",
             "bytes",
         )
-        self.notes = Columns("start", "length", "name", "thread")
+        self.notes = Columns("start", "length", "name")
         self.ranges = Columns("start", "name", "flops")
         self.peaks = Peaks()
         self.is_before_kineto = False
 
-    def add(self, events: Iterable[Event]) -> None:
-        """Sort some events by their kinds and keep what counts of them."""
-        by_category: dict[str, list[Event]] = defaultdict(list)
-        moments: list[Event] = []
-        for event in events:
-            if event.dur is not None and event.dur >= 0:
-                by_category[event.cat].append(event)
-            elif event.cat == _MEMORY:
-                moments.append(event)
-        self.peaks.add(moments)
-        uncategorized = by_category.pop("", [])
-        for category, some in by_category.items():
-            self._add_kind(_KINDS.get(category.lower(), ""), some)
+    def add(self, events: ByCategory) -> None:
+        """Keep what counts of some events."""
+        for category, some in events.items():
+            if category == _MEMORY:
+                self.peaks.add(some)
+            elif kind := _KINDS.get(category.lower()):
+                self._add_kind(kind, some)
+            elif not category:
+                self._add_uncategorized(some)
+
+    def _add_uncategorized(self, events: list[Event]) -> None:
         by_process: dict[Number, list[Event]] = defaultdict(list)
-        for event in uncategorized:
-            if event.pid in _PROCESSES:
+        for event in events:
+            if isinstance(event, FullEvent) and event.pid in _PROCESSES:
                 by_process[event.pid].append(event)
         for process, some in by_process.items():
             self.is_before_kineto = True
             self._add_kind(_PROCESSES[str(process)], some)
 
-    def forget_operators(self) -> None:
-        """Give back the memory of the operators, once they have been looked at."""
-        self.operators = Columns("start")
-
     def _add_kind(self, kind: str, events: list[Event]) -> None:
+        """Keep what counts of events of a kind: those that have a length."""
+        lengths: list[Any] = [event.dur for event in events]
+        if None in lengths or min(lengths, default=0) < 0:
+            some = [event for event in events if event.dur is not None and event.dur >= 0]
+            self._add_kind(kind, some)
+            return
+        names = [event.name for event in events]
+        numbers: dict[str, list[Any]] = {
+            "start": [event.ts for event in events],
+            "length": lengths,
+            "name": [*map(self.names.__getitem__, names)],
+        }
         if kind == "operator":
-            self._add_operators(events)
+            self._add_operators(events, names, numbers)
         elif kind == "host":
             correlation = [event.args.correlation for event in events]
-            self.host.add(**self._timed(events), correlation=correlation)
+            self.host.add(**numbers, thread=self._threads(events), correlation=correlation)
         elif kind == "annotation":
-            self.notes.add(**self._timed(events))
+            self.notes.add(**numbers)
         elif kind == "range":
-            self._add_ranges(events)
-        elif kind:
-            self._add_device(events, DEVICE_KINDS.index(kind))
+            counted = [_counted_flops(event.args) for event in events]
+            del numbers["length"]  # counting took many times as long
+            self.ranges.add(**numbers, flops=counted)
+        else:
+            self._add_device(events, DEVICE_KINDS.index(kind), numbers)
 
-    def _timed(self, events: list[Event]) -> dict[str, list[Any]]:
-        """Give what every event of the host has."""
-        names, threads = self.names, self.threads
-        return {
-            "start": [event.ts for event in events],
-            "length": [event.dur for event in events],
-            "name": [*map(names.__getitem__, [event.name for event in events])],
-            "thread": [*map(threads.__getitem__, [event.tid for event in events])],
-        }
+    def _threads(self, events: list[Event]) -> list[int]:
+        return [*map(self.threads.__getitem__, [event.tid for event in events])]
 
-    def _add_operators(self, events: list[Event]) -> None:
-        if any(name.startswith(STEP) for name in {event.name for event in events}):
-            # The first versions with steps wrote them as operators.
-            steps = [event for event in events if event.name.startswith(STEP)]
-            self.notes.add(**self._timed(steps))
-            events = [event for event in events if not event.name.startswith(STEP)]
-        self.operators.add(
-            **self._timed(events),
-            external=_external([event.args for event in events]),
-            call=self._calls(events),
-        )
+    def _add_operators(
+        self, events: list[Event], names: list[str], numbers: dict[str, list[Any]]
+    ) -> None:
+        steps = {name for name in {*names} if name.startswith(STEP)}
+        if steps:  # the first versions with steps wrote them as operators
+            self._add_kind("annotation", [event for event in events if event.name in steps])
+            self._add_kind("operator", [event for event in events if event.name not in steps])
+            return
+        external = _external([event.args for event in events])
+        thread, call = self._threads(events), self._calls(events)
+        self.operators.add(**numbers, thread=thread, external=external, call=call)
 
     def _calls(self, events: list[Event]) -> list[int]:
         """Give the numbers of what is told of the inputs of operators."""
@@ -276,30 +293,19 @@ class Events:
         )
         return [*map(self.calls.__getitem__, told)]
 
-    def _add_device(self, events: list[Event], kind: int) -> None:
-        names = self.names
+    def _add_device(self, events: list[Event], kind: int, numbers: dict[str, list[Any]]) -> None:
         args = [event.args for event in events]
-        index = [one.device for one in args]
+        index: list[Any] = [one.device for one in args]
         if self.is_before_kineto:
             index = [event.tid for event in events]
         self.device.add(
-            start=[event.ts for event in events],
-            length=[event.dur for event in events],
-            name=[names[event.name] for event in events],
+            **numbers,
             kind=[kind] * len(events),
             index=index,
             stream=[one.stream for one in args],
             external=_external(args),
             correlation=[one.correlation for one in args],
-            bytes=[_moved(one) for one in args],
-        )
-
-    def _add_ranges(self, events: list[Event]) -> None:
-        """Add kernels whose instructions CUPTI counted; their times are none of the program's."""
-        self.ranges.add(
-            start=[event.ts for event in events],
-            name=[self.names[event.name] for event in events],
-            flops=[_counted_flops(event.args) for event in events],
+            bytes=_moved(args),
         )
 
 

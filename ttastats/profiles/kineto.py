@@ -57,10 +57,11 @@ def read(chunks: Iterable[bytes]) -> Trace:
             events.add(some)
     if not (len(events.operators) or len(events.device) or len(events.ranges)):
         raise NoTraceError
+    problems = tuple(_problems(found, events))
     rows = analysis.rows(events, found.head)
     rank, world_size = _distributed(found.head)
     origin = "autograd" if events.is_before_kineto else "kineto"
-    return Trace(rows, rank, world_size, tuple(_problems(found, events)), origin)
+    return Trace(rows, rank, world_size, problems, origin)
 
 
 def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:

@@ -1,16 +1,16 @@
-"""How is a trace of any size cut into lists of events, in bounded memory?
+"""How is a trace of any size cut into lists of events by category, in bounded memory?
 
 A trace is JSON: an object with the array `traceEvents`, or that array alone. It is decoded in
-pieces of half a megabyte, each cut between two events. A trace that breaks off, or is damaged
+pieces of 128 kB, each cut between two events. A trace that breaks off, or is damaged
 somewhere, gives the events that can be read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ import msgspec
 from ttastats.ingestion.streams import UnreadableError
 
 #: How much is decoded at a time: text and events of a piece stay in the cache of a core.
-PIECE = 512 * 1024
+PIECE = 128 * 1024
 #: Without an event in so many bytes this is no trace.
 _LONGEST_EVENT = 128 * 1024 * 1024
 
@@ -78,7 +78,6 @@ class Event(msgspec.Struct, gc=False):
 
     cat: str = ""
     name: str = ""
-    pid: Number = None
     tid: Number = None
     ts: float = 0.0
     dur: float | None = None
@@ -88,6 +87,7 @@ class Event(msgspec.Struct, gc=False):
 class FullEvent(Event, gc=False):
     """An event with all that is told of it."""
 
+    pid: Number = None
     args: MoreArgs = MoreArgs()  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
@@ -102,17 +102,22 @@ _FULL_EVENTS = msgspec.json.Decoder(list[FullEvent], strict=False)
 _EVENT = msgspec.json.Decoder(FullEvent, strict=False)
 _END = msgspec.json.Decoder(_Whole, strict=False)
 
-#: Categories of events that have more arguments: those in capitals are of 2021.
-_MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel"}
-_category_of = attrgetter("cat")
+ByCategory = Mapping[str, list[Event]]
+#: Categories of events that have more arguments: those in capitals are of 2021, none is of before.
+_MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel", ""}
 
 
-def _decoded(array: memoryview) -> Sequence[Event]:
+def _decoded(array: memoryview) -> ByCategory:
     """Give the events of an array."""
-    events = _EVENTS.decode(array)
-    if _MORE.isdisjoint(map(_category_of, events)):
-        return events
-    return _FULL_EVENTS.decode(array)
+    found = _by_category(_EVENTS.decode(array))
+    return found if _MORE.isdisjoint(found) else _by_category(_FULL_EVENTS.decode(array))
+
+
+def _by_category(events: Iterable[Event]) -> ByCategory:
+    found: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        found[event.cat].append(event)
+    return found
 
 
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -141,8 +146,8 @@ class NoTraceError(Exception):
     """The bytes hold no array of events."""
 
 
-def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[Sequence[Event]]:
-    """Give the events of a trace in lists, and note in `found` what else it says.
+def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[ByCategory]:
+    """Give the events of a trace piece by piece, and note in `found` what else it says.
 
     Raises
     ------
@@ -160,7 +165,7 @@ def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[Sequence[Event]]:
         del events  # they hold on to the piece
         if len(piece) > _LONGEST_EVENT:
             raise NoTraceError
-    yield _last(bytes(piece[1:]), is_alone, found)
+    yield _by_category(_last(bytes(piece[1:]), is_alone, found))
 
 
 class _Stream:
@@ -193,7 +198,7 @@ class _Stream:
 def _opened(stream: _Stream, found: Found) -> tuple[bytearray, bool]:
     """Give `[` and the bytes from the first event on, and whether the array stands alone."""
     before = bytearray()
-    stream.fill(before, PIECE // 4)
+    stream.fill(before, PIECE)
     if before.startswith(b"\xef\xbb\xbf"):
         del before[:3]
     if match := _ALONE.match(before):
@@ -217,7 +222,7 @@ def _head(before: bytes) -> dict[str, Any]:
     return {}
 
 
-def _first(piece: bytearray, found: Found) -> tuple[Sequence[Event], bytearray]:
+def _first(piece: bytearray, found: Found) -> tuple[ByCategory, bytearray]:
     """Give the events of a piece but the last, and `[` with the bytes from that on.
 
     The piece begins with `[`; it is ended by `]` in its place, so that nothing is copied.
@@ -234,10 +239,9 @@ def _first(piece: bytearray, found: Found) -> tuple[Sequence[Event], bytearray]:
     text = bytes(piece[1:])
     ends = list(_BETWEEN.finditer(text))
     if not ends:
-        return [], piece
-    return _one_by_one(text[: ends[-1].start() + 1], found), bytearray(b"[") + text[
-        ends[-1].end() :
-    ]
+        return {}, piece
+    events = _by_category(_one_by_one(text[: ends[-1].start() + 1], found))
+    return events, bytearray(b"[") + text[ends[-1].end() :]
 
 
 _END_OF_ARRAY = ord("]")
@@ -260,7 +264,7 @@ _TRIES = 3
 _NEAR = 8 * 1024
 
 
-def _last(rest: bytes, is_alone: bool, found: Found) -> Sequence[Event]:
+def _last(rest: bytes, is_alone: bool, found: Found) -> Iterable[Event]:
     """Give the last events, whether or not the trace ends as it should."""
     try:
         if is_alone:

@@ -26,6 +26,8 @@ TITLES = {
     "idle": "idle",
 }
 TOP = 10
+#: Operators below the average that are shown.
+_BELOW = 5
 
 
 def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
@@ -44,8 +46,9 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         memory = [head | row for row in _memory(own)]
         measured = [head | row for row in profile_measured.rows(own)]
         shown = operators[:top] if top else operators
+        below = [row for row in operators if float(row["of_average"] or 0.0) < 1][:_BELOW]
         title = f"{name}: " if several else ""
-        tables += _tables(title, own, parts, kinds, shown, ranks, memory)
+        tables += _tables(title, own, parts, kinds, shown, below, ranks, memory)
         tables += profile_measured.tables(measured, title)
         found += [*parts, *kinds, *operators, *ranks, *memory, *measured]
         said = [*_notes(own), *profile_measured.notes(own)]
@@ -96,7 +99,7 @@ def _of(frame: pl.DataFrame, section: str) -> Iterator[_Row]:
 
 
 def _operators(own: pl.DataFrame) -> Iterator[_Row]:
-    """Give the operators below the average utilization, the longest first."""
+    """Give the operators beside their average utilization, the longest first."""
     found = answers.operators(own)
     seconds, flops = float(found["seconds"].sum()), float(found["flops"].sum())
     average = flops / seconds if seconds and flops else None
@@ -105,6 +108,8 @@ def _operators(own: pl.DataFrame) -> Iterator[_Row]:
         rate = row["flops_per_second"] or 0.0
         row["utilization"] = rate / fastest if fastest else None
         row["of_average"] = rate / average if average else None
+        row["average_flops_per_second"] = average
+        row["average_utilization"] = average / fastest if average and fastest else None
         yield row
 
 
@@ -133,6 +138,7 @@ def _tables(
     parts: Sequence[_Row],
     kinds: Sequence[_Row],
     operators: Sequence[_Row],
+    below: Sequence[_Row],
     ranks: Sequence[_Row],
     memory: Sequence[_Row],
 ) -> Iterator[Table]:
@@ -142,7 +148,9 @@ def _tables(
     if kinds:
         yield fields.table(kinds, _rates("kind of work", kinds), f"{title}{unit} by kind of work")
     if operators:
-        yield fields.table(operators, _of_operators(operators), f"{title}{_longest(operators)}")
+        yield fields.table(operators, _of_operators(operators), f"{title}longest operators")
+    if below and (average := _average(below)):
+        yield fields.table(below, _of_operators(below), f"{title}{average}")
     if ranks:
         yield fields.table(ranks, _RANKS, f"{title}ranks")
     if memory:
@@ -150,9 +158,14 @@ def _tables(
         yield fields.table(memory, shown, f"{title}memory")
 
 
-def _longest(operators: Sequence[_Row]) -> str:
-    below = any(row["of_average"] is not None for row in operators)
-    return "longest operators and their utilization" if below else "longest operators"
+def _average(operators: Sequence[_Row]) -> str:
+    """Name the operators below the average, if it is known (TBD, Tables V and VI)."""
+    first = operators[0]
+    average, peak = first["average_flops_per_second"], first["average_utilization"]
+    if average is None:
+        return ""
+    of_peak = "" if peak is None else f", {units.percent(peak)} of the peak"
+    return f"longest operators below the average of {units.scaled(average, 'FLOP/s')}{of_peak}"
 
 
 def _name(title: str) -> fields.Field:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import os
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -165,6 +168,8 @@ def build(workload: Workload, settings: Settings, team: Team, data: Data | None 
     if settings.channels_last:
         bare.register_forward_pre_hook(_channels_last)
     shared: nn.Module = shared_by_workers(bare, team) if team.size > 1 else bare
+    if settings.compile:
+        _expect_compiler(team.device)
     compiled: Any = torch.compile if settings.compile else _as_it_is
     return Network(
         bare=bare,
@@ -176,6 +181,17 @@ def build(workload: Workload, settings: Settings, team: Team, data: Data | None 
         settings=settings,
         team=team,
     )
+
+
+def _expect_compiler(device: torch.device) -> None:
+    """Refuse to compile for a CPU without a C++ compiler: PyTorch would fail in the first step."""
+    name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if device.type == "cpu" and shutil.which(name) is None:
+        raise TtastatsError(
+            f"compiling for a CPU needs a C++ compiler, and there is no {name}",
+            where="--compile",
+            remedy="Install one, name it in the environment variable CXX, or leave out --compile.",
+        )
 
 
 def _as_it_is(model: nn.Module, *, dynamic: bool) -> nn.Module:  # noqa: ARG001 - torch.compile's
