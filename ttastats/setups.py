@@ -52,8 +52,10 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
 
 def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
     """Give the values of a setup column, unknown last."""
-    found = _completed(runs).get_column(f"setup_{column}").unique().sort(nulls_last=True)
-    return tuple(found)
+    found = runs.get_column(column)
+    if 0 < found.null_count() < found.len():  # else there is nothing to complete, or nothing known
+        found = runs.select(_of_entry(column)).to_series()
+    return tuple(found.unique().sort(nulls_last=True))
 
 
 def same(one: str | None, other: str | None) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ttastats.stats.logratio import safe_exp
 from ttastats.stats.moments import as_side, mean
-from ttastats.stats.results import Bools, Floats
+from ttastats.stats.results import Floats
 
 ENUMERATED_SPLITS = 200_000
 """Enumerate up to this many splits: 10 runs against 10 are 184 756."""
@@ -197,23 +197,14 @@ def _drawn_sums(features: Floats, n: int, rng: np.random.Generator, draws: int) 
         count = min(at_once, draws - start)
         words = rng.integers(0, 2**64, size=(count, -(-size // 8)), dtype=np.uint64)
         chosen = words.view(np.uint8)[:, :size] < threshold
-        sums = np.empty((features.shape[0], count))
-        for k, choice in enumerate(chosen):
-            _resize(choice, n, rng)
-            # Not `@`: on a busy machine the threads of BLAS wait for each other, ten times over.
-            sums[:, k] = np.einsum("fr,r->f", features, choice.astype(np.float64))
-        yield sums
-
-
-def _resize(choice: Bools, n: int, rng: np.random.Generator) -> None:
-    """Switch random members off, or others on, until ``n`` are chosen; in place."""
-    surplus = int(np.count_nonzero(choice)) - n
-    if surplus > 0:
-        members = np.flatnonzero(choice)
-        choice[rng.choice(members, surplus, replace=False, shuffle=False)] = False
-    elif surplus < 0:
-        others = np.flatnonzero(~choice)
-        choice[rng.choice(others, -surplus, replace=False, shuffle=False)] = True
+        surpluses = np.count_nonzero(chosen, axis=1) - n
+        for k in np.flatnonzero(surpluses):
+            surplus = int(surpluses[k])
+            changed = np.flatnonzero(chosen[k] == (surplus > 0))
+            changed = rng.choice(changed, abs(surplus), replace=False, shuffle=False)
+            chosen[k, changed] = surplus < 0
+        # Not `@`: on a busy machine the threads of BLAS wait for each other, ten times over.
+        yield np.einsum("fr,cr->fc", features, chosen.astype(np.float64))
 
 
 def number_of_splits(n_a: int, n_b: int) -> float:
