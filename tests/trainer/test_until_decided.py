@@ -115,13 +115,13 @@ def test_the_command_trains_both_sides_in_turns(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = (
-        "sweep --width 8 --target 0.5 --epochs 12 --batch-size 64,512 --until-decided "
+        "sweep --width 8 --target 0.3 --epochs 12 --batch-size 64,512 --until-decided "
         f"--max-runs 3 --device cpu --org Test --system machine --emit-log {tmp_path}"
     )
     app(words.split(), standalone_mode=False)
     told = capfd.readouterr()
     assert "decided after 3 runs a side, of 3 at most" in told.err
-    options = small(target=0.5, epochs=12)
+    options = small(target=0.3, epochs=12)
     plan = experiment.plan(request(tmp_path), options, range(3), {"batch_size": [64, 512]})
     assert plan.missing == ()
     table = after.table_of([place.results for place in plan.setups.values()])
