@@ -330,6 +330,8 @@ class TestIngest:
             ("b.json.gz", "truncated_trace"),
             ("c.json.gz", "unreadable_file"),
         }
+        notes = [note.code for note in tta.profiled(tmp_path / "p.parquet").notes]
+        assert sorted(notes[-2:]) == ["truncated_trace", "unreadable_file"]
 
     def test_each_kind_of_table_names_the_command_of_the_other(self, tmp_path: Path) -> None:
         path = written(tmp_path / "a.json", trace(steps_on_a_device()))

@@ -28,7 +28,10 @@ def rows(paths: Sequence[Path]) -> Traces:
     read = [_traces(path) for path, some in inside.items() if not some]
     return Traces(
         table.whole([found, *(one.rows for one in read)]),
-        tuple(problem for one in read for problem in one.problems),
+        (
+            *(problem for path in kept for problem in store.problems_of(path)),
+            *(problem for one in read for problem in one.problems),
+        ),
     )
 
 

@@ -59,7 +59,6 @@ MEASURES: dict[str, tuple[str, str]] = {
     # words
     "device_name": ("", "`text` is the name of the device; `of` its number"),
     "torch_version": ("", "`text` is the version of PyTorch"),
-    "truncated": ("", "the trace breaks off; `text` says where"),
 }
 
 

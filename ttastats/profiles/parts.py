@@ -6,7 +6,7 @@ Times are microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from ttastats.profiles import categories, intervals
 from ttastats.profiles.events import DEVICE_KINDS, Numbers
+from ttastats.profiles.together import Trace, under_way
 
 Floats = NDArray[np.float64]
-Objects = NDArray[np.object_]
 
 #: Calls of the driver in which the host waits for the device.
 _WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
-_INPUT = ("enumerate(DataLoader)", "DataLoader")
 #: The parts of a step but the rest, by the measures that hold them.
 _PARTS = ("compute_seconds", "exposed_seconds", "copy_seconds", "input_seconds", "host_seconds")
 #: Events of a kind that are looked at together, and those that share a mark of how late they end.
@@ -66,31 +65,15 @@ def of_set(found: Floats) -> Timeline:
     return timeline(found[:, 0], found[:, 1] - found[:, 0])
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a trace tells of its time: events of the device and of the host, and annotations.
-
-    `busy`, `computes` and `communicates` are the times in which operators were under way.
-    """
-
-    names: Sequence[str]
-    category: Objects
-    device: Numbers
-    host: Numbers
-    notes: Numbers
-    busy: Floats
-    computes: Floats
-    communicates: Floats
-
-
 #: Gives the parts of a span of time, each a set of intervals.
 _Split = Callable[[float, float], Mapping[str, Floats]]
 
 
-def of_steps(told: Told, windows: Floats) -> dict[str, Floats]:
+def of_steps(trace: Trace) -> dict[str, Floats]:
     """Give how long each part of each step is."""
+    windows = trace.steps.device
     length = windows[:, 1] - windows[:, 0]
-    split, starts = _on_device(told) if len(told.device["start"]) else _on_host(told, windows)
+    split, starts = _on_device(trace) if len(trace.device["start"]) else _on_host(trace)
     found = {name: np.zeros(len(windows)) for name in (*_PARTS, "communication_seconds")}
     for low, high in _spans(starts, windows):
         clipped = np.clip(windows, low, high)
@@ -110,20 +93,20 @@ def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
     yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
 
 
-def _on_device(told: Told) -> tuple[_Split, Floats]:
+def _on_device(trace: Trace) -> tuple[_Split, Floats]:
     """Give what splits time where a device computes."""
-    device, host = told.device, told.host
+    device, host = trace.device, trace.host
     here = device["index"] == _busiest(device)
     is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
-    collective = np.array([one == categories.COMMUNICATION for one in told.category], bool)
+    collective = np.array([one == categories.COMMUNICATION for one in trace.category], bool)
     communicates = collective[device["name"]] & is_kernel
-    waiting = np.array([any(word in name for word in _WAITING) for name in told.names], bool)
+    waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
     waits = waiting[host["name"]]
     computing = _chosen(device, here & is_kernel & ~communicates)
     communicating = _chosen(device, here & communicates)
     copying = _chosen(device, here & ~is_kernel)
     calling, idling = _chosen(host, ~waits), _chosen(host, waits)
-    operating, loading = of_set(told.busy), of_set(_notes(told, *_INPUT))
+    operating, loading = of_set(trace.done.busy), of_set(_loading(trace))
 
     def split(low: float, high: float) -> Mapping[str, Floats]:
         compute = computing.between(low, high)
@@ -156,17 +139,14 @@ def _busiest(device: Numbers) -> Any:
     return found[np.argmax(np.bincount(place, weights=device["length"]))]
 
 
-def _notes(told: Told, *starts: str) -> Floats:
-    """Give the time in annotations whose names begin so."""
-    chosen = np.array([name.startswith(starts) for name in told.names], bool)[told.notes["name"]]
-    start = told.notes["start"][chosen]
-    return intervals.union(start, start + told.notes["length"][chosen])
+def _loading(trace: Trace) -> Floats:
+    return under_way(trace.names, trace.notes, "enumerate(DataLoader)", "DataLoader")
 
 
-def _on_host(told: Told, windows: Floats) -> tuple[_Split, Floats]:
+def _on_host(trace: Trace) -> tuple[_Split, Floats]:
     """Give what splits time where the host alone computes."""
-    computing, communicating = of_set(told.computes), of_set(told.communicates)
-    loading, whole = of_set(_notes(told, *_INPUT)), of_set(windows)
+    computing, communicating = of_set(trace.done.computes), of_set(trace.done.communicates)
+    loading, whole = of_set(_loading(trace)), of_set(trace.steps.device)
 
     def split(low: float, high: float) -> Mapping[str, Floats]:
         compute = computing.between(low, high)
