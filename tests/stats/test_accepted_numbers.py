@@ -195,6 +195,7 @@ def of_many() -> Numbers:
     cases = ((1, 2, None), (5, 12, 0.1), (4, 4, 0.0), (2, 7, 0.3))
     yield "variance flags", [logratio.variance_flags(*case) for case in cases]
     pairs = ((1.0, 2.0), (0.0, 2.0), (0.0, 0.0))
+    yield "exponentials", [logratio.safe_exp(one) for one in (-800.0, 708.9, 709.0, 709.95, 800.0)]
     yield "satterthwaite", [logratio.satterthwaite(pair, (3, 8)) for pair in pairs]
     curves = [np.array(one) for one in ([0.1, 0.5, 0.4], [0.3, 0.45, 0.6], [0.2, 0.7])]
     for higher, points in product((False, True), (1, 2, 5)):
