@@ -15,6 +15,7 @@ from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
+from ttastats.ingestion.profiled import are_profiles
 from ttastats.pictures import drawing, theme
 from ttastats.pictures.picture import NothingToDrawError, Picture
 from ttastats.pictures.profiled import kinds
@@ -200,6 +201,20 @@ def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
         ("without batch norm", pytest.approx(6 / 7), pytest.approx(1)),
     ]  # fmt: skip
     assert "made 60.0%, without batch norm 85.7%." in picture.caption
+    store.write(profile("on a CPU"), tmp_path / "q.parquet")
+    _, both = api.plot_profiles("work", [tmp_path / "q.parquet", tmp_path / "p.parquet"])
+    assert set(both.data["work"]["profile"]) == {"made"}
+    assert "of the time: made 60.0%." in both.caption
+
+
+def test_traces_are_profiles_and_logs_and_tables_are_not(path: Path, tmp_path: Path) -> None:
+    trace, log, runs = (tmp_path / name for name in ("a.json", "b.log", "c.parquet"))
+    trace.write_bytes(made_traces.trace(made_traces.steps_on_a_device(), 0))
+    log.write_text('{"loss": 1}')
+    pl.DataFrame({"run_id": ["a"]}).write_parquet(runs)
+    assert are_profiles([path, trace])
+    assert not any(are_profiles([one]) for one in (log, runs, tmp_path / "none.parquet"))
+    assert not are_profiles([path, runs])
 
 
 def test_profiles_of_one_name_are_called_by_their_files_in_the_order_given(

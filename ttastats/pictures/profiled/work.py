@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import altair as alt
@@ -33,10 +33,10 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         No profile knows FLOPs of an operator, nor kernels of tensor cores.
     """
     lines = with_less(profiles)
-    every = shared.operators(lines, "tensor_core_share")
+    on_device = shared.operators(lines, "tensor_core_share").drop_nulls("tensor_core_share")
     drawn = []
-    if every["tensor_core_share"].sum():
-        drawn.append(_of_tensor_cores(profiles, lines, every))
+    if on_device["tensor_core_share"].sum():
+        drawn.append(_of_tensor_cores(profiles, lines, on_device))
     try:
         return (_of_rates(profiles, lines), *drawn)
     except NothingToDrawError:
@@ -87,14 +87,15 @@ def _of_rates(profiles: Profiles, lines: Profiles) -> Picture:
 
 
 def _of_tensor_cores(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -> Picture:
+    known = every["profile"].unique(maintain_order=True).to_list()
     used = (pl.col("share") * pl.col("tensor_core_share")).alias("share")
     caption = (
         "A line rises by an operator's share of the time at the share of its own time that it "
         "spends in kernels of tensor cores, by their names: how busy these were is not measured.",
-        f"In such kernels, of the time: {_each(lines, every.with_columns(used))}.",
+        f"In such kernels, of the time: {_each(known, every.with_columns(used))}.",
         _said(profiles, lines),
     )
-    data = {_STEPS: table(every.fill_null(0.0), "tensor_core_share")}
+    data = {_STEPS: table(every, "tensor_core_share")}
     title = "Share of time over use of tensor cores"
     said = ("time of an operator in kernels of tensor cores", "on tensor cores", ".1%")
     axis = {"format": ".0%", "tickCount": 5}
@@ -102,7 +103,7 @@ def _of_tensor_cores(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -
     return shared.picture(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
 
 
-def _each(lines: Profiles, some: pl.DataFrame) -> str:
+def _each(lines: Iterable[str], some: pl.DataFrame) -> str:
     """Say to what share of the time some operators of each line come."""
     said = (f"{name} {units.percent(float(some.filter(profile=name)['share'].sum()))}"
             for name in lines)  # fmt: skip
