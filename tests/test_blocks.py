@@ -60,6 +60,14 @@ def test_what_days_hide_is_seen_within_them() -> None:
     assert api.compare(A, B, block="day").rows == (found,)
 
 
+def test_splits_are_of_runs_of_a_day_where_there_are_enough() -> None:
+    (found,), (paired,) = within(A, B).rows, within(A, B, "order").rows
+    assert found["p_permutation"] == pytest.approx(2 / 6**3)
+    assert paired["p_permutation"] == pytest.approx(2 / 2**6)
+    (few,) = within(timed(1.0, (2, 2)), timed(0.97, (2, 2), hour=1)).rows
+    assert few["p_permutation"] is None
+
+
 def test_days_that_a_side_lacks_tell_nothing_and_are_named() -> None:
     (all_days,) = within(A, B).rows
     report = within(timed(1.0, (2, 2, 0)), timed(0.97, (2, 2, 2), hour=1))

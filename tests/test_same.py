@@ -75,6 +75,15 @@ def test_a_column_tells_the_sets_of_one_table_apart() -> None:
         api.compare(MONDAY, same=True, by=["dya"])
 
 
+def test_what_is_said_of_a_table_is_said_once_of_its_sets() -> None:
+    undated = timed(1.0, (1,)).with_columns(started_at=pl.lit(None, MONDAY["started_at"].dtype))
+    table = pl.concat([MONDAY, TUESDAY, undated])
+    report = api.compare(table, same=True, where=["reached=yes"], by=["day"])
+    (text,) = texts(report, "chosen_by_result")
+    assert text.startswith("--where reached=yes: 11 of 11 runs")
+    assert texts(report, "blocks_unknown") == ["1 run without day left out."]
+
+
 def test_benchmarks_are_told_apart() -> None:
     both = [
         pl.concat([one, timed(1.0, (5,), hour=hour, benchmark="bert")])

@@ -10,7 +10,9 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
-from ttastats import at_budget, axis, choice, columns, counted, schema
+import polars as pl
+
+from ttastats import at_budget, axis, choice, columns, counted, schema, units
 from ttastats import budget as budgets
 from ttastats.budget import Budget
 from ttastats.choice import Chosen, Part, Source, chosen
@@ -360,18 +362,15 @@ def sets(found: Chosen, names: Sequence[str]) -> tuple[list[str], list[Chosen]]:
             where=f"{option} {','.join(names)}",
             remedy="Name what tells sessions apart, such as --by day.",
         )
-    parts = [found.runs.filter(label == one) for one in known]
-    return known, [
-        replace(
-            found,
-            runs=part,
-            rows=found.rows.join(
-                part.lazy().select(schema.RUN), on=schema.RUN, how="semi", nulls_equal=True
-            ),
-            notes=found.notes if number == 0 else (),
-        )
-        for number, part in enumerate(parts)
-    ]
+    if unknown := label.null_count():
+        text = f"{units.plural(unknown, 'run')} without {' and '.join(names)} left out."
+        found = replace(found, notes=(*found.notes, Note("blocks_unknown", text)))
+    return known, [_part_of(found, found.runs.filter(label == one)) for one in known]
+
+
+def _part_of(found: Chosen, runs: pl.DataFrame) -> Chosen:
+    rows = found.rows.join(runs.lazy(), on=schema.RUN, how="semi", nulls_equal=True)
+    return replace(found, runs=runs, rows=rows)
 
 
 def labels(sources: Sequence[Source]) -> list[str]:

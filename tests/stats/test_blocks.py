@@ -133,6 +133,14 @@ def test_without_spread_there_is_none_and_with_one_run_no_interval() -> None:
     assert speedup(single, both()[1]).ratio.low is None
 
 
+def test_rounding_leaves_a_spread_within_blocks_too() -> None:
+    flat = np.array([1.0, 1.0, 2.0, 2.0]), np.array([0, 0, 1, 1])
+    plain = difference(flat[0], flat[0], blocks=(flat[1], flat[1]))
+    rounded = difference(flat[0], flat[0], blocks=(flat[1], flat[1]), resolution=1.0)
+    assert plain.se == 0.0
+    assert rounded.se == pytest.approx(np.sqrt(2 / 12 / 4))
+
+
 def test_splits_within_one_block_are_all_splits() -> None:
     rng = np.random.default_rng(0)
     logs = np.log(Y)
