@@ -220,7 +220,7 @@ class TestFolder:
     def test_a_large_file_is_looked_at_in_part(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("ttastats.guessing.folder._MOST_READ", 200)
+        monkeypatch.setattr("ttastats.guessing.trial._MOST_READ", 200)
         text = "step,val_loss\n" + "".join(f"{n},{n}\n" for n in range(1000, 2000))
         (tmp_path / "a.csv").write_text(text)
         (kind,) = tta.guess(tmp_path).kinds

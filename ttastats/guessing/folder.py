@@ -4,45 +4,29 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-import polars as pl
-
-from ttastats import atomic, crossing, units
-from ttastats.dialect import PART_OF_A_RUN
+from ttastats import atomic, units
 from ttastats.errors import TtastatsError
-from ttastats.guessing import kinds
-from ttastats.guessing.answer import Guessed, Kind, RunSeen
-from ttastats.guessing.columns import rank
+from ttastats.guessing import kinds, trial
+from ttastats.guessing.answer import Guessed
 from ttastats.guessing.layout import FilePattern, layouts, literal
 from ttastats.guessing.proposal import NoLogError, Proposal, Reason, written
+from ttastats.guessing.trial import File
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
-from ttastats.ingestion.reading import LFS_POINTER, Reading, read_unit, way
+from ttastats.ingestion.reading import LFS_POINTER, Reading, way
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.streams import UnreadableError
-from ttastats.own_logs import FILE, config, patterns, presets
-from ttastats.own_logs.block import Block, metric_of
-from ttastats.records import Problem
+from ttastats.own_logs import FILE, patterns, presets
 
-#: So many runs are read, of so many files, and no more of each file than this.
-_RUNS = 3
-_MOST_FILES = 12
-_MOST_READ = 4 * 1024 * 1024
 _HEADER = (
     "# Proposed by `ttastats guess`. Lines with a question mark are guesses: look at them.\n"
     "# docs/your-logs.md says what the keys mean.\n"
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _File:
-    source: Source
-    below: str
 
 
 def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
@@ -73,10 +57,14 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     blocks, sources = described.gathered(described.Said(), [str(path)], list(find([str(path)])))
     root, folder = _root(str(path), sources)
     start = f"{root.rstrip('/')}/"
-    files = [_File(source, str(_place(source)).removeprefix(start)) for source in sources]
+    places = map(_place, sources)
+    files = [
+        File(source, place, str(place).removeprefix(start))
+        for source, place in zip(sources, places, strict=True)
+    ]
     found = _sorted(files, Reading(blocks=blocks))
     tried = [
-        _tried(title, own, proposal, root, blocks)
+        trial.tried(title, own, proposal, root, blocks)
         for title, own, proposal in _proposed(found, files)
     ]
     if not tried:
@@ -150,13 +138,13 @@ def _nothing(path: str, left: dict[str, list[str]]) -> TtastatsError:
 class _Sorted:
     """Files by kind: read without a block, described or recognised, guessed, and left."""
 
-    read: dict[str, list[_File]]
+    read: dict[str, list[File]]
     known: set[str]
-    guessed: dict[tuple[str, ...], list[tuple[_File, kinds.Sketch]]]
+    guessed: dict[tuple[str, ...], list[tuple[File, kinds.Sketch]]]
     left: dict[str, list[str]]
 
 
-def _sorted(files: Sequence[_File], reading: Reading) -> _Sorted:
+def _sorted(files: Sequence[File], reading: Reading) -> _Sorted:
     found = _Sorted(defaultdict(list), set(), defaultdict(list), defaultdict(list))
     seen = kinds.Seen()
     for file in files:
@@ -172,7 +160,7 @@ def _sorted(files: Sequence[_File], reading: Reading) -> _Sorted:
 
 def _without_companions(found: _Sorted) -> None:
     """Leave out what lies beside logs that are read without a block: it tells the same runs."""
-    folders = {_place(file.source).parent for title in found.known for file in found.read[title]}
+    folders = {file.place.parent for title in found.known for file in found.read[title]}
     for same, those in list(found.guessed.items()):
         beside = [file for file, _ in those if _is_beside(file, folders)]
         found.guessed[same] = [(file, one) for file, one in those if file not in beside]
@@ -185,21 +173,20 @@ def _without_companions(found: _Sorted) -> None:
 _BESIDE = "beside a log that is read without a block: the same run, perhaps"
 
 
-def _is_beside(file: _File, folders: Collection[PurePosixPath]) -> bool:
-    folder = _place(file.source).parent
+def _is_beside(file: File, folders: Collection[PurePosixPath]) -> bool:
+    folder = file.place.parent
     return not file.source.named and (
         folder in folders or (folder.name == "files" and folder.parent in folders)
     )
 
 
-def _sort(file: _File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> None:
+def _sort(file: File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> None:
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a pointer of git-lfs, not the file it stands for: run `git lfs pull`")
-    place = _place(file.source)
-    dialect, block, _ = way(head, place.parent, place.name, None, reading)
-    hit = described.block_for(str(place), reading.blocks, with_pattern=True)
-    hit = hit or described.block_for(str(place), reading.blocks, with_pattern=False)
+    dialect, block, _ = way(head, file.place.parent, file.place.name, None, reading)
+    hit = described.block_for(str(file.place), reading.blocks, with_pattern=True)
+    hit = hit or described.block_for(str(file.place), reading.blocks, with_pattern=False)
     if hit is not None and dialect is not None:
         found.read[f"described already, by {hit[0].where}"].append(file)
         return
@@ -215,10 +202,10 @@ def _sort(file: _File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> No
     found.guessed[sketch.same].append((file, sketch))
 
 
-_Proposed = tuple[str, list[_File], Proposal | None]
+_Proposed = tuple[str, list[File], Proposal | None]
 
 
-def _proposed(found: _Sorted, files: Sequence[_File]) -> Iterator[_Proposed]:
+def _proposed(found: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
     """Give what each kind is, its files, and the block proposed where one is needed."""
     for title, own in found.read.items():
         yield title, own, None
@@ -279,148 +266,3 @@ def _with(sketch: kinds.Sketch, layout: FilePattern) -> Proposal:
     if layout.entry and "entry" not in said:
         said["entry"] = layout.entry
     return Proposal(said, (*layout.reasons, *sketch.proposal.reasons))
-
-
-# ------------------------------------------------------------------------------------ three runs
-
-
-class _Beginning(Source, frozen=True, gc=False):
-    """A file of which no more is read than a guess needs."""
-
-    def blocks(self) -> Iterator[bytes]:
-        """Give the first blocks, the last of them cut behind a line."""
-        room = _MOST_READ
-        for block in super().blocks():
-            yield block if len(block) <= room else block[: block.rfind(b"\n", 0, room) + 1 or room]
-            room -= len(block)
-            if room <= 0:
-                return
-
-
-def _tried(
-    title: str,
-    own: Sequence[_File],
-    proposal: Proposal | None,
-    root: str,
-    blocks: tuple[Block, ...],
-) -> tuple[Kind, Proposal | None]:
-    """Read some runs of a kind just as `ingest` does; where a step goes back, give the choices."""
-    block = written(proposal) if proposal else None
-    reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
-    runs: list[pl.DataFrame] = []
-    problems: dict[str, None] = {}
-    for file in _spread(own):
-        if len(runs) >= _RUNS:
-            break
-        source = file.source
-        beginning = _Beginning(source.container, source.file, file.below, source.entry)
-        found = read_unit([beginning], reading)
-        assert isinstance(found.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        room = _RUNS - len(runs) if len(own) < _RUNS else 1
-        runs += found.rows.partition_by("run_id", maintain_order=True)[:room]
-        said = [one for one in found.problems if one.code != PART_OF_A_RUN]
-        if source.file.size > _MOST_READ:
-            text = f"only the first {_MOST_READ // 2**20} MiB were looked at"
-            said.append(Problem("large_file", text, "warning"))
-        back = next((one for one in said if one.code in _CHOICES), None)
-        if proposal and back and not proposal.choices:
-            proposal = replace(proposal, choices=_CHOICES[back.code])
-        problems.update(dict.fromkeys(_told(one, file) for one in said if one.severity != "info"))
-    kind = Kind(
-        title,
-        tuple(file.below for file in own),
-        written(proposal) if proposal else None,
-        proposal.reasons if proposal else (),
-        tuple(_shown(run, _metrics_of(proposal)) for run in runs),
-        tuple(problems),
-        _entries(own, reading),
-    )
-    return kind, proposal
-
-
-#: What it may mean that a step, or a time, goes back.
-_CHOICES = {
-    "step_back": (
-        'new_run = "step back"    # a run of its own begins there',
-        'new_epoch = "step back"  # an epoch of the same run begins there',
-        'resume = "step back"     # the run was resumed there',
-    ),
-    "time_back": (
-        'new_run = "time back"    # a run of its own begins there',
-        'seconds = ""             # the clock starts again in each epoch (in the place of seconds)',
-        'resume = "time back"     # the run was resumed there',
-    ),
-}
-
-
-def _told(problem: Problem, file: _File) -> str:
-    line = f":{problem.line}" if problem.line else ""
-    message = problem.message
-    if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
-        message = f"{message.partition('. It may mean')[0]}: a new run, a new epoch or resumed?"
-        message += " Take the # from one of the three last lines of the block"
-    return f"{file.below}{line}: {message}"
-
-
-def _spread(own: Sequence[_File]) -> list[_File]:
-    """Give files from the beginning, the middle and the end, then others that may hold a run."""
-    at = dict.fromkeys([0, len(own) // 2, len(own) - 1, *range(min(len(own), _MOST_FILES))])
-    return [own[one] for one in at]
-
-
-def _entries(own: Sequence[_File], reading: Reading) -> tuple[str, ...]:
-    """Give what blocks call an entry in all files by their paths, those with most files first."""
-    found = []
-    for file in own:
-        hit = described.block_for(str(_place(file.source)), reading.blocks, with_pattern=True)
-        named = {**hit[1], **patterns.filled(hit[0].fields, hit[1])} if hit else {}
-        found += [named["entry"]] if "entry" in named else []
-    return tuple(name for name, _ in Counter(found).most_common())
-
-
-# ----------------------------------------------------------------------------------------- shown
-
-
-def _shown(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
-    """Give what a run would become, judged as any table is; `first` are its metrics in order."""
-    row = crossing.runs(run).row(0, named=True)
-    own = run.filter(pl.col("eval_index") >= 0)
-    known = sorted(own["metric"].drop_nulls().unique().sort(), key=rank)
-    metric = row["target_metric"] or next((name for name in (*first, *known) if name in known), "")
-    own = own.filter(pl.col("metric") == metric)
-    last = own.row(-1, named=True) if own.height else dict.fromkeys(own.columns)
-    named = {name: row[name] for name in ("entry", "benchmark", "seed")}
-    return RunSeen(
-        file=row["source"],
-        names=" ".join(f"{name}={value}" for name, value in named.items() if value is not None),
-        evaluations=own.height,
-        metric=metric,
-        higher_is_better=last["higher_is_better"],
-        final=last["value"],
-        seconds=last["seconds"],
-        step=last["step"],
-        epoch=last["epoch"],
-        to_target=_to_target(row),
-    )
-
-
-def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
-    """Give the metrics in the order in which a block or its preset names them."""
-    said = proposal.said if proposal else {}
-    if "metric" in said or "preset" not in said:
-        return [metric_of(text).name for text in said.get("metric", ())]
-    return [metric.name for metric in presets.block(str(said["preset"])).metrics]
-
-
-def _to_target(row: Mapping[str, Any]) -> str:
-    if row["target_value"] is None:
-        return ""
-    target = f"{row['target_metric']} {row['target_value']:g}"
-    if not row["reached"]:
-        return f"{target} not reached"
-    if row["tta_seconds"] is not None:
-        return f"{target} in {units.seconds(row['tta_seconds'])}"
-    for name in ("steps", "epochs", "samples"):
-        if row[name] is not None:
-            return f"{target} in {units.count(row[name])} {name}"
-    return f"{target} reached"
