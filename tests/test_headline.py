@@ -32,7 +32,7 @@ def test_one_benchmark_is_answered_by_yes_or_no_and_by_how_much() -> None:
     yes = said({})
     assert yes.sentence == "Yes: new is 2.00× faster than old to the same quality."
     assert (yes.numbers, yes.tone) == (
-        "speedup 2.00× (95% CI 1.60 to 2.50×; p < .001); 5 runs against 5, all reached the target",
+        "Speedup 2.00× (95% CI 1.60 to 2.50×; p < .001); 5 runs against 5, all reached the target",
         "good",
     )
     no = said({"verdict": "slower", "speedup": 0.5})
@@ -65,7 +65,7 @@ def test_many_alike_are_answered_by_their_mean() -> None:
     yes = said({}, {}, {}, mean=mean)
     assert yes.sentence == "Yes: new is 1.88× faster than old to the same quality."
     assert yes.numbers.startswith(
-        "geometric mean speedup over 3 benchmarks 1.88× (95% CI 1.74 to 2.02×); 15 runs against 15"
+        "Geometric mean speedup over 3 benchmarks 1.88× (95% CI 1.74 to 2.02×); 15 runs against 15"
     )
     assert said({}, {}).claim == "new is faster than old on 2 of 2 benchmarks"
 

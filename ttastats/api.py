@@ -787,6 +787,10 @@ def profile_page(
     return page
 
 
+#: Letters of the name of a side in the sentences of a page.
+_LONGEST_LABEL = 40
+
+
 @takes(ComparedAt)
 def html_report(
     *sources: Source,
@@ -822,6 +826,7 @@ def html_report(
     from ttastats.comparison import Options  # scipy costs start-up time
     from ttastats.page import content, document, place
     from ttastats.pictures import kinds, speedups
+    from ttastats.render.shortening import shortened
 
     if len(sources) < 2 and (fail_on or require or also):
         raise TtastatsError(
@@ -836,7 +841,8 @@ def html_report(
         place.expect(Path(output), [path for source in sources for path in choice.files(source)])
     names = what.labels or question.short_labels(sources)
     found = question.judged(sources, what)
-    made = _material(found, what, names)
+    short = shortened(names, _LONGEST_LABEL) or {}  # sentences repeat them
+    made = _material(found, what, [short.get(name, name) for name in names])
     runs = [one.runs for one in found]
     answer = (
         judge(made.sides, None)

@@ -122,6 +122,14 @@ def long_names(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="package")
+def sixteen(folder: Path) -> Path:
+    """Give a comparison of as many benchmarks as have more than a line each."""
+    names = [f"benchmark_{number}" for number in range(16)]
+    a, b = (rows([one], runs=3, benchmarks=names, seed=ord(one)) for one in "ab")
+    return _page(folder / "sixteen.html", a, b)
+
+
+@pytest.fixture(scope="package")
 def long_compared(folder: Path) -> Path:
     """Give a comparison whose sides, benchmarks and hardware have names longer than a line."""
     names = [f"{'a_benchmark_of_long_names/' * 3}number_{number}" for number in range(2)]

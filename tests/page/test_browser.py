@@ -112,7 +112,7 @@ def test_the_answer_comes_first_then_the_figure_then_the_benchmarks(compared_pag
         "digits", "All numbers",
     ]  # fmt: skip
     behind = compared_page.locator("header .behind").inner_text()
-    assert behind.startswith("speedup 1.74× (95% CI 1.20 to 2.52×; p = .008); 10 runs against 10")
+    assert behind.startswith("Speedup 1.74× (95% CI 1.20 to 2.52×; p = .008); 10 runs against 10")
     verdict = compared_page.locator(".verdict").inner_text()
     assert "eight_gpus is 1.74× faster than one_gpu (95% CI 1.20 to 2.52×; p = .008)" in verdict
     assert compared_page.locator("html").get_attribute("lang") == "en"
@@ -131,6 +131,20 @@ def outside(page: Page) -> list[str]:
     }""")  # type: ignore[no-any-return]
 
 
+def overlapping(page: Page) -> list[list[str]]:
+    """Give the pairs of words of the figure that is shown which lie on each other."""
+    return page.evaluate("""() => {
+        const svg = [...document.querySelectorAll('#figure svg')].find(
+            (one) => one.getBoundingClientRect().width);
+        const boxes = [...svg.querySelectorAll('text')].map(
+            (one) => [one.textContent, one.getBoundingClientRect()]);
+        return boxes.flatMap(([a, one], place) => boxes.slice(place + 1)
+            .filter(([, other]) => one.left < other.right - 1 && other.left < one.right - 1
+                && one.top < other.bottom - 5 && other.top < one.bottom - 5)
+            .map(([b]) => [a, b]));
+    }""")  # type: ignore[no-any-return]
+
+
 @pytest.mark.parametrize("script_runs", [True, False])
 def test_the_figure_is_there_with_its_words_whole(
     browser: Browser, long_compared: Path, *, script_runs: bool
@@ -139,11 +153,13 @@ def test_the_figure_is_there_with_its_words_whole(
         with opened(browser, long_compared, width=width, java_script_enabled=script_runs) as page:
             shown = page.locator("#figure svg:visible")
             assert shown.count() == 1
+            assert len(page.locator("h1").inner_text()) < 200
             words = "".join(shown.all_text_contents())
             assert "~ undecided" in words
             assert "time to accuracy of every run (log)" in words
             if script_runs:
                 assert outside(page) == []
+                assert overlapping(page) == []
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -203,10 +219,15 @@ def test_the_rows_can_be_saved_without_a_program(
     )
 
 
+def test_sixteen_rows_are_printed_on_one_page(browser: Browser, sixteen: Path) -> None:
+    with opened(browser, sixteen) as page:
+        assert pages_of(page.pdf(prefer_css_page_size=True)) == 1
+
+
 def test_a_comparison_is_printed_on_one_page(browser: Browser, several: Path) -> None:
     with opened(browser, several, scheme="dark") as page:
         assert pages_of(page.pdf(format="A4")) == 1
-        page.locator("details.section > summary").first.click()
+        page.locator("details.section[data-benchmark] > summary").first.click()
         assert pages_of(page.pdf(format="A4")) > 1
 
 

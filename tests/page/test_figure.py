@@ -123,6 +123,11 @@ def test_in_the_place_of_a_green_word_a_red_one_says_that_setups_are_pooled() ->
         assert "▲ faster" not in text
 
 
+def test_bars_are_named_only_where_there_are_some() -> None:
+    assert "bars: its parts" in drawn(ONE)
+    assert "bars: its parts" not in drawn(FigureRow(**{**fields(ONE), "parts": ()}))
+
+
 def test_names_are_text_and_cut_so_that_they_stay_apart() -> None:
     rows = [
         FigureRow(**{**fields(ONE), "name": f"<b>{'long_' * 20}{end}", "benchmark": end})

@@ -63,12 +63,12 @@ _WIDE_THIN = replace(
     words=Place(860, 18), parts=None, verdict=Place(1084, 18),
 )  # fmt: skip
 _NARROW = Layout(
-    "narrow", 360, 148, (22, 30, 40), Place(0, 18), Place(0, 34), Place(360, 34),
+    "narrow", 360, 148, (22, 30, 30), Place(0, 18), Place(0, 34), Place(360, 34),
     Place(6, 52, 286), Place(0, 71), Place(6, 106, 176), Place(0, 121), Place(186, 110),
     Place(6, 142), Place(360, 18), Place(186, 126), row_ticks=True, line=17,
 )  # fmt: skip
 _NARROW_THIN = replace(
-    _NARROW, height=60, letters=(30, 30, 40), names=Place(0, 15), setup=None, count=None,
+    _NARROW, height=60, letters=(30, 30, 30), names=Place(0, 15), setup=None, count=None,
     a=Place(6, 25, 354), b=Place(0, 35), ratio=Place(6, 48, 176), bars=None,
     words=Place(186, 52), parts=None, verdict=Place(360, 15), p=None, row_ticks=False,
 )  # fmt: skip
@@ -121,7 +121,9 @@ def _drawn(
     rows: Sequence[FigureRow], sides: tuple[str, str], axis: Axis, level: str, frame: _Frame
 ) -> str:
     layout = frame.layout
-    head = [*_legend(sides, rows, layout), *_titles(axis, level, layout)]
+    parts = "; bars: its parts" if any(row.parts for row in rows) else ""
+    titles = _titles(axis, f"{level} interval (log){parts}", layout)
+    head = [*_legend(sides, rows, layout), *titles]
     top = layout.line * (3 if layout.name == "wide" else 5)
     if not layout.row_ticks:
         apart = 0 if layout.name == "wide" else 14
@@ -241,16 +243,16 @@ def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: Layout) -
         yield _text(x + 14, y, "did not reach", "l")
 
 
-def _titles(axis: Axis, level: str, layout: Layout) -> Iterator[str]:
-    first, second = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {level} interval (log)"
+def _titles(axis: Axis, interval: str, layout: Layout) -> Iterator[str]:
+    first, second = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {interval}"
     if layout.name == "wide":
         y = 2 * layout.line - 6
         yield _text(layout.a.x, y, first, "t")
-        yield _text(layout.ratio.x, y, f"{second}; bars: its parts", "t")
+        yield _text(layout.ratio.x, y, second, "t")
         yield _text(layout.verdict.x, y, "verdict", "t")
     else:
         yield _text(0, 3 * layout.line - 3, first, "t")
-        yield _text(0, 4 * layout.line - 4, f"{second}; bars: its parts", "t")
+        yield _text(0, 4 * layout.line - 4, second, "t")
 
 
 # -------------------------------------------------------------------------------------------- rows

@@ -58,6 +58,7 @@ def _headline(found: Against, confidence: float) -> Headline:
     word, tone = _word(Counter(row["verdict"] for row in rows))
     pooled = any(is_pooled(row) for row in rows)
     numbers = "; ".join((*_ratio(found, confidence), _runs(rows)))
+    numbers = numbers[:1].upper() + numbers[1:]
     return Headline(word, _claim(found), numbers, "bad" if pooled else tone, pooled)
 
 
