@@ -103,13 +103,31 @@ class ProfileOptions:
         return None
 
     def alone(self, files: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]] | None:
-        """Give the profiles of A and of B where no runs are named."""
+        """Give the profiles of A and of B where no runs are named.
+
+        Raises
+        ------
+        TtastatsError
+            There is nothing to compare, or a profile stands among runs.
+        """
         from ttastats.ingestion.profiled import are_profiles
 
+        both = self.both()
+        if not files and both is None:
+            raise TtastatsError(
+                "nothing to compare", remedy="Give two files: ttastats compare a.parquet b.parquet"
+            )
         if not files:
-            return self.both()
+            return both
         if len(files) == 2 and are_profiles(files):
             return files[:1], files[1:]
+        for file in files:
+            if are_profiles([file]):
+                raise TtastatsError(
+                    "a profile among runs",
+                    where=str(file),
+                    remedy="Say whose it is: --profile-a or --profile-b.",
+                )
         return None
 
 

@@ -260,8 +260,8 @@ def _cuts(piece: bytearray) -> list[tuple[int, int]]:
 
 
 _TRIES = 3
-#: The last event of a piece ends in its last bytes.
-_NEAR = 8 * 1024
+#: The last event of a piece ends in so many last bytes, and what follows the events has so many.
+_NEAR, _TAIL = 4 * 1024, 8 * 1024
 
 
 def _last(rest: bytes, is_alone: bool, found: Found) -> Iterable[Event]:
@@ -271,7 +271,7 @@ def _last(rest: bytes, is_alone: bool, found: Found) -> Iterable[Event]:
             return _FULL_EVENTS.decode(b"[" + rest)
         return _END.decode(b'{"traceEvents":[' + rest).traceEvents
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        is_whole = _CLOSED.search(rest, max(0, len(rest) - _NEAR)) is not None
+        is_whole = _CLOSED.search(rest, max(0, len(rest) - _TAIL)) is not None
     if not is_whole:
         found.ending = found.ending or "it breaks off within the events"
     return _one_by_one(rest, found, is_whole=is_whole)
