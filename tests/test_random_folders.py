@@ -63,7 +63,10 @@ def sessions(draw: random.Random) -> Files:
         name = draw.choice(["run", "run", "offline-run"])
         folder = f"/w/wandb/{name}-2024010{number + 1}_100000-abc"
         clock = 7.5 * number if goes_on else 0.0
-        files[f"{folder}/run-abc.wandb"] = session(draw, first, clock, timed=timed)
+        store = session(draw, first, clock, timed=timed)
+        if number == 0 or draw.random() < 0.8:
+            files[f"{folder}/run-abc.wandb"] = store
+        files[f"{folder}/files/requirements.txt"] = b"wandb"
         last = {"_step": draw.choice([1, 9]), "_runtime": 50.0, "val/acc": 0.9}
         if draw.random() < 0.4:
             files[f"{folder}/files/wandb-summary.json"] = json.dumps(last).encode()
