@@ -25,6 +25,7 @@ from ttastats import (
     at_budget,
     at_stop,
     axis,
+    comparison,
     contest_rules,
     convergence_rules,
     convergence_sides,
@@ -614,6 +615,81 @@ def of_entries() -> Found:
                 )  # fmt: skip
 
 
+@cache
+def timed_runs(number: int) -> pl.DataFrame:
+    """Give six runs that reach their target after 3 to 5 epochs, in about 10 s each."""
+    runs = [
+        of(
+            *(
+                evaluation(n, 5.0 - n if n < last else 0.5, target_value=1.0,
+                           seconds=(n + 1) * (10 + place / 7))
+                for n in range(last + 1)
+            ),
+            entry="x",
+        )
+        for place, last in enumerate((2, 3, 4, 3, 2, 3))
+    ]  # fmt: skip
+    return crossing.runs(logs_of(number, runs))
+
+
+def of_comparisons() -> Found:
+    """Give what runs come to that all reach, or fail, vary, agree, or are of several setups."""
+    a, same = timed_runs(0), timed_runs(1)
+
+    def times(runs: pl.DataFrame, factor: float) -> pl.DataFrame:
+        return runs.with_columns(pl.col("tta_seconds", "observed_seconds") * factor)
+
+    def failing(runs: pl.DataFrame, count: int, spent: float | None = 60.0) -> pl.DataFrame:
+        failed = pl.int_range(pl.len()) < count
+        return runs.with_columns(
+            reached=~failed,
+            tta_seconds=pl.when(~failed).then("tta_seconds"),
+            observed_seconds=pl.when(failed).then(spent).otherwise("observed_seconds"),
+        )
+
+    steady = {"epochs": 4.0, "epoch_quantum": 1.0}
+    alike = [runs.with_columns(**{n: pl.lit(v) for n, v in steady.items()}) for runs in (a, same)]
+    setups = pl.Series("entry", ["x", "x", "y", "y", "z", "z"])
+    block = pl.Series(sides.BLOCK, [0, 0, 1, 1, 0, 1], pl.UInt32)
+    faster, far = times(same, 0.8), times(same, 0.3)
+    pairs = {
+        "same": (a, same), "faster": (a, faster), "far": (a, far), "back": (far, a),
+        "alike": (alike[0], times(alike[1], 0.9)),
+        "silent": (a.with_columns(epochs=None, steps=None), faster),
+        "setups": (a.with_columns(setups), faster.with_columns(setups)),
+        "blocks": tuple(runs.with_columns(setups, block) for runs in (a, faster)),
+        "some failed": (failing(a, 1), failing(faster, 2)),
+        "untimed": (failing(a, 2, None), far), "all failed": (a, failing(same, 6)),
+        "none reached": (failing(a, 6), failing(same, 6)),
+        "one": (a[:1], far[:1]), "three": (a[:3], far[:3]), "uneven": (a, far[:3]),
+    }  # fmt: skip
+    ways = {
+        "usual": Options(), "geomean": Options(estimand="geomean", ddof=0, confidence=0.9),
+        "throughput": Options(same_convergence=True, margin=0.3),
+        "fixed": Options(epochs_fixed=True, margin=0.1), "looks": Options(max_runs=8, margin=0.5),
+    }  # fmt: skip
+    several = [Pair({"benchmark": name}, *pair) for name, pair in pairs.items()]
+    for way, options in ways.items():
+        for name, one in zip(pairs, comparison.compare(several, options), strict=True):
+            yield (way, name), compared_times(one)
+    found = comparison.compare(several, Options(fdr=True))
+    yield "fdr", [[one.p_adjusted, one.verdict and one.verdict.claim] for one in found]
+    alone = [*comparison.compare(several[1:2]), *comparison.compare(several[4:5])]
+    yield "alone", [compared_times(one) for one in alone]
+
+
+def compared_times(one: comparison.Comparison) -> list[Any]:
+    sides_of = [[side.n, side.n_reached, side.pooled] for side in (one.a, one.b)]
+    ratio = one.speedup.ratio if one.speedup else None
+    limits = one.speedup.limits(0.9, epochs=True, stragglers=True) if one.speedup else None
+    numbers = [one.estimand, one.progress_unit, ratio, limits, one.parts, one.other_mean]
+    p_values = [
+        one.p_value, one.p_permutation, one.fraction_p, one.epochs_p, one.p_adjusted
+    ]  # fmt: skip
+    codes = [flag.code for flag in one.flags]
+    return [sides_of, *numbers, p_values, one.fraction, one.wins, one.plan, one.verdict, codes]
+
+
 # --------------------------------------------------------------------------------------- the pairs
 
 
@@ -884,8 +960,8 @@ def of_numbers() -> Found:
 
 JUDGED = (
     of_budgets, of_lengths, of_qualities, of_stops, of_looks, of_records, of_contests,
-    of_references, of_entries, of_pairs, of_fixed_lengths, of_gates, of_targets, of_axes,
-    of_numbers,
+    of_comparisons, of_references, of_entries, of_pairs, of_fixed_lengths, of_gates, of_targets,
+    of_axes, of_numbers,
 )  # fmt: skip
 
 

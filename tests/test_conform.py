@@ -177,6 +177,15 @@ class TestColumns:
         assert conform(odd, "x").collect().schema == schema.POLARS
         assert conform(SMALL.clear(), "x").collect().schema == schema.POLARS
 
+    @pytest.mark.parametrize(
+        ("count", "end"), [(12, "k, l"), (13, "k, l and 1 more"), (0, "its columns are: none")]
+    )
+    def test_twelve_columns_are_named_where_none_will_do(self, count: int, end: str) -> None:
+        frame = pl.DataFrame({name: [1] for name in "abcdefghijklm"[:count]})
+        with pytest.raises(TtastatsError) as error:
+            conform(frame, "x")
+        assert error.value.what.endswith(end)
+
     @pytest.mark.parametrize("name", ["metric", "value"])
     def test_what_cannot_be_done_without_is_named(self, name: str) -> None:
         with pytest.raises(TtastatsError, match=f"has no column {name}; its columns are: run_id"):

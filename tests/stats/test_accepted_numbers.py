@@ -113,6 +113,12 @@ def of_fractions() -> Numbers:
                 yield ("decide", k, n, other, m, p), found
 
 
+def of_decided_fractions() -> Numbers:
+    for few, many in product((0, 1, 2), (10, 11, 12)):
+        for pair in ((few, 12, many, 12), (many, 12, few, 12), (few, 12, many - 3, 9)):
+            yield pair, verdict.decide_by_fraction(*pair)
+
+
 def sides() -> dict[str, Outcomes]:
     """Give sides of a comparison: varied or constant epochs, some failures, pooled setups."""
     found = {}
@@ -430,7 +436,7 @@ def of_factors() -> Numbers:
 
 FUNCTIONS: tuple[Callable[[], Numbers], ...] = (
     of_one_sample, of_fractions, of_two_sides, of_chance, of_many, of_parts, of_plans, of_means,
-    of_looks, of_convergence, of_blocks, of_factors,
+    of_decided_fractions, of_looks, of_convergence, of_blocks, of_factors,
 )  # fmt: skip
 
 
