@@ -42,6 +42,16 @@ def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
     assert set(held.get_column("entry")) == set(HOSTILE)
 
 
+def test_no_name_of_two_sides_leaves_its_place() -> None:
+    a = rows(["one"], runs=4, benchmarks=HOSTILE[:7])
+    b = rows(["two"], runs=4, benchmarks=HOSTILE[:7], seed=1)
+    made = api.html_report(a, b, labels=HOSTILE[:2], title=HOSTILE[4], command=HOSTILE[1])
+    text = made.html.replace(script.vega(), "").replace(script.own(), "")
+    for name in HOSTILE[:6]:
+        assert name not in text.replace("javascript:alert(4)", "")
+    assert "&lt;script&gt;alert(1)" in text
+
+
 def test_columns_come_back_as_they_were() -> None:
     table = pl.DataFrame(
         {

@@ -121,6 +121,7 @@ def test_in_the_place_of_a_green_word_a_red_one_says_that_setups_are_pooled() ->
         assert 'class="bad"' in text
         assert ">setups pooled<" in text
         assert "▲ faster" not in text
+        assert "good" not in text
 
 
 def test_bars_are_named_only_where_there_are_some() -> None:

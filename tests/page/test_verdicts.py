@@ -19,7 +19,7 @@ COMPARED: dict[str, Any] = {
     "progress_unit": "epochs", "throughput_speedup": 4.0, "throughput_low": 3.9,
     "throughput_high": 4.1, "epochs_ratio": 0.5, "epochs_low": 0.4, "epochs_high": 0.625,
     "runs_needed": 12, "verdict": "faster", "conditions": [],
-    "claim": "faster by more than 1%",
+    "claim": "faster by more than 1%", "flags": [],
 }  # fmt: skip
 
 
@@ -43,6 +43,13 @@ def test_a_slower_side_is_told_the_other_way_round() -> None:
         verdict="slower", speedup=0.5, speedup_low=0.4, speedup_high=0.8, p_adjusted=0.01
     )
     assert verdict.sentence == "new is 2.00× slower than old (95% CI 1.25 to 2.50×; p = .010)."
+
+
+def test_a_claim_that_takes_several_setups_as_one_says_so_in_red() -> None:
+    pooled = said(flags=["pooled_setups"])
+    assert (pooled.word, pooled.tone) == ("faster, setups pooled", "bad")
+    undecided = said(flags=["pooled_setups"], verdict="undecided", speedup_low=0.9)
+    assert (undecided.word, undecided.tone) == ("undecided", "dim")
 
 
 def test_small_differences_are_told_in_percent() -> None:

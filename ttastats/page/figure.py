@@ -346,15 +346,15 @@ def _speedup(row: FigureRow, ratios: Scale, layout: Layout) -> Iterator[str]:
     if row.ratio is None:
         yield _text(layout.words.x, layout.words.y, "–", "t")
         return
-    place = layout.ratio
+    place, tone = layout.ratio, "dim" if row.pooled else row.tone
     words = f"{row.ratio:.2f}×"
     if row.low and row.high:
         x, end = ratios.at(row.low, place), ratios.at(row.high, place)
-        yield f'<path class="ci {row.tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
+        yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
         words += f" [{row.low:.2f}, {row.high:.2f}]"
     if row.ratio > 0:
         x = ratios.at(row.ratio, place)
-        yield f'<path class="pt {row.tone}" d="M{x:.1f} {place.y:g}h.01"/>'
+        yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
     beside = f'<tspan class="t">  {_safe(row.p)}</tspan>' if layout.name == "wide" else ""
     yield _text(layout.words.x, layout.words.y, words, "v", more=beside)
     if layout.p:
@@ -384,7 +384,7 @@ def _verdict(row: FigureRow, layout: Layout) -> Iterator[str]:
     x, y = layout.verdict.x, layout.verdict.y
     if row.pooled:
         words = "setups pooled"
-        width = 7.2 * len(words) + 12
+        width = 8.0 * len(words) + 14
         left = x - width if anchor == "end" else x
         size = f'width="{width:g}" height="19" rx="9"'
         yield f'<rect class="chip" x="{left:g}" y="{y - 14:g}" {size}/>'

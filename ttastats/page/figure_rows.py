@@ -11,8 +11,7 @@ from ttastats.axis import of_row
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Tone
 from ttastats.report.grouping import shown_keys
-from ttastats.report.headline import is_pooled
-from ttastats.report.verdicts import p_text
+from ttastats.report.verdicts import is_pooled, p_text
 from ttastats.stats.outcomes import Outcomes
 
 #: Rows from which on each has one line, and those that are decided stand first.

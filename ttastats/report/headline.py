@@ -11,13 +11,10 @@ from ttastats import percentages, units
 from ttastats.axis import of_row
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Tone
-from ttastats.report.verdicts import factor_of, p_text
+from ttastats.report.verdicts import POOLED, factor_of, is_pooled, p_text
 
 Numbers = Mapping[str, Any]
 Rows = Sequence[Numbers]
-
-#: Where a claim is about several setups as one, which a reader must know before the claim.
-POOLED = "pooled_setups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +57,6 @@ def _headline(found: Against, confidence: float) -> Headline:
     numbers = "; ".join((*_ratio(found, confidence), _runs(rows)))
     numbers = numbers[:1].upper() + numbers[1:]
     return Headline(word, _claim(found), numbers, "bad" if pooled else tone, pooled)
-
-
-def is_pooled(row: Numbers) -> bool:
-    """Tell whether one side is called faster of which several setups are taken as one."""
-    return POOLED in row["flags"] and row["verdict"] in {"faster", "slower", "same"}
 
 
 #: The answer where all verdicts are one, or most of them are.

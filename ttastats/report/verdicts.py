@@ -61,12 +61,23 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 }
 
 
+#: The flag of a row of which a side has several setups.
+POOLED = "pooled_setups"
+
+
+def is_pooled(row: Numbers) -> bool:
+    """Tell whether a claim takes several setups as one, which a reader must know before it."""
+    return POOLED in row["flags"] and row["verdict"] in {"faster", "slower", "same"}
+
+
 def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
     names = row_names(report.rows, report.by)
     several = len({row["b"] for row in report.rows}) > 1
     said = []
     for name, row in zip(names, report.rows, strict=True):
         word, tone = _WORDS[row["verdict"]]
+        if is_pooled(row):
+            word, tone = f"{word}, setups pooled", "bad"
         about = f"{name}: {row['b']}" if several else name
         sentence = finding(row, row["a"], row["b"], confidence) + "."
         if row["verdict"] in {"undecided", "unavailable"}:  # others begin with a side's name
