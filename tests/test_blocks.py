@@ -193,6 +193,15 @@ def test_other_metrics_are_compared_within_blocks_too() -> None:
     assert found[names[1]] == pytest.approx(0.02, abs=0.005)
 
 
+def test_sides_of_which_no_run_tells_a_time_are_no_error() -> None:
+    untold = B.with_columns(
+        reached=pl.lit(value=False),
+        **dict.fromkeys(("tta_seconds", "observed_seconds"), pl.lit(None, pl.Float64)),
+    )
+    (found,) = within(A, untold).rows
+    assert (found["estimand"], found["verdict"]) == ("fraction", "slower")
+
+
 def test_setups_pooled_inside_a_block_are_not_judged() -> None:
     other = timed(1.3, (2, 2, 2), entry="two")
     (found,) = within(pl.concat([A, other]), B, pool=True).rows

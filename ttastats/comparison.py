@@ -324,7 +324,9 @@ def _fraction_p(a: SideNumbers, b: SideNumbers, seed: int) -> float:
 
 def in_blocks(a: Outcomes, b: Outcomes) -> ByBlock | None:
     """Give the log of B over A in each block, of geometric means; None if a run failed."""
-    if a.blocks is None or b.blocks is None or not (a.all_reached and b.all_reached):
+    if a.blocks is None or b.blocks is None or not (a.n and b.n):
+        return None
+    if not (a.all_reached and b.all_reached):
         return None
     return by_block(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
 
