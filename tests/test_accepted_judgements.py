@@ -656,6 +656,10 @@ def of_comparisons() -> Found:
         "same": (a, same), "faster": (a, faster), "far": (a, far), "back": (far, a),
         "alike": (alike[0], times(alike[1], 0.9)),
         "silent": (a.with_columns(epochs=None, steps=None), faster),
+        "silent, alike": tuple(
+            runs.with_columns(epochs=None, steps=None, evaluations_to_target=pl.lit(4))
+            for runs in (a, far)
+        ),
         "setups": (a.with_columns(setups), faster.with_columns(setups)),
         "blocks": tuple(runs.with_columns(setups, block) for runs in (a, faster)),
         "some failed": (failing(a, 1), failing(faster, 2)),

@@ -20,7 +20,7 @@ _ROW = (*RUN, "run_seconds")
 def shared(a: pl.DataFrame, b: pl.DataFrame) -> pl.Series:
     """Give the contents that both sides have."""
     ours, theirs = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
-    return ours.filter(ours.is_in(theirs.implode())).drop_nulls().unique(maintain_order=True)
+    return ours.filter(ours.is_in(theirs.implode())).drop_nulls().unique()
 
 
 def of_content(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
