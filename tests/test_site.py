@@ -15,6 +15,7 @@ import typer
 import ttastats
 from tests.conftest import ROOT
 from ttastats.cli import app
+from ttastats.cli.examples import EXAMPLES
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +33,11 @@ def test_every_command_and_option_is_described(pages: ModuleType) -> None:
     for name, command in typer.main.get_command(app).commands.items():
         page = text.split(f"## `ttastats {name}`\n")[1].split("\n## ")[0]
         assert command.help.split("\n")[0].split(".")[0] in page
+        assert f"$ ttastats {EXAMPLES[name][0]}\n" in page
         for option in command.params:
-            assert option.opts[0] in page
+            assert (
+                option.metavar if option.param_type_name == "argument" else option.opts[0]
+            ) in page
             assert option.help, f"{name} {option.opts[0]} has no help"
 
 

@@ -17,6 +17,9 @@ LINK = re.compile(
     r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?!https?:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)"
 )
 
+#: What stands below the options in the help of a command.
+EXAMPLES = re.compile(r"\x08\nExamples:\n((?:  .*\n)+)")
+
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages that are not files of `docs/`."""
@@ -75,7 +78,12 @@ def commands() -> str:
     command = typer.main.get_command(app)
     context = command.make_context("ttastats", [], resilient_parsing=True)
     text = get_docs_for_click(obj=command, ctx=context, name="ttastats")
+    text = EXAMPLES.sub(lambda found: f"**Examples**:\n\n```console\n{_typed(found[1])}```\n", text)
     return text.replace("# `ttastats`", "# Commands and options", 1)
+
+
+def _typed(lines: str) -> str:
+    return re.sub(r"^  ", "$ ", lines, flags=re.MULTILINE)
 
 
 def api() -> str:

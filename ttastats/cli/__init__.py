@@ -15,6 +15,7 @@ from ttastats.cli import (
     claim,
     compare,
     damage,
+    examples,
     export,
     guess,
     ingest,
@@ -37,7 +38,6 @@ app = typer.Typer(
     help="Is this training setup really faster to a given quality than that one, by how much, "
     "why, and how sure are we?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -60,7 +60,7 @@ COMMANDS = (
     export.export, subset.filter, train.train, train.sweep,
 )  # fmt: skip
 for command in COMMANDS:
-    app.command()(flat(command))
+    app.command(epilog=examples.of(command.__name__))(flat(command))
 
 
 def main() -> NoReturn:

@@ -31,6 +31,7 @@ def compare(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
+            metavar="FILE...",
             help="Parquet files: the baseline A, then B (or several to judge against A); "
             "one file alone with --a and --b. Or two profiles.",
             show_default=False,
@@ -121,14 +122,20 @@ _WAYS = "There are: work, which is by kind and the default, and operator."
 
 def targets(
     files: Annotated[
-        list[Path], typer.Argument(help="One Parquet file, or two to compare.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="One Parquet file, or two to compare.", show_default=False
+        ),
     ],
     *,
     parts: PartOptions,
     asked: CountedOptions,
     points: Annotated[int, typer.Option("--points", min=2, help="Targets to ask about.")] = 9,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="The metric to vary, if there are several.")
+        str | None,
+        typer.Option(
+            "--metric", metavar="METRIC", help="The metric to vary, if there are several."
+        ),
     ] = None,
     output: Output,
 ) -> None:

@@ -18,6 +18,7 @@ def export(
         typer.Option(
             "--output",
             "-o",
+            metavar="PATH",
             help="NAME.csv or NAME.jsonl for rows; any other name is a new folder of logs.",
             show_default=False,
         ),

@@ -12,13 +12,17 @@ from ttastats.cli.output import say
 
 def guess(
     path: Annotated[
-        str, typer.Argument(help="A folder of logs, a log, or an archive.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="PATH", help="A folder of logs, a log, or an archive.", show_default=False
+        ),
     ],
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
+            metavar="FILE",
             help="Write the proposed blocks: FOLDER/ttastats.toml is found by `ingest` by itself.",
             show_default=False,
         ),

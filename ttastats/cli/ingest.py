@@ -20,6 +20,7 @@ def ingest(
     paths: Annotated[
         list[str],
         typer.Argument(
+            metavar="PATH...",
             help="Logs, folders, archives, patterns, URLs, or - for standard input.",
             show_default=False,
         ),
@@ -30,16 +31,22 @@ def ingest(
         typer.Option(
             "--output",
             "-o",
+            metavar="PATH",
             help="Parquet file to write, or a folder of them: NAME/.",
             show_default="FOLDER.parquet",
         ),
     ] = None,
     dialect: Annotated[
-        str | None, typer.Option("--dialect", help="Read every file as this format.")
+        str | None,
+        typer.Option("--dialect", metavar="FORMAT", help="Read every file as this format."),
     ] = None,
     edition: Annotated[
         str | None,
-        typer.Option("--edition", help="Edition of the suite, such as v5.0, if no folder says it."),
+        typer.Option(
+            "--edition",
+            metavar="ROUND",
+            help="Edition of the suite, such as v5.0, if no folder says it.",
+        ),
     ] = None,
     metrics: Annotated[
         Literal["evaluations", "all"],
@@ -51,7 +58,10 @@ def ingest(
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", min=1, help="Processes; every core where much is to be read, by default."
+            "--workers",
+            metavar="N",
+            min=1,
+            help="Processes; every core where much is to be read, by default.",
         ),
     ] = None,
     dask: Annotated[

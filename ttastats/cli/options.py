@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ttastats import percentages
+from ttastats.cli import complete
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
@@ -30,24 +31,36 @@ class Format(StrEnum):
 
 Files = Annotated[
     list[Path],
-    typer.Argument(help="Parquet files written by `ttastats ingest`.", show_default=False),
+    typer.Argument(
+        metavar="FILE...", help="Parquet files written by `ttastats ingest`.", show_default=False
+    ),
 ]
 Where = Annotated[
     list[str] | None,
     typer.Option(
         "--where",
         "-w",
+        metavar="CONDITION",
+        autocompletion=complete.conditions,
         help="Keep runs with column=value, or one of a,b; also != < <= > >=, * in text, dates and "
         "results (reached=no); numbers of the answer (cv>10%) keep its rows; repeat.",
     ),
 ]
 By = Annotated[
-    str, typer.Option("--by", help="Columns to group by, separated by commas.", show_default=False)
+    str,
+    typer.Option(
+        "--by",
+        metavar="COLUMNS",
+        autocompletion=complete.columns,
+        help="Columns to group by, separated by commas.",
+        show_default=False,
+    ),
 ]
 Target = Annotated[
     list[str] | None,
     typer.Option(
         "--target",
+        metavar="TARGET",
         help="Another quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9; repeat for two "
         "metrics.",
     ),
@@ -107,6 +120,7 @@ class CountedOptions:
         "",
         "--in",
         metavar="UNIT",
+        autocompletion=complete.units,
         help="Count this to the target: seconds, epochs, steps, samples, evaluations, cost, "
         "cpu-seconds or energy.",
         show_default="seconds, where there are",
@@ -188,7 +202,11 @@ class AtBudgetOptions:
         False, "--interpolate", help="With --at: the quality on the line between evaluations."
     )
     metric: str = typer.Option(
-        "", "--metric", help="With a budget: the quality, if there are several.", show_default=False
+        "",
+        "--metric",
+        metavar="METRIC",
+        help="With a budget: the quality, if there are several.",
+        show_default=False,
     )
 
     def asked(self) -> question.AtBudget:

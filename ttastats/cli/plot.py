@@ -34,11 +34,13 @@ _WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
 
 def plot(
     kind: Annotated[
-        str, typer.Argument(help="What to draw: tta, speedups, ...; `list` names all.")
+        str,
+        typer.Argument(metavar="KIND", help="What to draw: tta, speedups, ...; `list` names all."),
     ],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
+            metavar="FILE...",
             help="Parquet files written by `ttastats ingest`: one, or several to compare with the "
             "first.",
             show_default=False,
@@ -47,7 +49,11 @@ def plot(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Where to: .svg, .pdf, .png or .html.", show_default=False
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to: .svg, .pdf, .png or .html.",
+            show_default=False,
         ),
     ] = None,
     *,
@@ -57,6 +63,7 @@ def plot(
         str,
         typer.Option(
             "--metric",
+            metavar="METRIC",
             help="In quality-time and quality-epochs: draw this, such as train_loss or throughput.",
         ),
     ] = "",
@@ -65,6 +72,7 @@ def plot(
         str,
         typer.Option(
             "--width",
+            metavar="SIZE",
             help="paper-column (3.3in), paper-page (6.9in), page, or 4.5in.",
             show_default="paper-column; page in .html",
         ),

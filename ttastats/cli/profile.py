@@ -31,6 +31,7 @@ class Recorded:
         None,
         "--output",
         "-o",
+        metavar="FILE",
         help="Parquet file for the profile of a workload.",
         show_default=False,
     )

@@ -51,7 +51,7 @@ def rcp(
     draws: Annotated[
         int, typer.Option("--draws", min=100, help="Draws behind each error rate of the check.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the draws.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the draws.")] = 1,
     sort: Annotated[str, sort_by("ratio, official_factor or n")] = "",
     top: Top = 0,
     verbose: Annotated[

@@ -17,6 +17,7 @@ def record(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
+            metavar="FILE...",
             help="Parquet files: the baseline A, then the runs B; one file with --a and --b, or B "
             "alone with --against.",
             show_default=False,
@@ -40,7 +41,10 @@ def record(
     metric: Annotated[
         str,
         typer.Option(
-            "--metric", help="The quality, if not one the rules name.", show_default=False
+            "--metric",
+            metavar="METRIC",
+            help="The quality, if not one the rules name.",
+            show_default=False,
         ),
     ] = "",
     target: Target = None,

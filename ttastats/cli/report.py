@@ -28,16 +28,21 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
+            metavar="FILE...",
             help="Parquet files: one is summarised, several are compared with the first; tables of "
             "runs, or profiles and traces.",
             show_default=False,
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="HTML file to write, or - for standard output.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="HTML file to write, or - for standard output."
+        ),
     ] = Path("report.html"),
     title: Annotated[
-        str, typer.Option("--title", help="Heading of the page.", show_default=False)
+        str,
+        typer.Option("--title", metavar="TEXT", help="Heading of the page.", show_default=False),
     ] = "",
     together: Annotated[
         bool, typer.Option("--together", help="Summarise several files as one; compare nothing.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from ttastats import percentages, units
+from ttastats.cli import complete
 from ttastats.cli.options import Confidence, Ddof, JudgedOptions, confidence_level
 from ttastats.errors import TtastatsError
 
@@ -24,10 +25,18 @@ class PartOptions:
     """Which runs are set against which."""
 
     a: list[str] | None = typer.Option(
-        None, "--a", help="Condition that chooses side A of one file; repeat."
+        None,
+        "--a",
+        metavar="CONDITION",
+        autocompletion=complete.conditions,
+        help="Condition that chooses side A of one file; repeat.",
     )
     b: list[str] | None = typer.Option(
-        None, "--b", help="Condition that chooses side B of one file; repeat."
+        None,
+        "--b",
+        metavar="CONDITION",
+        autocompletion=complete.conditions,
+        help="Condition that chooses side B of one file; repeat.",
     )
 
     def of(self, files: Sequence[Path], *, one_will_do: bool = False) -> list[Source]:
@@ -57,7 +66,7 @@ class SideOptions(PartOptions):
     """Which runs are set against which, by what name and how matched."""
 
     label: list[str] | None = typer.Option(
-        None, "--label", help="Name of a side, in the order of the files; repeat."
+        None, "--label", metavar="NAME", help="Name of a side, in the order of the files; repeat."
     )
     pool: bool = typer.Option(
         False, "--pool", help="Compare all runs of a benchmark, whatever hardware they ran on."
@@ -138,6 +147,7 @@ class Judging:
     margin: str = typer.Option(
         "",
         "--margin",
+        metavar="MARGIN",
         help="Difference that does not matter, such as 1%; at a budget in the unit of the quality.",
     )
     estimand: Literal["mean", "geomean"] = typer.Option(

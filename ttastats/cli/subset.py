@@ -17,6 +17,7 @@ def filter(  # noqa: A001 - the name of the command
         typer.Option(
             "--output",
             "-o",
+            metavar="FILE",
             help="Parquet file to write, or a folder of them: NAME/.",
             show_default=False,
         ),

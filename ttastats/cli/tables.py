@@ -90,14 +90,21 @@ def variance(
 
 def power(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Parquet files to plan from.", show_default=False)
+        list[Path] | None,
+        typer.Argument(metavar="FILE...", help="Parquet files to plan from.", show_default=False),
     ] = None,
-    cv: Annotated[str, typer.Option("--cv", help="Plan from this CV instead, such as 14%.")] = "",
+    cv: Annotated[
+        str, typer.Option("--cv", metavar="PERCENT", help="Plan from this CV instead, such as 14%.")
+    ] = "",
     number: Annotated[
-        int | None, typer.Option("--runs", "-n", min=2, help="Runs a side you can afford.")
+        int | None,
+        typer.Option("--runs", "-n", metavar="N", min=2, help="Runs a side you can afford."),
     ] = None,
     detect: Annotated[
-        list[str] | None, typer.Option("--detect", help="A difference to see, such as 5%; repeat.")
+        list[str] | None,
+        typer.Option(
+            "--detect", metavar="PERCENT", help="A difference to see, such as 5%; repeat."
+        ),
     ] = None,
     level: Annotated[
         str, typer.Option("--power", metavar="SHARE", help="Chance to see it.")
@@ -158,7 +165,9 @@ def problems(
     where: Where = None,
     code: Annotated[
         list[str] | None,
-        typer.Option("--code", help="Show the problems of this code, all of them; repeat."),
+        typer.Option(
+            "--code", metavar="CODE", help="Show the problems of this code, all of them; repeat."
+        ),
     ] = None,
     output: Output,
 ) -> None:

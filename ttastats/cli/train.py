@@ -34,20 +34,30 @@ class Device(StrEnum):
 Workload = Annotated[
     str,
     typer.Argument(
-        help="digits, digits-lm, gpt, cifar10, airbench94, airbench96, or a file of your own."
+        metavar="WORKLOAD",
+        help="digits, digits-lm, gpt, cifar10, airbench94, airbench96, or a file of your own.",
     ),
 ]
-Runs = Annotated[int, typer.Option("--runs", min=1, help="Runs of each setup.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the first run; then the next.")]
-Org = Annotated[str, typer.Option("--org", help="Whose runs these are: a folder's name.")]
+Runs = Annotated[int, typer.Option("--runs", metavar="N", min=1, help="Runs of each setup.")]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="N", min=0, help="Seed of the first run; then the next.")
+]
+Org = Annotated[
+    str, typer.Option("--org", metavar="NAME", help="Whose runs these are: a folder's name.")
+]
 System = Annotated[
     str | None,
-    typer.Option("--system", help="What they ran on: a folder's name.", show_default="detected"),
+    typer.Option(
+        "--system",
+        metavar="NAME",
+        help="What they ran on: a folder's name.",
+        show_default="detected",
+    ),
 ]
 
 
-def _of_recipe(text: str) -> Any:
-    return typer.Option(None, help=text, show_default="recipe")
+def _of_recipe(metavar: str, text: str) -> Any:
+    return typer.Option(None, metavar=metavar, help=text, show_default="recipe")
 
 
 #: What changes no step of a recipe, only where its runs end.
@@ -58,24 +68,24 @@ ENDS = ("target", "epochs")
 class Ending:
     """Where a run ends, by the names that this has in a recipe."""
 
-    target: str | None = _of_recipe("Quality at which a run ends: 0.97 or 97%.")
-    epochs: str | None = _of_recipe("Give up after so many.")
+    target: str | None = _of_recipe("TARGET", "Quality at which a run ends: 0.97 or 97%.")
+    epochs: str | None = _of_recipe("N", "Give up after so many.")
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What may be changed of the steps of a recipe, by the names it has there."""
 
-    batch_size: str | None = _of_recipe("Samples per step, all workers.")
-    width: str | None = _of_recipe("Width of the network.")
-    precision: str | None = _of_recipe("fp32, tf32 or bf16.")
-    optimizer: str | None = _of_recipe("sgd or adamw.")
+    batch_size: str | None = _of_recipe("N", "Samples per step, all workers.")
+    width: str | None = _of_recipe("N", "Width of the network.")
+    precision: str | None = _of_recipe("NAME", "fp32, tf32 or bf16.")
+    optimizer: str | None = _of_recipe("NAME", "sgd or adamw.")
     compile: bool = typer.Option(False, "--compile", help="Compile the network first.")
     channels_last: bool = typer.Option(
         False, "--channels-last", help="Store images with their channels last."
     )
-    threads: str | None = _of_recipe("Threads of each worker; 1 on a CPU.")
-    workers: str | None = _of_recipe("Processes that share each batch.")
+    threads: str | None = _of_recipe("N", "Threads of each worker; 1 on a CPU.")
+    workers: str | None = _of_recipe("N", "Processes that share each batch.")
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,7 @@ class Setup(Recipe):
     )
     device: Device = typer.Option(Device.auto, help="What computes. CUDA: not yet run.")
     data: Path | None = typer.Option(
-        None, help="Folder with the data, if not built in.", show_default=False
+        None, metavar="FOLDER", help="Folder with the data, if not built in.", show_default=False
     )
 
     def options(self, workload: str) -> tuple[Options, dict[str, list[Any]]]:
@@ -144,7 +154,10 @@ def train(
     emit_log: Annotated[
         Path | None,
         typer.Option(
-            "--emit-log", help="Folder for the logs; go on with what is there.", show_default=False
+            "--emit-log",
+            metavar="FOLDER",
+            help="Folder for the logs; go on with what is there.",
+            show_default=False,
         ),
     ] = None,
     dawnbench: Annotated[
@@ -189,7 +202,10 @@ def sweep(
     *,
     setup: Training,
     emit_log: Annotated[
-        Path, typer.Option("--emit-log", help="Folder for the logs; go on with what is there.")
+        Path,
+        typer.Option(
+            "--emit-log", metavar="FOLDER", help="Folder for the logs; go on with what is there."
+        ),
     ] = Path("sweep"),
     org: Org = "local",
     system: System = None,

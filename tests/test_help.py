@@ -1,0 +1,58 @@
+"""What the help of a command says beside its options, and what a shell proposes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from tests.test_cli import run
+from ttastats.cli import app, complete
+from ttastats.cli.examples import EXAMPLES
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+def test_every_command_has_two_examples() -> None:
+    assert set(EXAMPLES) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_stand_in_the_help_and_can_be_parsed(command: str) -> None:
+    shown = run(command, "--help").stdout.split("\n  Examples:\n")[1]
+    examples = [line.strip().removeprefix("ttastats ") for line in shown.splitlines() if line]
+    assert examples == list(EXAMPLES[command])
+    for example in examples:
+        name, *words = shlex.split(example)
+        assert name == command
+        COMMANDS[command].make_context(name, words)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_stands_for_a_value_is_named(command: str) -> None:
+    shown = run(command, "--help").stdout
+    assert re.findall(r"<(?:str|path|int|float|text)>", shown) == []
+
+
+def test_columns_are_proposed_behind_those_that_stand() -> None:
+    assert complete.columns("benchmark,submi") == ["benchmark,submitter"]
+    assert complete.columns("nothing_like_it") == []
+
+
+def test_values_of_the_named_tables_are_proposed(
+    two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ingest", two_systems / "one_gpu", "-o", tmp_path / "a.parquet")
+    monkeypatch.setenv("COMP_WORDS", f"ttastats summary {tmp_path}/a.parquet --where benchmark=")
+    assert complete.conditions("benchm") == ["benchmark="]
+    assert complete.conditions("benchmark=d") == ["benchmark=digits"]
+    assert complete.conditions("no_column=d") == []
+    monkeypatch.setenv("COMP_WORDS", f"ttastats summary {tmp_path}/none.parquet --where b")
+    assert complete.conditions("benchmark=d") == []
+
+
+def test_units_are_proposed() -> None:
+    assert complete.units("sam") == ["samples"]

@@ -1,0 +1,57 @@
+"""What does a shell propose for an option: columns, values in the tables that are named, units?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+#: Values of one column that are proposed; more do not help anyone to choose.
+_MOST = 200
+
+
+def columns(incomplete: str) -> list[str]:
+    """Give the columns of runs, behind those that stand before the last comma."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in _names() if name.startswith(last)]
+
+
+def conditions(incomplete: str) -> list[str]:
+    """Give `column=`, and behind it the values that runs of the named tables have."""
+    column, sign, value = incomplete.partition("=")
+    if not sign:
+        return [f"{name}=" for name in _names() if name.startswith(column)]
+    return [f"{column}={one}" for one in _values(column, _tables()) if one.startswith(value)]
+
+
+def units(incomplete: str) -> list[str]:
+    """Give what can be counted to the target."""
+    from ttastats.axis import AXES
+
+    return [name for name in AXES if name.startswith(incomplete)]
+
+
+def _names() -> Sequence[str]:
+    from ttastats.schema import RUN_NAMES  # polars costs start-up time
+
+    return RUN_NAMES
+
+
+def _tables() -> list[Path]:
+    """Give the tables on the line; an option without its value keeps click from parsing it."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return [Path(word) for word in line.split() if word.endswith(".parquet")]
+
+
+def _values(column: str, files: Sequence[Path]) -> list[str]:
+    """Give values of a column as text, none where the tables cannot be read."""
+    import polars as pl
+
+    from ttastats import store
+    from ttastats.errors import TtastatsError
+
+    try:
+        found = store.read(files).select(pl.col(column).unique()).collect().to_series()
+    except (OSError, TtastatsError, ValueError, pl.exceptions.PolarsError):
+        return []
+    return sorted(map(str, found.drop_nulls()))[:_MOST]
