@@ -929,6 +929,7 @@ def of_axes() -> Found:
     silent = never.with_columns(epochs=None, steps=None, samples=None, evaluations_to_target=None)
     sides_of = {"timed": [runs], "one timed": [runs, untimed], "untimed": [untimed],
                 "some epochs": [some, runs], "never": [never], "silent": [silent, runs],
+                "placed": [axis.on(runs, axis.AXES["steps"])],
                 "set aside": [runs.with_columns(set_aside=pl.lit("stopped"))]}  # fmt: skip
     for name, given in sides_of.items():
         for asked in ("", "epochs", "cost", "cpu-seconds", "energy", "epoch"):
