@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ingest,
         judge_record,
         plot,
+        plot_profiles,
         power,
         problems,
         profile_page,
@@ -47,8 +48,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
     "compare_profiles", "export", "filter", "from_frame", "guess", "html_report", "ingest",
-    "judge_record", "plot", "power", "problems", "profile", "profile_page", "profiled", "rcp",
-    "read", "record", "runs", "scaling", "score", "summary", "targets", "variance",
+    "judge_record", "plot", "plot_profiles", "power", "problems", "profile", "profile_page",
+    "profiled", "rcp", "read", "record", "runs", "scaling", "score", "summary", "targets",
+    "variance",
 ]  # fmt: skip
 
 

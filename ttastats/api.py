@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ttastats.page.document import Page
     from ttastats.pairing import Side
     from ttastats.pictures.material import Material
-    from ttastats.pictures.picture import Picture
+    from ttastats.pictures.picture import Pictures
     from ttastats.profiles.changes import By
     from ttastats.report.compare import View
 
@@ -686,21 +686,20 @@ def targets(
 
 
 @takes(Compared)
-def pictures(*sources: Source, **asked: Unpack[Compared]) -> tuple[Picture, ...]:
+def pictures(*sources: Source, **asked: Unpack[Compared]) -> Pictures:
     """Give every picture that suits some runs: those of each benchmark first, then of several.
 
     Of one source they are of its entries; of more, each is set against the first.
     `asked`: keywords of `Question`.
     """
     from ttastats.pictures import kinds  # scipy costs start-up time
+    from ttastats.pictures.picture import Pictures
 
-    return kinds.all_pictures(material(*sources, **asked))
+    return Pictures(kinds.all_pictures(material(*sources, **asked)))
 
 
 @takes(Compared)
-def plot(
-    kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared]
-) -> tuple[Picture, ...]:
+def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Pictures:
     """Give the pictures of one kind, one per benchmark or one of all; see `pictures`.
 
     Parameters
@@ -717,12 +716,13 @@ def plot(
         The kind is unknown, or these runs have no such picture; the error says why.
     """
     from ttastats.pictures import kinds  # scipy costs start-up time
+    from ttastats.pictures.picture import Pictures
 
     draw = kinds.of(kind, metric)
-    return draw(material(*sources, metric=metric, **asked))
+    return Pictures(draw(material(*sources, metric=metric, **asked)))
 
 
-def plot_profiles(kind: str, source: Profiles) -> tuple[Picture, ...]:
+def plot_profiles(kind: str, source: Profiles) -> Pictures:
     """Give the pictures of one kind of some profiles, all of them together.
 
     Parameters
@@ -738,13 +738,13 @@ def plot_profiles(kind: str, source: Profiles) -> tuple[Picture, ...]:
         The kind is unknown, or these profiles have no such picture; the error says why.
     """
     from ttastats.ingestion import profiled as given_profiles
+    from ttastats.pictures.picture import Pictures
     from ttastats.pictures.profiled import kinds, shared
 
     paths = given.paths(source)
     rows = (given_profiles.rows([path]).rows for path in paths)
-    return kinds.pictures(
-        kind, shared.by_name(zip(question.short_labels(paths), rows, strict=True))
-    )
+    labelled = zip(question.short_labels(paths), rows, strict=True)
+    return Pictures(kinds.pictures(kind, shared.by_name(labelled)))
 
 
 def profile_page(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 #: Kinds that draw intervals of the confidence asked for; others keep to 95 %, and say so.
 _OF_ANY_CONFIDENCE = ("tta", "speedups")
-_FORMATS = (".svg", ".pdf", ".png", ".html")
 #: Widths that have a name, in inches.
 _WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
 
@@ -108,7 +107,7 @@ def plot(
         raise TtastatsError("no file to draw", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
     drawn = look()
     if output is not None:
-        _expect(output, files)
+        _expected(output, files)
     from ttastats import api
     from ttastats.comparison import Options
 
@@ -133,7 +132,7 @@ def _draw_profiles(
             remedy=f"ttastats plot {kind} prof.parquet -o {kind}.svg",
         )
     drawn = look()
-    _expect(output, files)
+    _expected(output, files)
     _write(output, api.plot_profiles(kind, files), drawn)
 
 
@@ -163,62 +162,20 @@ def _inches(text: str) -> float:
     return inches
 
 
-def _expect(output: Path, files: Sequence[Path]) -> None:
-    """Refuse, before any work, what cannot be written."""
-    from ttastats import atomic
+def _expected(output: Path, given: Sequence[Path]) -> None:
+    from ttastats.pictures import files
 
-    if output.suffix.lower() not in _FORMATS:
-        raise TtastatsError(
-            "is none of the formats of pictures",
-            where=str(output),
-            remedy=f"End its name in {', '.join(_FORMATS)}.",
-        )
-    atomic.expect_no_input(output, files)
-    atomic.expect_file_place(output)
+    files.expect(output, given)
 
 
 def _write(output: Path, pictures: Sequence[Picture], look: Look) -> None:
-    """Write pictures as the name of the output says, and say what they show.
+    """Write pictures, and say what they show."""
+    from ttastats.pictures import files
 
-    A reader sees the old file or the new one.
-    """
-    from ttastats import atomic
-    from ttastats.pictures import drawing
-
-    suffix = output.suffix.lower()
-    if suffix != ".html":
-        _expect_one_benchmark(pictures)
-    draw: dict[str, Callable[[Sequence[Picture], Look], str | bytes]] = {
-        ".svg": drawing.svg,
-        ".pdf": drawing.pdf,
-        ".png": drawing.png,
-        ".html": drawing.html,
-    }
-    drawn = draw[suffix](pictures, look)
-    content = drawn.encode() if isinstance(drawn, str) else drawn
-    with atomic.replacing(output) as temporary:
-        temporary.write_bytes(content)
+    files.write(output, pictures, look)
     for picture in pictures:
         say(f"{picture.title}\n  {picture.caption}")
     say(f"wrote {output}")
-
-
-def _expect_one_benchmark(pictures: Sequence[Picture]) -> None:
-    """A figure of a paper shows one benchmark; an HTML file may show all."""
-    titles = [picture.title for picture in pictures]
-    names = list(dict.fromkeys(picture.benchmark or "" for picture in pictures))
-    if len(names) > 1:
-        raise TtastatsError(
-            f"{len(pictures)} pictures, of {', '.join(names)}, and one file",
-            where=pictures[0].kind,
-            remedy=f"Choose one: --where benchmark={names[0]}; or write all to an .html file.",
-        )
-    if len(pictures) > 3:
-        raise TtastatsError(
-            f"{len(pictures)} pictures and one file: {'; '.join(titles)}",
-            where=pictures[0].kind,
-            remedy="Choose one with --where edition=..., or write all to an .html file.",
-        )
 
 
 def _print(kind: str, material: Material) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from urllib.parse import quote
 
 from ttastats.json_safe import script_text
@@ -36,6 +37,16 @@ class Page:
     def size(self) -> int:
         """Give the size of the file in bytes."""
         return len(self.html.encode())
+
+    def __repr__(self) -> str:
+        return f"<Page: {self.counted}, {self.pictures} pictures, {self.size / 1e6:.1f} MB>"
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame that can do nothing outside of it."""
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" '
+            'style="width: 100%; height: 60rem; border: 0"></iframe>'
+        )
 
 
 def page(content: Content) -> Page:

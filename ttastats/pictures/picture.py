@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -73,9 +74,47 @@ class Picture:
 
         return drawing.svg([self], drawing.Look(width, title))
 
+    def save(self, path: str | Path, *, width: float = 640.0, title: bool = True) -> None:
+        """Write the picture, whole or not at all; `width` in CSS pixels (96 an inch).
+
+        Raises
+        ------
+        TtastatsError
+            The path ends in none of .svg, .pdf, .png and .html, or nothing can be written there.
+        """
+        Pictures([self]).save(path, width=width, title=title)
+
+    def __repr__(self) -> str:
+        return f"<Picture {self.kind}: {self.title}>"
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Show the picture in a notebook, which need not be online."""
         return {"image/svg+xml": self.to_svg(), "text/plain": f"{self.title}\n{self.caption}"}
+
+
+class Pictures(tuple[Picture, ...]):
+    """Pictures in their order; a notebook shows them below each other."""
+
+    __slots__ = ()
+
+    def save(self, path: str | Path, *, width: float = 640.0, title: bool = True) -> None:
+        """Write all of them to one file, whole or not at all; `width` in CSS pixels.
+
+        Raises
+        ------
+        TtastatsError
+            As `Picture.save`; or they are of several benchmarks, which only .html holds.
+        """
+        from ttastats.pictures import drawing, files  # costs start-up time
+
+        files.write(Path(path), self, drawing.Look(width, title))
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "<no pictures>"
+
+    def _repr_html_(self) -> str:
+        """Show the pictures in a notebook, which need not be online."""
+        return "".join(f"<div>{picture.to_svg()}</div>" for picture in self)
 
 
 def drawable(draw: Callable[[_Of], tuple[Picture, ...]], of: _Of) -> tuple[Picture, ...]:
