@@ -58,7 +58,9 @@ def set_learning_rates(
 ) -> None:
     """Set the learning rate of the next step, in the middle of which `epoch` epochs are trained."""
     given = settings.given()
-    share = Schedule(settings.warmup_epochs, settings.schedule_epochs).at(epoch)
+    share = 1.0
+    if workload.schedule is None:  # else a workload may lack these settings
+        share = Schedule(settings.warmup_epochs, settings.schedule_epochs).at(epoch)
     for group in (group for one in found for group in one.param_groups):
         if workload.schedule is not None:
             share = workload.schedule(epoch, step, group, **given)
