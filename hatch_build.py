@@ -21,9 +21,9 @@ class CompileHook(BuildHookInterface):
 
     def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
         """Compile; a wheel without the module is one for every platform."""
-        self.clean([])  # a module of an older source would be worse than none
         if os.environ.get("TTASTATS_PURE"):
             return  # the wheel of a release for platforms that no compiled one fits
+        self.clean([])  # a module of an older source would be worse than none
         try:
             built = _compiled(Path(self.root))
         except Exception as error:  # each compiler has its own
