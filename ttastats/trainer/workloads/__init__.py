@@ -59,14 +59,15 @@ def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise TtastatsError("no such file", where=str(path), remedy="Check the path.")
     spec = importlib.util.spec_from_file_location(f"ttastats_workload_{path.stem}", path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         raise TtastatsError("is not a Python file", where=str(path))
     module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     if folder not in sys.path:  # as for a script: what lies beside the file can be imported
         sys.path.insert(0, folder)
     try:
-        spec.loader.exec_module(module)
+        # Not by its loader: of a file changed within a second that might run the kept bytecode.
+        exec(compile(path.read_bytes(), path, "exec"), vars(module))  # noqa: S102 - as a script
     except Exception as error:  # the file is the user's own and may do anything
         raise TtastatsError(
             f"cannot be run: {type(error).__name__}: {error}",
