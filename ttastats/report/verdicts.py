@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -70,15 +70,19 @@ def is_pooled(row: Numbers) -> bool:
     return POOLED in row["flags"] and row["verdict"] in {"faster", "slower", "same"}
 
 
-def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
-    names = row_names(report.rows, report.by)
+def _rows(report: Report) -> Iterator[tuple[Numbers, str, str, Tone]]:
+    """Give each row with what it is about, and the word and tone of its verdict."""
     several = len({row["b"] for row in report.rows}) > 1
-    said = []
-    for name, row in zip(names, report.rows, strict=True):
+    for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True):
         word, tone = _WORDS[row["verdict"]]
+        yield row, f"{name}: {row['b']}" if several else name, word, tone
+
+
+def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
+    said = []
+    for row, about, word, tone in _rows(report):
         if is_pooled(row):
             word, tone = f"{word}, setups pooled", "bad"
-        about = f"{name}: {row['b']}" if several else name
         sentence = finding(row, row["a"], row["b"], confidence) + "."
         if row["verdict"] in {"undecided", "unavailable"}:  # others begin with a side's name
             sentence = sentence[:1].upper() + sentence[1:]
@@ -90,16 +94,17 @@ def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
 
 def _qualities(report: Report, confidence: float) -> tuple[Verdict, ...]:
     """Give the verdicts of a comparison of qualities at a budget."""
-    names = row_names(report.rows, report.by)
-    several = len({row["b"] for row in report.rows}) > 1
-    said = []
-    for name, row in zip(names, report.rows, strict=True):
-        word, tone = _WORDS[row["verdict"]]
-        about = f"{name}: {row['b']}" if several else name
-        sentence = f"{_quality_finding(row, confidence)}."
-        more = spent(row, row["a"], row["b"])
-        said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
-    return tuple(said)
+    return tuple(
+        Verdict(
+            about,
+            word,
+            f"{_quality_finding(row, confidence)}.",
+            spent(row, row["a"], row["b"]),
+            row["benchmark"],
+            tone,
+        )
+        for row, about, word, tone in _rows(report)
+    )
 
 
 def spent(row: Numbers, a: str, b: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -32,10 +31,7 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         f"At the peak of a step: {units.listed(said)}.",
         "Workspace is what the allocator held beyond the other kinds, the batch included.",
     )
-    x = alt.X(
-        "memory_bytes:Q", title="bytes",
-        axis=alt.Axis(labelExpr=shared.rate("datum.value", "B"), tickCount=5),
-    )  # fmt: skip
+    x = shared.amounts("memory_bytes", "bytes", "B")
     tooltip = charts.tooltips(
         ("bar:N", "profile"), ("part:N", "kind"), ("memory_bytes:Q", "bytes", ".3s"),
         ("share:Q", "", ".1%"),

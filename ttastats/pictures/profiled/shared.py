@@ -123,6 +123,12 @@ def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
     )
 
 
+def amounts(column: str, title: str, unit: str) -> alt.X:
+    """Give the axis of an amount, with the unit behind its numbers."""
+    axis = alt.Axis(labelExpr=rate("datum.value", unit), tickCount=5)
+    return alt.X(f"{column}:Q", title=title, axis=axis)
+
+
 def bars(
     kind: str,
     profiles: Profiles,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import polars as pl
 
 from ttastats import units
@@ -35,10 +34,7 @@ def pictures(profiles: Profiles) -> tuple[Picture, ...]:
         f"Means over steps and ranks: {units.listed(said)}.",
         "Communication and copies count while nothing computes.",
     )
-    x = alt.X(
-        "seconds:Q", title="time of a step",
-        axis=alt.Axis(labelExpr=shared.rate("datum.value", "s"), tickCount=5),
-    )  # fmt: skip
+    x = shared.amounts("seconds", "time of a step", "s")
     tooltip = charts.tooltips(
         ("bar:N", "profile"), "part:N", ("seconds:Q", "seconds", ".3s"), ("share:Q", "", ".1%")
     )
