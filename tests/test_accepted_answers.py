@@ -19,7 +19,7 @@ import pytest
 from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.pictures import test_profiled
-from ttastats import api, crossing, tables
+from ttastats import api, tables, time_to_target
 from ttastats.comparison import Options
 from ttastats.profiles import kineto
 from ttastats.profiles import table as profiles
@@ -555,8 +555,8 @@ def test_what_runs_measured_beside_another_goal_is_as_accepted() -> None:
         ],
         schema_overrides={"target_value": pl.Float64()},
     )
-    found = crossing.qualities(random_runs(), goals, ["benchmark"])
-    at = crossing.runs_at(
+    found = time_to_target.qualities(random_runs(), goals, ["benchmark"])
+    at = time_to_target.runs_at(
         random_runs(), goals.with_columns(pl.col("target_value").fill_null(0.7)), ["benchmark"]
     )
     lines = [compact(row) for table in (found, at) for row in table.iter_rows(named=True)]

@@ -29,7 +29,6 @@ from ttastats import (
     contest_rules,
     convergence_rules,
     convergence_sides,
-    crossing,
     gate,
     lengths,
     looks,
@@ -39,6 +38,7 @@ from ttastats import (
     sides,
     tables,
     target,
+    time_to_target,
 )
 from ttastats.benchmarks import FEWEST_SAMPLES
 from ttastats.budget import END, Budget, parse
@@ -317,14 +317,17 @@ def of_stops() -> Found:
         of(evaluation(0, 3.9, target_value=4.0, samples=10), evaluation(0, 1.0, metric="acc",
                                                                        epoch=1.5, samples=12)),
     )  # fmt: skip
-    runs = crossing.runs(rows)
+    runs = time_to_target.runs(rows)
     found = at_stop.values(rows.lazy(), runs, "acc").sort(pl.all())
     yield "where they stopped", found.drop("source_digest", strict=False).rows()
-    shown = ("reached", "tta_seconds", "epochs", "samples", "steps", "step_quantum",
+    shown = ("reached", "tta_seconds", "epochs", "samples", "steps", "evaluation_interval_steps",
              "evaluations_to_target")  # fmt: skip
     yield "the runs", runs.sort("source").select(shown).rows()
     goals = pl.DataFrame({"metric": ["val_loss", "acc"], "target_value": [4.5, 0.7]})
-    yield "of two goals", crossing.runs_at(rows, goals, []).sort("source").select(shown).rows()
+    yield (
+        "of two goals",
+        time_to_target.runs_at(rows, goals, []).sort("source").select(shown).rows(),
+    )
 
 
 def of_looks() -> Found:
@@ -337,7 +340,7 @@ def of_looks() -> Found:
             )
             for n, time in enumerate(times)
         ]
-        return sides.side(crossing.runs(frame(*runs)), None, None)
+        return sides.side(time_to_target.runs(frame(*runs)), None, None)
 
     ten = [20.0 + n for n in range(10)]
     for name, a, b, most in (
@@ -559,7 +562,7 @@ def of_entries() -> Found:
     """Give what is held against a reference of groups of runs, and which records hold."""
 
     def group(*runs: Run) -> pl.DataFrame:
-        return crossing.runs(frame(*runs))
+        return time_to_target.runs(frame(*runs))
 
     def trained(epochs: int, **more: Any) -> Run:
         places = range(1, epochs + 1)
@@ -610,7 +613,7 @@ def of_entries() -> Found:
                 progress = side.progress if side else None
                 yield (
                     ("entry", name, suite, kind),
-                    [times, progress and [progress.epochs.tolist(), progress.quantum],
+                    [times, progress and [progress.epochs.tolist(), progress.evaluation_interval],
                      one.converged, one.n, one.batch_size, one.interval, one.division],
                 )  # fmt: skip
 
@@ -629,7 +632,7 @@ def timed_runs(number: int) -> pl.DataFrame:
         )
         for place, last in enumerate((2, 3, 4, 3, 2, 3))
     ]  # fmt: skip
-    return crossing.runs(logs_of(number, runs))
+    return time_to_target.runs(logs_of(number, runs))
 
 
 def of_comparisons() -> Found:
@@ -647,7 +650,7 @@ def of_comparisons() -> Found:
             observed_seconds=pl.when(failed).then(spent).otherwise("observed_seconds"),
         )
 
-    steady = {"epochs": 4.0, "epoch_quantum": 1.0}
+    steady = {"epochs": 4.0, "evaluation_interval_epochs": 1.0}
     alike = [runs.with_columns(**{n: pl.lit(v) for n, v in steady.items()}) for runs in (a, same)]
     setups = pl.Series("entry", ["x", "x", "y", "y", "z", "z"])
     block = pl.Series(sides.BLOCK, [0, 0, 1, 1, 0, 1], pl.UInt32)
@@ -711,7 +714,7 @@ def paired(side: int, *groups: dict[str, Any]) -> Side:
             ]
             runs.append(of(*aimed, **({"entry": f"e{made}", "suite": "s"} | told)))
     rows = logs_of(side, runs)
-    return Side("AB"[side], crossing.runs(rows), rows.lazy())
+    return Side("AB"[side], time_to_target.runs(rows), rows.lazy())
 
 
 def of_pairs() -> Found:
@@ -908,7 +911,7 @@ def of_axes() -> Found:
             {},
         )
     ]
-    base = crossing.runs(
+    base = time_to_target.runs(
         frame(
             curve(5.0, 3.9, 3.0), curve(5.0, 3.9), curve(5.0, 4.5, run_seconds=25.0),
             curve(5.0, 3.9, run_seconds=20.0), curve(3.9, 3.0, run_seconds=10.0),
@@ -948,14 +951,14 @@ def of_axes() -> Found:
 def of_numbers() -> Found:
     """Give numbers of logs at the largest and the smallest that can be meant."""
     sizes = [1e-9, 9.9e-10, -1e-9, 0.0, 1e12, 1e12 + 0.5, -1e12, math.nan, math.inf, None]
-    yield "finite", pl.DataFrame({"x": sizes}).select(x=crossing.finite("x"))["x"].to_list()
+    yield "finite", pl.DataFrame({"x": sizes}).select(x=time_to_target.finite("x"))["x"].to_list()
     lengths_of = pl.DataFrame({"run_seconds": [-1.0, 0.0, 5.0, None, math.nan, 1e13]})
-    yield "run length", lengths_of.select(x=crossing.run_length())["x"].to_list()
+    yield "run length", lengths_of.select(x=time_to_target.run_length())["x"].to_list()
     stamps = pl.DataFrame(
         [(5.0, 3.0, 4.0), (4.0, 3.0, 4.0), (5.0, None, 4.0), (5.0, 3.0, None), (None, 3.0, 4.0)],
         ["seconds", "weights_seconds", "run_seconds"], orient="row",
     )  # fmt: skip
-    yield "evaluated at", stamps.select(at=crossing.evaluated_at())["at"].to_list()
+    yield "evaluated at", stamps.select(at=time_to_target.evaluated_at())["at"].to_list()
     for text in (
         "step=1", "steps = 1e3", "sample=5", "samples=5", "epoch=0", "epochs=1", "second=1",
         "seconds=1.5", "seconds=50%", "hours=1", "step=-1", "step",

@@ -11,7 +11,7 @@ import pytest
 
 from tests.made_curves import curve, evaluation, frame, of
 from tests.wild_tables import nanogpt
-from ttastats import at_budget, crossing
+from ttastats import at_budget, time_to_target
 from ttastats.budget import END, Budget, parse
 from ttastats.errors import TtastatsError
 from ttastats.lengths import Lengths, lengths
@@ -157,7 +157,7 @@ def test_a_metric_nobody_logs_is_refused_with_the_nearest() -> None:
 
 def test_the_table_has_the_columns_of_judged_runs() -> None:
     rows = frame(curve(5.0, 4.0))
-    here, there = at_budget.runs(rows, END), crossing.runs(rows)
+    here, there = at_budget.runs(rows, END), time_to_target.runs(rows)
     assert set(there.columns) <= set(here.columns)
 
 

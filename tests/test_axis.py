@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import ttastats as tta
-from ttastats import api, axis, crossing, units
+from ttastats import api, axis, time_to_target, units
 from ttastats.errors import TtastatsError
 from ttastats.render import as_markdown
 
@@ -70,16 +70,16 @@ def shown(report: tta.Report) -> str:
 
 class TestRunsWithoutTime:
     def test_the_first_evaluation_that_meets_the_target_counts(self) -> None:
-        runs = crossing.runs(losses(_A)).sort("source")
+        runs = time_to_target.runs(losses(_A)).sort("source")
         assert runs["reached"].to_list() == [True] * 4
         assert runs["steps"].to_list() == [1500, 2000, 1500, 1500]
         assert runs["evaluations_to_target"].to_list() == [3, 4, 3, 3]
         assert runs["tta_seconds"].to_list() == [None] * 4
-        assert runs["step_quantum"].to_list() == [500] * 4
+        assert runs["evaluation_interval_steps"].to_list() == [500] * 4
 
     def test_weights_that_took_no_training_meet_no_target(self) -> None:
         rows = losses(((2.9, 3.1, 2.8),)).with_columns(step=pl.col("step") - 500)
-        assert crossing.runs(rows)["steps"].to_list() == [1000]
+        assert time_to_target.runs(rows)["steps"].to_list() == [1000]
 
     def test_answers_are_in_the_best_unit_that_all_sides_have_and_say_so(self) -> None:
         report = tta.compare(losses(_A), losses(_B))
@@ -116,7 +116,7 @@ class TestRunsWithoutTime:
         made = tta.from_frame(frame, run="run", metric="loss", target=3.0, higher_is_better=False)
         assert made["eval_index"].to_list() == [0, 1, 2]
         assert made["run_seconds"].to_list() == [None] * 3
-        assert crossing.runs(made)["evaluations_to_target"].to_list() == [3]
+        assert time_to_target.runs(made)["evaluations_to_target"].to_list() == [3]
 
     def test_constant_steps_carry_the_mark_of_constant_epochs(self) -> None:
         same = [_B[0]] * 5
@@ -156,13 +156,13 @@ class TestRunsWithoutTime:
 
 class TestAnAxisAskedFor:
     def test_epochs_are_those_of_the_table_of_runs(self) -> None:
-        runs = crossing.runs(timed((30.0, 33.0, 36.0)))
+        runs = time_to_target.runs(timed((30.0, 33.0, 36.0)))
         placed = axis.on(runs, axis.AXES["epochs"])
         assert placed["tta_seconds"].to_list() == runs["epochs"].to_list() == [3.0, 3.0, 3.0]
         assert placed["reached"].equals(runs["reached"])
 
     def test_seconds_change_nothing(self) -> None:
-        runs = crossing.runs(timed((30.0, 33.0, 36.0)))
+        runs = time_to_target.runs(timed((30.0, 33.0, 36.0)))
         placed = axis.on(runs, axis.SECONDS)
         assert placed.drop("axis").equals(runs)
 
@@ -179,7 +179,7 @@ class TestAnAxisAskedFor:
     @pytest.mark.parametrize("slip", [0.0, -3.0, 1e-9, 1e300, float("nan")])
     def test_a_price_that_is_none_is_unknown(self, slip: float) -> None:
         reached, failed = (
-            crossing.runs(timed((3600.0, 7200.0), cost_per_hour=2.5)).with_columns(
+            time_to_target.runs(timed((3600.0, 7200.0), cost_per_hour=2.5)).with_columns(
                 axis.priced(pl.DataFrame(), 2.5), reached=pl.lit(value)
             )
             for value in (True, False)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ttastats import api, crossing, tables
+from ttastats import api, tables, time_to_target
 from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
 from ttastats.records import Evaluation, Run
@@ -54,7 +54,7 @@ def side(outcomes: Sequence[Outcome], benchmark: str = "resnet", **more: Any) ->
         )
         digest = f"{next(_LOGS):016x}{number:016x}"  # no two runs are one, however alike
         sourced.append(tables.SourcedRun(run, f"{benchmark}_{number}", digest, 0, "test"))
-    return crossing.runs(tables.frame_of(sourced))
+    return time_to_target.runs(tables.frame_of(sourced))
 
 
 def compared(a: pl.DataFrame, *others: pl.DataFrame, **options: Any) -> Report:

@@ -99,8 +99,13 @@ def frame(runs: Runs) -> pl.DataFrame:
             ],
             "observed_seconds": runs.times,
             "epochs": pl.Series(epochs, dtype=pl.Float64),
-            "epoch_quantum": pl.Series([runs.quantum] * n, dtype=pl.Float64),
-            **dict.fromkeys(("samples", "steps", "sample_quantum", "step_quantum"), unknown),
+            "evaluation_interval_epochs": pl.Series(
+                [runs.evaluation_interval] * n, dtype=pl.Float64
+            ),
+            **dict.fromkeys(
+                ("samples", "steps", "evaluation_interval_samples", "evaluation_interval_steps"),
+                unknown,
+            ),
             "evaluations_to_target": unknown,
             "global_batch_size": unknown,
             "entry": pl.Series(entry, dtype=pl.String),
@@ -434,7 +439,7 @@ def test_real_runs_are_judged_as_compare_does(example: Path) -> None:
     for entry in real.entries(example):
         order = np.random.default_rng(2).permutation(10)
         a, b = (entry.chosen(half).runs for half in (order[:5], order[5:]))
-        assert a.quantum == 1.0
+        assert a.evaluation_interval == 1.0
         assert_judged_as_compare_does(a, b)
 
 
@@ -465,7 +470,12 @@ def test_all_replicates_are_looked_at_as_one_comparison_is(pair: Pair) -> None:
         decided = sequential.decides(a, b, level, epoch_safe=epoch_safe)
         for row, one in enumerate(decided):
             sides = [
-                Runs(side.times[row], np.ones(5, dtype=np.bool_), side.epochs[row], side.quantum)
+                Runs(
+                    side.times[row],
+                    np.ones(5, dtype=np.bool_),
+                    side.epochs[row],
+                    side.evaluation_interval,
+                )
                 for side in (a, b)
             ]
             limits = measured(*sides).limits(1 - level, epochs=epoch_safe)

@@ -45,15 +45,15 @@ class TestConstantEpochs:
             )
 
     def test_without_epochs_the_evaluations_are_counted(self) -> None:
-        told, untold = side(LEADING), without(side(LEADING), "epochs", "epoch_quantum")
-        other = without(side(STEADY), "epochs", "epoch_quantum")
+        told, untold = side(LEADING), without(side(LEADING), "epochs", "evaluation_interval_epochs")
+        other = without(side(STEADY), "epochs", "evaluation_interval_epochs")
         (found,) = compared(side(STEADY), told).rows
         (less,) = compared(other, untold).rows
         assert (less["verdict"], less["marks"]) == ("faster", "†‡")
         assert less["epoch_safe_low"] == pytest.approx(found["epoch_safe_low"])
 
     def test_without_any_progress_no_claim_is_made_that_epochs_could_undo(self) -> None:
-        columns = ("epochs", "epoch_quantum", "evaluations_to_target")
+        columns = ("epochs", "evaluation_interval_epochs", "evaluations_to_target")
         a, b = (without(side(runs), *columns) for runs in (STEADY, THRICE))
         report = compared(a, b)
         (found,) = report.rows

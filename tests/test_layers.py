@@ -52,14 +52,14 @@ LAYERS = (
     ("ttastats.profiles",),
     ("ttastats.ingestion.traces",),
     ("ttastats.ingestion.profiled", "ttastats.ingestion.described"),
-    ("ttastats.ingestion.ledger",),
+    ("ttastats.ingestion.manifest",),
     ("ttastats_parsers",),
     ("ttastats.recording",),
     ("ttastats.callbacks",),
     ("ttastats.target",),
     ("ttastats.conditions",),
     ("ttastats.counted", "ttastats.varying", "ttastats.stats"),
-    ("ttastats.crossing", "ttastats.convergence_rules"),
+    ("ttastats.time_to_target", "ttastats.convergence_rules"),
     ("ttastats.lengths", "ttastats.convergence_sides"),
     ("ttastats.at_budget", "ttastats.at_stop"),
     ("ttastats.columns",),
@@ -221,8 +221,8 @@ def test_the_rule_is_seen_to_be_broken() -> None:
     assert broken_rules("ttastats.store", "def f():\n    import ttastats.cli\n") == [
         "ttastats.store imports ttastats.cli"
     ]
-    assert broken_rules("ttastats.quality", "from ttastats import crossing\n") == [
-        "ttastats.quality imports ttastats.crossing"
+    assert broken_rules("ttastats.quality", "from ttastats import time_to_target\n") == [
+        "ttastats.quality imports ttastats.time_to_target"
     ]
 
 

@@ -83,7 +83,7 @@ class TestKept:
         assert (tmp_path / "many.parquet").stat().st_size < 2_000_000
         assert store.problems_of(tmp_path / "many.parquet") == many
 
-    def test_the_first_tables_kept_them_in_their_ledger(self, table: Path, tmp_path: Path) -> None:
+    def test_the_first_tables_kept_them_elsewhere(self, table: Path, tmp_path: Path) -> None:
         of_files = [["logs/a.txt", "not_a_run", "no log of a run", "info", 3]]
         metadata = {
             footer.KEY: json.dumps({"schema": 1, "writer": "ttastats 0.1.0"}),

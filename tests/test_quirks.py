@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.programs import within
-from ttastats import crossing, tables
+from ttastats import tables, time_to_target
 from ttastats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.records import Problem, Run
@@ -46,7 +46,7 @@ def read(data: bytes, path: str = PLACE, companions: dict[str, bytes] | None = N
 def row(run: Run) -> dict[str, Any]:
     """Give the row of a run as commands see it."""
     frame = tables.frame_of([tables.SourcedRun(run, "a", "0" * 32, 0, "mlperf-mllog")])
-    return crossing.runs(frame).row(0, named=True)
+    return time_to_target.runs(frame).row(0, named=True)
 
 
 def codes(run: Run) -> set[str]:

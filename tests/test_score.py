@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import ROOT
-from ttastats import api, benchmarks, crossing, tables
+from ttastats import api, benchmarks, tables, time_to_target
 from ttastats.ingestion.ingest import Account
 from ttastats.records import Evaluation, Run
 from ttastats.report import score
@@ -65,7 +65,7 @@ def table(runs: Sequence[Run], names: Sequence[str] = ()) -> pl.DataFrame:
         tables.SourcedRun(one, name, f"{number:032x}", 0, "test")
         for number, (one, name) in enumerate(zip(runs, files, strict=True))
     ]
-    return crossing.runs(tables.frame_of(sourced))
+    return time_to_target.runs(tables.frame_of(sourced))
 
 
 def report(runs: Sequence[Run], names: Sequence[str] = ()) -> Report:

@@ -170,10 +170,10 @@ class TestFolders:
         monkeypatch.setattr(store, "_PART_ROWS", 20)
 
     def test_a_folder_is_read_like_a_file(self, many: pl.DataFrame, tmp_path: Path) -> None:
-        store.write(many, tmp_path / "d", in_parts=True, ledger="kept")
+        store.write(many, tmp_path / "d", in_parts=True, manifest="kept")
         assert len(list((tmp_path / "d").iterdir())) == 4
         assert store.read([tmp_path / "d"]).collect().equals(many)
-        assert store.ledger_of(tmp_path / "d") == "kept"
+        assert store.manifest_of(tmp_path / "d") == "kept"
         assert store.is_ours(tmp_path / "d")
         assert [path.name for path in tmp_path.iterdir()] == ["d"]
 

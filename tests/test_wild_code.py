@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from ttastats import ingest
-from ttastats.crossing import runs as judged
 from ttastats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.ingestion.ingest import Account
 from ttastats.records import Evaluation, Problem, Run
 from ttastats.store import read
 from ttastats.target import UserTarget
+from ttastats.time_to_target import runs as judged
 
 pytestmark = pytest.mark.real
 

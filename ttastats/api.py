@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from ttastats import atomic, axis, choice, crossing, given, question, schema, store
+from ttastats import atomic, axis, choice, given, question, schema, store, time_to_target
 from ttastats.budget import END, Budget
 from ttastats.choice import Chosen, Source, chosen
 from ttastats.errors import TtastatsError
@@ -81,7 +81,7 @@ def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
 def run_table(
     source: Source, *, where: Sequence[str] = (), target: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Give one row per run, with `reached` and `tta_seconds`; see `crossing.runs`.
+    """Give one row per run, with `reached` and `tta_seconds`; see `time_to_target.runs`.
 
     A table of runs, as this gives it, is taken as it is: its target is settled.
 
@@ -955,7 +955,9 @@ def problems(
 
     given_tables = [table for source in sources for table in given.each(source)]
     tables = [
-        crossing.runs(given.tidy(table)).with_columns(table=pl.lit(question.label(table, number)))
+        time_to_target.runs(given.tidy(table)).with_columns(
+            table=pl.lit(question.label(table, number))
+        )
         for number, table in enumerate(given_tables)
     ]
     every = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)

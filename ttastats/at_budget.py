@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttastats import counted, crossing, quality, schema, units
+from ttastats import counted, quality, schema, time_to_target, units
 from ttastats.budget import END, Budget, Unit
 from ttastats.errors import TtastatsError
 from ttastats.lengths import SPENT, lengths
@@ -58,7 +58,7 @@ def runs(
     Returns
     -------
     DataFrame
-        The columns of `crossing.runs`, with `reached` for "has a value at the budget" and
+        The columns of `time_to_target.runs`, with `reached` for "has a value at the budget" and
         `tta_seconds` for the time of its last evaluation there, the length of the run at the end;
         and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the
         best or last of; `quality_step`, that in which a run logged it, where it tells; and
@@ -78,7 +78,7 @@ def runs(
     table = heads.join(
         _at(values, budget), on=schema.RUN, how="left", maintain_order="left"
     ).with_columns(short=_short(budget))
-    has, length = pl.col("short").is_null(), crossing.run_length()
+    has, length = pl.col("short").is_null(), time_to_target.run_length()
     spent = pl.coalesce(length, "at") if budget.amount is None else pl.col("at")
     return (
         table.with_columns(quality=pl.when(has).then("quality"), reached=has, run_seconds=length)
@@ -94,7 +94,7 @@ def runs(
         .with_columns(
             epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
             cost=pl.col("tta_seconds") / 3600.0 * pl.col("cost_per_hour"),
-            **{quantum: pl.lit(None, pl.Float64) for _, quantum in crossing.PROGRESS},
+            **{interval: pl.lit(None, pl.Float64) for _, interval in time_to_target.PROGRESS},
         )
         .drop("at", "step", "epoch", "metric", "furthest", "measured", "earlier")
         .collect()
@@ -128,7 +128,7 @@ def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: st
         chosen.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
     ).select(
         *schema.RUN, "eval_index", "metric", "value", "higher_is_better", "target_value",
-        "step", "samples", epoch=crossing.finite("epoch"), at=crossing.evaluated_at(),
+        "step", "samples", epoch=time_to_target.finite("epoch"), at=time_to_target.evaluated_at(),
     )  # fmt: skip
 
 
@@ -171,8 +171,10 @@ def _furthest(budget: Budget) -> pl.Expr:
     if budget.unit == "end":
         return pl.lit(None, pl.Float64)
     if budget.unit == "seconds":
-        return pl.max_horizontal(crossing.run_length().first(), crossing.evaluated_at().max())
-    return crossing.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
+        return pl.max_horizontal(
+            time_to_target.run_length().first(), time_to_target.evaluated_at().max()
+        )
+    return time_to_target.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
 
 
 def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ttastats import crossing, schema
+from ttastats import schema, time_to_target
 
 #: What had been trained by an evaluation.
 _TRAINED = ("step", "samples", "epoch")
@@ -22,7 +22,7 @@ def values(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame:
     rows
         The tidy table of the evaluations of the runs.
     runs
-        A table of `crossing.runs`.
+        A table of `time_to_target.runs`.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def values(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame:
         rows.filter(schema.of_evaluations())
         .join(reached.lazy(), on=schema.RUN, how="inner")
         .with_columns(
-            epoch=crossing.finite("epoch"),
+            epoch=time_to_target.finite("epoch"),
             number=pl.col("eval_index").rank("dense").over(schema.RUN),
         )
     )

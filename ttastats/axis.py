@@ -1,7 +1,7 @@
 """In what is the way to a target counted: time, epochs, steps, samples, money or energy?
 
-A table of runs (`crossing.runs`) counts seconds in `tta_seconds` and `observed_seconds`. Put on
-another axis, these columns count that, and a column `axis` says so: what reached its target stays
+A table of runs (`time_to_target.runs`) counts seconds in `tta_seconds` and `observed_seconds`. On
+another axis these columns count that, and a column `axis` says so: what reached its target stays
 what it was, and every rule of the statistics holds for the new numbers as it did for seconds.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 
 from ttastats import columns, counted, nearest, schema
-from ttastats.crossing import common_progress
 from ttastats.errors import TtastatsError
+from ttastats.time_to_target import common_progress
 from ttastats.units import Amount
 
 #: The reason why a run does not count on an axis: it reached its target nobody knows where.
@@ -102,8 +102,8 @@ def _amount(
     )  # fmt: skip
 
 
-def _counts(name: Amount, column: str, quantum: str | None) -> Axis:
-    return _amount(name, name, name, "fewer", "many", progress=(column, quantum))
+def _counts(name: Amount, column: str, interval: str | None) -> Axis:
+    return _amount(name, name, name, "fewer", "many", progress=(column, interval))
 
 
 SECONDS = Axis(
@@ -119,9 +119,9 @@ AXES: dict[str, Axis] = {
     axis.name: axis
     for axis in (
         SECONDS,
-        _counts("epochs", "epochs", "epoch_quantum"),
-        _counts("steps", "steps", "step_quantum"),
-        _counts("samples", "samples", "sample_quantum"),
+        _counts("epochs", "epochs", "evaluation_interval_epochs"),
+        _counts("steps", "steps", "evaluation_interval_steps"),
+        _counts("samples", "samples", "evaluation_interval_samples"),
         _counts("evaluations", "evaluations_to_target", None),
         _COST,
         _amount("cpu-seconds", "seconds", "CPU time", whole_runs=True),
@@ -165,7 +165,7 @@ def of_row(row: Mapping[str, Any]) -> Axis:
 
 
 def progress_of(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:
-    """Give the progress to tell beside the axis, as `crossing.common_progress`, or its own."""
+    """Give the progress to show beside the axis: the common one, or that of the axis."""
     return of(tables[0]).progress or common_progress(*tables)
 
 

@@ -9,7 +9,7 @@ from typing import get_args
 
 import polars as pl
 
-from ttastats import columns, crossing, given, schema, select, unmet
+from ttastats import columns, given, schema, select, time_to_target, unmet
 from ttastats.conditions import Condition, parse_all
 from ttastats.errors import TtastatsError
 from ttastats.nearest import nearest
@@ -31,7 +31,7 @@ Source = given.Source | Part
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """The runs of a question, one row each (`crossing.runs`), and what must be said of the choice.
+    """The runs of a question, one row each (`time_to_target.runs`), and notes on the choice.
 
     `rows` is the tidy table of their evaluations. `of_answer` are conditions on the numbers of
     the answer, for the report to meet.
@@ -117,7 +117,7 @@ def _judged(every: pl.LazyFrame, asked: _Asked, target: Sequence[str], name: str
         kept, left_out = suited(_of_runs(every, asked), targets)
     except TtastatsError as error:
         raise _named(error, name) from None
-    judged = crossing.runs(kept, targets)
+    judged = time_to_target.runs(kept, targets)
     if judged.is_empty():
         raise _named(_none(every, asked), name)
     found = _of_judged(judged, asked, kept, name)

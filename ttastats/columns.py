@@ -9,7 +9,7 @@ from typing import Literal
 
 import polars as pl
 
-from ttastats import crossing, schema
+from ttastats import schema, time_to_target
 from ttastats.errors import TtastatsError
 from ttastats.nearest import among
 
@@ -29,7 +29,7 @@ _FRACTIONS = re.compile(
 @cache
 def results() -> tuple[str, ...]:
     """Give the columns that a table of judged runs has and the table of `ingest` has not."""
-    judged = crossing.runs(pl.LazyFrame(schema=schema.POLARS))
+    judged = time_to_target.runs(pl.LazyFrame(schema=schema.POLARS))
     return tuple(name for name in judged.columns if name not in schema.RUN_NAMES)
 
 

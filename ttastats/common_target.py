@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 import polars as pl
 
-from ttastats import axis, crossing, quality
+from ttastats import axis, quality, time_to_target
 from ttastats.schema import RUN
 from ttastats.target import UserTarget
 
@@ -69,7 +69,7 @@ def judge(
     Parameters
     ----------
     sides
-        The runs of A and of B (`crossing.runs`).
+        The runs of A and of B (`time_to_target.runs`).
     known
         Their `targets`.
     rows
@@ -165,7 +165,7 @@ def _rejudged(
     """Give the same runs in their order and on their axis, judged by other targets."""
     order = runs.select(RUN)
     mine = rows.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
-    anew = axis.on(crossing.runs(mine, candidate), axis.of(runs))
+    anew = axis.on(time_to_target.runs(mine, candidate), axis.of(runs))
     return order.join(anew, on=RUN, how="left", maintain_order="left")
 
 

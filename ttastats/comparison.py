@@ -151,9 +151,9 @@ def judged(measured: Sequence[Comparison], options: Options) -> tuple[Comparison
 
 def _measured(pair: Pair, options: Options) -> Comparison:
     axis = axes.of(pair.a)
-    unit, quantum = axes.progress_of(pair.a, pair.b)
+    unit, column = axes.progress_of(pair.a, pair.b)
     a, b = (
-        side(runs, unit, quantum, ddof=options.ddof, confidence=options.confidence)
+        side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
         for runs in (pair.a, pair.b)
     )
     base = Comparison(pair.keys, a, b, progress_unit=unit, axis=axis)

@@ -13,11 +13,11 @@ from ttastats import benchmarks, convergence_rules
 from ttastats.benchmarks import FEWEST_SAMPLES, canonical_name
 from ttastats.convergence_records import Library, Record, Records
 from ttastats.convergence_rules import Point, Rules
-from ttastats.crossing import evaluation_interval
 from ttastats.stats.convergence import Part, Reference, between, misfits, smallest_step
 from ttastats.stats.moments import mean
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Floats
+from ttastats.time_to_target import PROGRESS, evaluation_interval
 
 Unit = Literal["epochs", "samples"]
 
@@ -102,8 +102,8 @@ def entry_of(group: pl.DataFrame, held: Benchmark) -> Entry:
     progress = (pl.col(held.unit).cast(pl.Float64) * held.per_unit).round(3)
     counted = group.with_columns(progress=progress)
     solved = counted.filter("reached")
-    quantum = {"epochs": "epoch_quantum", "samples": "sample_quantum"}[held.unit]
-    interval = evaluation_interval(solved, quantum) if solved.height else None
+    column = dict(PROGRESS)[held.unit]
+    interval = evaluation_interval(solved, column) if solved.height else None
     interval = interval * held.per_unit if interval else None
     values = solved.get_column("progress")
     found = None

@@ -22,7 +22,7 @@ Kind = Literal["runs", "profile"]
 
 #: File metadata key under which kind, version, writer and creation time are kept.
 KEY = "ttastats"
-LEDGER_KEY = "ttastats.ledger"
+MANIFEST_KEY = "ttastats.ledger"  # its first name, which tables keep
 _PROBLEMS_KEY = "ttastats.problems"
 
 #: What each kind of table is called, and what to do with one where the other is needed.
@@ -47,10 +47,10 @@ def about(kind: Kind, version: int, now: datetime | None = None) -> dict[str, st
     return {KEY: json.dumps(said)}
 
 
-def left(ledger: str, problems: Iterable[Problem]) -> dict[str, str]:
+def left(manifest: str, problems: Iterable[Problem]) -> dict[str, str]:
     """Give the metadata for the next ingest, and for whoever asks what was wrong."""
     kept = [[one.source, one.code, one.message, one.severity, one.line] for one in problems]
-    return {_PROBLEMS_KEY: packed(kept)} | ({LEDGER_KEY: ledger} if ledger else {})
+    return {_PROBLEMS_KEY: packed(kept)} | ({MANIFEST_KEY: manifest} if manifest else {})
 
 
 def metadata_of(file: Path, remedy: str) -> dict[str, str]:
@@ -114,8 +114,8 @@ def expect(kind: Kind, version: int, metadata: Mapping[str, str], where: str) ->
 def problems_in(metadata: Mapping[str, str]) -> list[Problem] | None:
     """Give the problems that were left in a footer, or None where none were written."""
     kept = unpacked(metadata.get(_PROBLEMS_KEY, ""))
-    if kept is None:  # as the ledger kept them in the first tables
-        before = unpacked(metadata.get(LEDGER_KEY, ""))
+    if kept is None:  # as the manifest kept them in the first tables
+        before = unpacked(metadata.get(MANIFEST_KEY, ""))
         kept = before.get("problems") if isinstance(before, dict) else None
     if not isinstance(kept, list):
         return None

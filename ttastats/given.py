@@ -50,7 +50,7 @@ def problems(source: Source) -> list[Problem]:
 
 
 def judged(source: Source) -> pl.DataFrame | None:
-    """Give a table of runs, as `crossing.runs` makes it, or None if the source is something else.
+    """Give a table of runs (`time_to_target.runs`), or None if the source is something else.
 
     Raises
     ------

@@ -24,7 +24,7 @@ SAME_RUNS = "the same runs"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """Runs of one source: one row each (`crossing.runs`), and the tidy table of evaluations.
+    """Runs of one source: one row each (`time_to_target.runs`), and the tidy table of evaluations.
 
     `targets` are those of the user, by which the runs were judged. `at_budget`: no target decides
     anything, as the runs are compared at a budget.
@@ -39,7 +39,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """The runs of A and of B (`crossing.runs`) that answer one question, and its keys.
+    """The runs of A and of B (`time_to_target.runs`) that answer one question, and its keys.
 
     A key in which the sides differ is None. `unavailable` says why they cannot be judged: they
     are shown, and nothing is claimed of them. `flags` are codes of what programs should know.

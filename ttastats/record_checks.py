@@ -57,7 +57,7 @@ def evidence(every: Sides, rules: Rules) -> Iterator[Check]:
     Parameters
     ----------
     every
-        Copies included, as tables of `at_budget.runs` or `crossing.runs`.
+        Copies included, as tables of `at_budget.runs` or `time_to_target.runs`.
     """
     standing_runs = {name: standing(runs) for name, runs in every.items()}
     sides = {name: once(runs) for name, runs in every.items()}

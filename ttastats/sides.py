@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ttastats.crossing import PROGRESS, evaluation_interval
 from ttastats.stats.failures import expected_time
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.variation import cv_interval
+from ttastats.time_to_target import PROGRESS, evaluation_interval
 
 Floats = NDArray[np.float64]
 #: The column of runs that are compared within blocks (`blocking`): its number, alike on both sides.
@@ -76,18 +76,18 @@ class SideNumbers:
 def side(
     runs: pl.DataFrame,
     unit: str | None,
-    quantum: str | None,
+    column: str | None,
     *,
     ddof: int = 1,
     confidence: float = 0.95,
 ) -> SideNumbers:
-    """Give one side from its runs (`crossing.runs`).
+    """Give one side from its runs (`time_to_target.runs`).
 
     Parameters
     ----------
-    unit, quantum
+    unit, column
         The columns of the progress both sides share and of its evaluation interval, as
-        `crossing.common_progress` gives them.
+        `time_to_target.common_progress` gives them.
     """
     solved = runs.filter("reached")
     timed = runs.filter(pl.col("observed_seconds").is_not_null())
@@ -103,7 +103,7 @@ def side(
     spread = cv_interval(
         times,
         epochs=progress,
-        eval_quantum=evaluation_interval(solved, quantum) if quantum else None,
+        evaluation_interval=evaluation_interval(solved, column) if column else None,
         confidence=confidence,
         ddof=ddof,
     )
@@ -157,14 +157,14 @@ def _own_progress(solved: pl.DataFrame) -> Epochs | None:
     count no progress. Where no progress is logged, the evaluations are counted.
     """
     told = [
-        Epochs(_floats(solved.get_column(unit)), evaluation_interval(solved, quantum))
-        for unit, quantum in PROGRESS
+        Epochs(_floats(solved.get_column(unit)), evaluation_interval(solved, column))
+        for unit, column in PROGRESS
         if not solved.get_column(unit).null_count()
     ]
     evaluations = solved.get_column("evaluations_to_target")
     if not evaluations.null_count() and (evaluations > 1).all():
         told.append(Epochs(_floats(evaluations), 1.0))
-    bounded = [progress for progress in told if progress.quantum is not None]
+    bounded = [progress for progress in told if progress.evaluation_interval is not None]
     return next(iter((*bounded, *told)), None)
 
 

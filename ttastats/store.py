@@ -38,14 +38,14 @@ def write(
     rows: pl.DataFrame | pl.LazyFrame,
     path: Path,
     *,
-    ledger: str = "",
+    manifest: str = "",
     problems: Iterable[Problem] = (),
     now: datetime | None = None,
     in_parts: bool = False,
 ) -> None:
     """Write a table to `path`: a reader sees the old file or the complete new one.
 
-    `ledger` is kept beside the rows for the next ingest, `problems` for whoever asks what was
+    `manifest` is kept beside the rows for the next ingest, `problems` for whoever asks what was
     wrong with what was read; `in_parts` makes a folder.
 
     Raises
@@ -54,7 +54,7 @@ def write(
         The place cannot be written to, or is full; what was there is untouched.
     """
     metadata = footer.about("runs", schema.VERSION, now)
-    left = footer.left(ledger, problems)
+    left = footer.left(manifest, problems)
     if in_parts:
         with atomic.replacing_folder(path) as folder:
             _write_parts(rows.lazy(), folder, metadata, left)
@@ -167,10 +167,10 @@ def _metadata(path: Path) -> dict[str, str]:
     return footer.metadata_of(file, remedy)
 
 
-def ledger_of(path: Path) -> str:
+def manifest_of(path: Path) -> str:
     """Give the text an ingest left for the next, or nothing."""
     try:
-        return _metadata(path).get(footer.LEDGER_KEY, "")
+        return _metadata(path).get(footer.MANIFEST_KEY, "")
     except TtastatsError:
         return ""
 

@@ -96,12 +96,12 @@ def _drawn(
         times, epochs = shape.successes((plan.replicates, blocks.size), rng)
         reached = rng.random(times.shape) >= failing.share
         times = np.where(reached, times, failing.stopped_at) * np.exp(effect[:, blocks])
-        sides.append((times, reached, epochs, shape.quantum, blocks))
+        sides.append((times, reached, epochs, shape.evaluation_interval, blocks))
     for index in range(plan.replicates):
         a, b = (
             Runs(times[index], reached[index], None if epochs is None else epochs[index],
-                 quantum, blocks=blocks)
-            for times, reached, epochs, quantum, blocks in sides
+                 evaluation_interval, blocks=blocks)
+            for times, reached, epochs, evaluation_interval, blocks in sides
         )  # fmt: skip
         yield replace(a, times=ratio * a.times), b
 

@@ -73,22 +73,26 @@ def _straggling(shape: Shape) -> Shape:
     return replace(shape, name=f"{shape.name} with stragglers", stragglers=0.05)
 
 
-def _evaluated(name: str, epochs: float, cv: float, quantum: float) -> Shape:
+def _evaluated(name: str, epochs: float, cv: float, evaluation_interval: float) -> Shape:
     """Give lognormal epochs of that median, rounded up to the next evaluation."""
-    last = math.ceil(epochs * math.exp(6 * cv) / quantum)
-    grid = quantum * np.arange(1, last + 1)
+    last = math.ceil(epochs * math.exp(6 * cv) / evaluation_interval)
+    grid = evaluation_interval * np.arange(1, last + 1)
     chances = np.diff(special.ndtr(np.log(grid / epochs) / cv), prepend=0.0)
     kept = chances > 1e-9
     chances = chances[kept] / chances[kept].sum()
-    return Shape(name, tuple(grid[kept].tolist()), tuple(chances.tolist()), 0.003, quantum)
+    return Shape(
+        name, tuple(grid[kept].tolist()), tuple(chances.tolist()), 0.003, evaluation_interval
+    )
 
 
 Q8 = _evaluated("10 epochs ±8 %, all evaluated", 10.0, 0.08, 1.0)
 Q8_RARELY = _evaluated("10 epochs ±8 %, each 4th evaluated", 10.0, 0.08, 4.0)
 FAR = Shape("FAR 3/6", (3.0, 6.0), (0.9, 0.1), 0.0025)
 FAR62 = Shape("FAR 62/90", (62.0, 90.0), (0.9, 0.1), 0.0025)
-EVERY4 = Shape("41/45, each 4th evaluated", (41.0, 45.0), (0.9, 0.1), 0.0025, quantum=4.0)
-CONST41 = Shape("41, each 4th evaluated", (41.0,), (1.0,), 0.0025, quantum=4.0)
+EVERY4 = Shape(
+    "41/45, each 4th evaluated", (41.0, 45.0), (0.9, 0.1), 0.0025, evaluation_interval=4.0
+)
+CONST41 = Shape("41, each 4th evaluated", (41.0,), (1.0,), 0.0025, evaluation_interval=4.0)
 CONST14 = Shape("14", (14.0,), (1.0,), 0.003)
 LN05 = replace(LN15, name="LN05", cv_epochs=0.05)
 #: Epochs of the 165 runs of Mask R-CNN of one published round.

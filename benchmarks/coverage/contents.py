@@ -142,7 +142,7 @@ SECTIONS = (
         "epochs",
         "Epochs that are rare, far, coarse, not logged, or tied to the time per epoch",
         "Mean times are equal. Mask R-CNN draws from the epochs of 165 published runs. A far "
-        "value lies beyond one evaluation quantum, which is all that the epoch-safe interval "
+        "value lies beyond one evaluation interval, which is all that the epoch-safe interval "
         "allows for. Where epochs are not logged every claim carries a †, and the intervals that "
         "allow for epochs are without bounds.",
     ),
@@ -163,7 +163,7 @@ SECTIONS = (
     Section(
         "The coefficient of variation",
         "The interval that `summary` prints, and `compare --wide`; the logs tell epochs and the "
-        "evaluation quantum.",
+        "evaluation interval.",
         (("CV", "Coverage, %."),),
     ),
     Section(

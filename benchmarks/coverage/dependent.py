@@ -22,9 +22,9 @@ class StartUp:
         return f"{self.run.name}, start-up of {self.epochs:g} epochs"
 
     @property
-    def quantum(self) -> float:
+    def evaluation_interval(self) -> float:
         """Give the epochs between two evaluations."""
-        return self.run.quantum
+        return self.run.evaluation_interval
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
         """Draw times, whose expected value is 1, and epochs."""
@@ -47,9 +47,9 @@ class Throttled:
         return f"{self.run.name}, epochs {self.growth:.0%} slower per epoch more"
 
     @property
-    def quantum(self) -> float:
+    def evaluation_interval(self) -> float:
         """Give the epochs between two evaluations."""
-        return self.run.quantum
+        return self.run.evaluation_interval
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
         """Draw times, whose expected value is 1, and epochs."""
@@ -78,9 +78,9 @@ class Session:
         return f"{self.run.name}, runs vary by {self.run.cv_epoch_time:.1%}, sessions {self.cv:.1%}"
 
     @property
-    def quantum(self) -> float:
+    def evaluation_interval(self) -> float:
         """Give the epochs between two evaluations."""
-        return self.run.quantum
+        return self.run.evaluation_interval
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
         """Draw times, whose expected value is 1, and epochs."""
@@ -102,9 +102,9 @@ class Systems:
         return f"{self.systems} systems"
 
     @property
-    def quantum(self) -> float:
+    def evaluation_interval(self) -> float:
         """Give the epochs between two evaluations."""
-        return self.run.quantum
+        return self.run.evaluation_interval
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
         """Draw times, whose expected value is 1, and epochs."""

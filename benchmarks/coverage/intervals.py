@@ -37,7 +37,10 @@ def variations(plan: Plan) -> Iterator[Figure]:
             rng = generator(plan.seed, "cv", shape.name, str(n))
             drawn = draw(shape, (plan.replicates, n), rng)
             rows = [drawn.row(index) for index in range(plan.replicates)]
-            found = [cv_interval(r.times, epochs=r.epochs, eval_quantum=r.quantum) for r in rows]
+            found = [
+                cv_interval(r.times, epochs=r.epochs, evaluation_interval=r.evaluation_interval)
+                for r in rows
+            ]
             intervals = [(e.low, e.high) for e in found if e.low is not None and e.high is not None]
             hits = hit_rate(intervals, shape.cv)
             yield Figure("CV", shape.name, str(n), hits, "coverage")

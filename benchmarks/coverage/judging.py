@@ -84,7 +84,7 @@ def side(runs: Runs) -> Outcomes:
     """Give one side as `compare` makes it from a table."""
     if runs.epochs is None:
         return outcomes(runs.times, runs.reached, clusters=runs.clusters, blocks=runs.blocks)
-    progress = Epochs(runs.epochs[runs.reached], runs.quantum)
+    progress = Epochs(runs.epochs[runs.reached], runs.evaluation_interval)
     return outcomes(
         runs.times, runs.reached, progress=progress, clusters=runs.clusters, blocks=runs.blocks
     )

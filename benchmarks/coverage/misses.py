@@ -81,7 +81,7 @@ REASONS = (
     ),
     Reason(
         "A value that one run in ten, or in thirty, takes is absent from many samples, and too "
-        "frequent in the others. Constant epochs are allowed for, with one evaluation quantum; a "
+        "frequent in the others. Constant epochs are allowed for, with one evaluation interval; a "
         "value that was seen once is taken at its face.",
         _of("CV"),
     ),

@@ -120,7 +120,13 @@ def _shapes() -> str:
         '"A / B" in a table means that the sides have these two shapes.'
     )
     rows = [(shape.name, *_shape(shape)) for shape in SHAPES]
-    head = ("shape", "epochs (probability)", "quantum", "CV of time per epoch", "CV of the time")
+    head = (
+        "shape",
+        "epochs (probability)",
+        "evaluation interval",
+        "CV of time per epoch",
+        "CV of the time",
+    )
     return f"## The made-up runs\n\n{_wrapped(text)}\n\n{_table(head, rows)}"
 
 
@@ -128,9 +134,13 @@ def _shape(shape: Shape) -> tuple[str, str, str, str]:
     spreads = f"{100 * shape.cv_epoch_time:g} %", f"{100 * shape.cv:.2f} %"
     if shape.cv_epochs:
         (epochs,) = shape.epochs
-        return f"lognormal, {epochs:g} ± {shape.cv_epochs:.0%}", f"{shape.quantum:g}", *spreads
+        return (
+            f"lognormal, {epochs:g} ± {shape.cv_epochs:.0%}",
+            f"{shape.evaluation_interval:g}",
+            *spreads,
+        )
     pairs = zip(shape.epochs, shape.probabilities, strict=True)
-    return ", ".join(f"{e:g} ({p:g})" for e, p in pairs), f"{shape.quantum:g}", *spreads
+    return ", ".join(f"{e:g} ({p:g})" for e, p in pairs), f"{shape.evaluation_interval:g}", *spreads
 
 
 def _section(section: Section, figures: Sequence[Figure]) -> str:

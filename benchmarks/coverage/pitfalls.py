@@ -35,7 +35,7 @@ def _said(what: str, runs: str, found: Rate | None) -> Figure:
 
 def _part(side: Runs, n: int) -> Runs:
     epochs = None if side.epochs is None else side.epochs[:n]
-    return Runs(side.times[:n], side.reached[:n], epochs, side.quantum)
+    return Runs(side.times[:n], side.reached[:n], epochs, side.evaluation_interval)
 
 
 def _decided(a: Runs, b: Runs) -> bool:
@@ -70,7 +70,7 @@ def choosing(plan: Plan) -> Iterator[Figure]:
 
 def _chosen(side: Runs, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Runs:
     epochs = None if side.epochs is None else side.epochs[places]
-    return Runs(side.times[places], side.reached[places], epochs, side.quantum)
+    return Runs(side.times[places], side.reached[places], epochs, side.evaluation_interval)
 
 
 def _fastest(side: Runs, n: int) -> Runs:

@@ -20,9 +20,9 @@ from benchmarks.coverage.judging import Judge, directed, judge, limits, mark
 from benchmarks.coverage.shapes import Floats, Runs, generator
 from benchmarks.coverage.simulations import Plan
 from ttastats import api
-from ttastats.crossing import common_progress
 from ttastats.report.grouping import ENTRY, groups
 from ttastats.stats.speedup import ratio_of_means
+from ttastats.time_to_target import common_progress
 
 SIZES = (5, 10, 20, 30)
 
@@ -34,24 +34,26 @@ def splits_of(plan: Plan) -> Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """The runs of one published entry; `quanta` is NaN where a run tells none."""
+    """The runs of one published entry; `intervals` is NaN where a run tells none."""
 
     name: str
     runs: Runs
-    quanta: Floats
+    intervals: Floats
 
     def successes(self) -> Entry:
         """Give the entry without its failed runs."""
         return self.chosen(np.flatnonzero(self.runs.reached))
 
     def chosen(self, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Entry:
-        """Give some of the runs, with the evaluation quantum that these tell."""
-        runs, quanta = self.runs, self.quanta[places]
-        told = quanta[runs.reached[places]]
-        quantum = float(told.max()) if told.size and not np.isnan(told).any() else None
+        """Give some of the runs, with the evaluation interval that these tell."""
+        runs, intervals = self.runs, self.intervals[places]
+        told = intervals[runs.reached[places]]
+        evaluation_interval = float(told.max()) if told.size and not np.isnan(told).any() else None
         epochs = None if runs.epochs is None else runs.epochs[places]
         return Entry(
-            self.name, Runs(runs.times[places], runs.reached[places], epochs, quantum), quanta
+            self.name,
+            Runs(runs.times[places], runs.reached[places], epochs, evaluation_interval),
+            intervals,
         )
 
 
@@ -67,17 +69,17 @@ def entries(path: Path) -> list[Entry]:
 
 
 def _entry(name: str, runs: pl.DataFrame) -> Entry:
-    epochs, quanta = _progress(runs)
+    epochs, intervals = _progress(runs)
     times, reached = _floats(runs["observed_seconds"]), runs["reached"].to_numpy()
-    return Entry(name, Runs(times, reached, epochs, None), quanta)
+    return Entry(name, Runs(times, reached, epochs, None), intervals)
 
 
 def _progress(runs: pl.DataFrame) -> tuple[Floats | None, Floats]:
     """Give progress and evaluation interval of every run: as `ttastats.sides` of all of them."""
     solved = runs.filter("reached")
-    unit, quantum = common_progress(runs)
-    if unit and quantum and not solved[quantum].null_count():
-        return _floats(runs[unit]), _floats(runs[quantum])
+    unit, evaluation_interval = common_progress(runs)
+    if unit and evaluation_interval and not solved[evaluation_interval].null_count():
+        return _floats(runs[unit]), _floats(runs[evaluation_interval])
     evaluations = solved["evaluations_to_target"]
     if not evaluations.null_count() and (evaluations > 1).all():
         return _floats(runs["evaluations_to_target"]), np.ones(runs.height)

@@ -49,11 +49,11 @@ class Sample:
 
     times: Floats
     epochs: Floats
-    quantum: float
+    evaluation_interval: float
 
     def first(self, n: int) -> Sample:
         """Give the first runs of every replicate."""
-        return Sample(self.times[:, :n], self.epochs[:, :n], self.quantum)
+        return Sample(self.times[:, :n], self.epochs[:, :n], self.evaluation_interval)
 
 
 def drawn(pair: Pair, runs: int, plan: Plan, *names: str) -> tuple[Sample, Sample]:
@@ -68,7 +68,7 @@ def _sample(shape: Shape, size: tuple[int, int], rng: np.random.Generator) -> Sa
     times, epochs = shape.successes(size, rng)
     if epochs is None:
         raise ValueError("epochs are needed")
-    return Sample(times, epochs, shape.quantum)
+    return Sample(times, epochs, shape.evaluation_interval)
 
 
 def decides(a: Sample, b: Sample, level: float, *, epoch_safe: bool) -> Bools:
@@ -107,7 +107,7 @@ def _half_widths(side: Sample, level: float) -> tuple[Floats, Floats]:
     """Half-widths below and above the log of the mean, with epochs not seen allowed for."""
     n = side.times.shape[1]
     half = -special.stdtrit(n - 1, level / 2) * np.sqrt(_variance(side))
-    shift = np.where(_constant(side), side.quantum / side.epochs[:, 0], 0.0)
+    shift = np.where(_constant(side), side.evaluation_interval / side.epochs[:, 0], 0.0)
     shift *= unseen_share(n, 1 - level)
     return np.hypot(half, np.log1p(-shift)), np.hypot(half, np.log1p(shift))
 

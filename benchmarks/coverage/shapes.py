@@ -34,7 +34,7 @@ class Source(Protocol):
         ...
 
     @property
-    def quantum(self) -> float:
+    def evaluation_interval(self) -> float:
         """Give the epochs between two evaluations where a run ends."""
         ...
 
@@ -56,7 +56,7 @@ class Shape:
     epochs: tuple[float, ...]
     probabilities: tuple[float, ...]
     cv_epoch_time: float
-    quantum: float = 1.0
+    evaluation_interval: float = 1.0
     epochs_logged: bool = True
     cv_epochs: float = 0.0
     stragglers: float = 0.0
@@ -128,7 +128,7 @@ TRF = Shape("TRF", (3.0, 4.0), (0.7, 0.3), 0.0025)
 GNMT = Shape("GNMT", (2.0, 3.0), (0.2, 0.8), 0.0025)
 RARE10 = Shape("RARE10", (3.0, 4.0), (0.9, 0.1), 0.0025)
 RARE03 = Shape("RARE03", (3.0, 4.0), (0.97, 0.03), 0.0025)
-SSD = Shape("SSD", (49.0, 55.0, 60.0), (0.3, 0.5, 0.2), 0.0025, quantum=5.0)
+SSD = Shape("SSD", (49.0, 55.0, 60.0), (0.3, 0.5, 0.2), 0.0025, evaluation_interval=5.0)
 TRF2 = Shape("TRF2", (4.0, 5.0, 6.0, 7.0), (0.5, 0.3, 0.1, 0.1), 0.0025)
 LN15 = Shape("LN15", (62.0,), (1.0,), 0.0025, cv_epochs=0.15)
 LN45 = Shape("LN45", (62.0,), (1.0,), 0.0025, cv_epochs=0.45)
@@ -214,14 +214,14 @@ class Runs:
     times: Floats
     reached: Bools
     epochs: Floats | None
-    quantum: float | None
+    evaluation_interval: float | None
     clusters: NDArray[np.intp] | None = None
     blocks: NDArray[np.intp] | None = None
 
     def row(self, index: int) -> Runs:
         """Give one replicate of many."""
         epochs = None if self.epochs is None else self.epochs[index]
-        return Runs(self.times[index], self.reached[index], epochs, self.quantum)
+        return Runs(self.times[index], self.reached[index], epochs, self.evaluation_interval)
 
 
 def draw(
@@ -237,7 +237,7 @@ def draw(
     times, epochs = source.successes(size, rng)
     reached = rng.random(size) >= failing.share
     relative = np.where(reached, times, failing.stopped_at)
-    return Runs(mean * relative, reached, epochs, source.quantum)
+    return Runs(mean * relative, reached, epochs, source.evaluation_interval)
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:

@@ -23,8 +23,8 @@ GROUPS = {
         f"ttastats/{name}.py"
         for name in ("comparison", "sides", "setups", "shared_runs", "common_target")
     ),
-    "crossing, counted": tuple(
-        f"ttastats/{name}.py" for name in ("crossing", "target", "axis", "counted")
+    "time to target, counted": tuple(
+        f"ttastats/{name}.py" for name in ("time_to_target", "target", "axis", "counted")
     ),
     "qualities at a budget": tuple(
         f"ttastats/{name}.py"
@@ -53,12 +53,12 @@ GROUPS = {
 
 NAMES = """
 accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files blocks
-choice claim compare conditions conform counted crossing described dialects filter fixtures gate
+choice claim compare conditions conform counted described dialects filter fixtures gate
 headline judged_record judging layout own_logs own_rows pairing power_logs problems profile_changes
 profile_measured qualities_compared quality quirks random_claims random_folders random_logs
 random_questions random_rounds random_tables random_traces rcp refined same scaling scan score
-select sequential several_files step_factors summary target targets traces trained_logs
-training_metrics varying
+select sequential several_files step_factors summary target targets time_to_target traces
+trained_logs training_metrics varying
 """
 
 #: The tests that are asked: those of numbers and of reading. What the command line, pictures and

@@ -72,10 +72,12 @@ def of_one_sample() -> Numbers:
             yield ("delta", name, c), variation.delta_limits(values, c)
     for name, values in SAMPLES.items():
         constant = np.full(values.size, 4.0)
-        for quantum in (None, 0.5, 4.0):
-            said = variation.cv_interval(values, epochs=constant, eval_quantum=quantum)
-            yield ("cv of constant epochs", name, quantum), said
-        varied = variation.cv_interval(values, epochs=epochs(values.size), eval_quantum=1.0)
+        for evaluation_interval in (None, 0.5, 4.0):
+            said = variation.cv_interval(
+                values, epochs=constant, evaluation_interval=evaluation_interval
+            )
+            yield ("cv of constant epochs", name, evaluation_interval), said
+        varied = variation.cv_interval(values, epochs=epochs(values.size), evaluation_interval=1.0)
         yield ("cv of epochs", name), varied
         for failed, drop in product((0, 1, 2), (1, 2)):
             found = sample.olympic_mean(values, n_failed=failed, drop=drop)
@@ -259,8 +261,8 @@ def of_plans() -> Numbers:
                 yield ("power", effect, n, cv, shifts), power.power_of(effect, n, cv, 0.05, shifts)
     for n, c in product((1, 2, 5, 30), CONFIDENCE):
         yield ("unseen", n, c), unseen.unseen_share(n, c)
-        for number, quantum in ((4.0, 0.5), (1.0, 1.0), (0.5, 2.0)):
-            found = unseen.cv_epochs_high(number, n, quantum, c)
+        for number, evaluation_interval in ((4.0, 0.5), (1.0, 1.0), (0.5, 2.0)):
+            found = unseen.cv_epochs_high(number, n, evaluation_interval, c)
             yield ("cv of epochs", n, c, number), found
     for c in (0.1, 0.5, 0.9, 0.975):
         yield (

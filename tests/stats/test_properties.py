@@ -203,7 +203,7 @@ def test_no_result_ever_holds_a_nan(a: list[Any], b: list[Any]) -> None:
         decompose_speedup(t_a, e_a, t_b, e_b),
         decompose_variance(t_a, e_a),
         pair_wins(t_a, t_b),
-        cv_interval(t_a, epochs=e_a, eval_quantum=1.0),
+        cv_interval(t_a, epochs=e_a, evaluation_interval=1.0),
         mean_interval(t_a),
         permutation_test(t_a, t_b),
     ]

@@ -116,12 +116,16 @@ def check_cv_interval(inputs: Inputs) -> Found:
 
 
 def check_cv_epoch_safe(inputs: Inputs) -> Found:
-    tta, epochs, quantum = inputs["tta"], inputs["epochs"], inputs["eval_quantum"]
-    safe = variation.cv_interval(tta, epochs=epochs, eval_quantum=quantum)
+    tta, epochs, evaluation_interval = (
+        inputs["tta"],
+        inputs["epochs"],
+        inputs["evaluation_interval"],
+    )
+    safe = variation.cv_interval(tta, epochs=epochs, evaluation_interval=evaluation_interval)
     return {
         "cv": safe.estimate,
         "vangel": limits(variation.cv_interval(tta)),
-        "cv_epochs_upper": unseen.cv_epochs_high(epochs[0], len(tta), quantum),
+        "cv_epochs_upper": unseen.cv_epochs_high(epochs[0], len(tta), evaluation_interval),
         "cv_ci_epoch_safe": limits(safe),
     }
 

@@ -120,11 +120,14 @@ def test_only_constant_epochs_call_for_the_epoch_safe_interval() -> None:
 
 def test_to_know_less_never_allows_to_claim_more() -> None:
     times = np.array([30.0, 31, 30, 31, 30])
-    no_quantum = compared(times, times, Epochs(np.full(5, 3.0)), VARYING)
-    assert {flag.code for flag in no_quantum.flags} == {"constant_epochs", "unknown_quantum"}
+    no_interval = compared(times, times, Epochs(np.full(5, 3.0)), VARYING)
+    assert {flag.code for flag in no_interval.flags} == {
+        "constant_epochs",
+        "unknown_evaluation_interval",
+    }
     unknown = speedup(outcomes(times), outcomes(times, progress=VARYING))
     assert [flag.code for flag in unknown.flags] == ["unknown_epochs"]
-    for found in (no_quantum, unknown):
+    for found in (no_interval, unknown):
         assert found.unseen_epochs
         assert safe_limits(found) == (0.0, math.inf)
 

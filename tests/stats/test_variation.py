@@ -81,13 +81,13 @@ def test_the_union_covers_where_a_rare_epoch_fools_the_normal_theory() -> None:
 
 def test_constant_epochs_raise_the_upper_limit_to_the_worst_unseen_case() -> None:
     times, epochs = [30.0, 30.1, 29.9, 30.05, 29.95], [3] * 5
-    plain, safe = cv_interval(times), cv_interval(times, epochs=epochs, eval_quantum=1)
+    plain, safe = cv_interval(times), cv_interval(times, epochs=epochs, evaluation_interval=1)
     assert safe.low == plain.low
     assert safe.estimate == plain.estimate
     assert plain.high is not None
     assert safe.high is not None
     assert safe.high > 10 * plain.high
-    varying = cv_interval(times, epochs=[3, 3, 3, 3, 4], eval_quantum=1)
+    varying = cv_interval(times, epochs=[3, 3, 3, 3, 4], evaluation_interval=1)
     assert varying == plain
 
 
@@ -96,12 +96,16 @@ def test_constant_epochs_without_a_known_quantum_change_nothing() -> None:
     assert cv_interval(times, epochs=[3] * 3) == cv_interval(times)
 
 
-@pytest.mark.parametrize(("epochs", "quantum"), [(3, 1), (62, 4), (2, 2), (1, 1)])
+@pytest.mark.parametrize(("epochs", "evaluation_interval"), [(3, 1), (62, 4), (2, 2), (1, 1)])
 @pytest.mark.parametrize("n", [3, 5, 20])
 def test_no_share_of_deviating_runs_allowed_by_the_bound_gives_a_larger_cv(
-    epochs: float, quantum: float, n: int
+    epochs: float, evaluation_interval: float, n: int
 ) -> None:
-    other = epochs - quantum if epochs > quantum else epochs + quantum
+    other = (
+        epochs - evaluation_interval
+        if epochs > evaluation_interval
+        else epochs + evaluation_interval
+    )
 
     def minus_cv(share: float) -> float:
         mean = (1 - share) * epochs + share * other
@@ -109,7 +113,7 @@ def test_no_share_of_deviating_runs_allowed_by_the_bound_gives_a_larger_cv(
 
     bound = unseen.unseen_share(n)
     worst = optimize.minimize_scalar(minus_cv, bounds=(0, min(bound, 0.5)), method="bounded")
-    found = unseen.cv_epochs_high(epochs, n, quantum)
+    found = unseen.cv_epochs_high(epochs, n, evaluation_interval)
     assert found == pytest.approx(-worst.fun, rel=1e-3)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import crossing, units
+from ttastats import time_to_target, units
 from ttastats.dialect import PART_OF_A_RUN
 from ttastats.guessing.answer import Kind, RunSeen
 from ttastats.guessing.columns import rank
@@ -133,7 +133,7 @@ def _entries(own: Sequence[File], reading: Reading) -> tuple[str, ...]:
 
 def _shown(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
     """Give what a run would become, judged as any table is; `first` are its metrics in order."""
-    row = crossing.runs(run).row(0, named=True)
+    row = time_to_target.runs(run).row(0, named=True)
     own = run.filter(pl.col("eval_index") >= 0)
     known = sorted(own["metric"].drop_nulls().unique().sort(), key=rank)
     metric = row["target_metric"] or next((name for name in (*first, *known) if name in known), "")

@@ -15,7 +15,7 @@ import polars as pl
 from ttastats import store, tables
 from ttastats.dialect import Metrics
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import described, ledger, registry, traces
+from ttastats.ingestion import described, manifest, registry, traces
 from ttastats.ingestion.described import Said
 from ttastats.ingestion.reading import Reading, Result
 from ttastats.ingestion.sources import Source, find
@@ -154,15 +154,15 @@ def _ingest(
     words = (reading.dialect, reading.edition, reading.metrics, described.digest(blocks))
     if (account := _unchanged_profile(sources, target, words)) is not None:
         return account
-    before = {} if profile_store.is_profile(target) else ledger.of(target)
-    fresh, kept = ledger.split(before, sources, words)
+    before = {} if profile_store.is_profile(target) else manifest.of(target)
+    fresh, kept = manifest.split(before, sources, words)
     others, parts, together = (
-        ledger.kept_of(before, kind, kept) for kind in ("others", "parts", "together")
+        manifest.kept_of(before, kind, kept) for kind in ("others", "parts", "together")
     )
     known = store.problems_of(target) if kept else []
     problems = [problem for problem in known if problem.source in kept]
     problems += described.unused(blocks, sources)
-    if ledger.is_whole(before, fresh, kept):  # nothing to write, then
+    if manifest.is_whole(before, fresh, kept):  # nothing to write, then
         runs = tables.heads(store.read([target]))
         account = _account(runs, sources, problems, others, parts, target, kept)
         return replace(account, written=False)
@@ -182,9 +182,9 @@ def _ingest(
             rest = [one for one in problems if one.code != traces.CODE]
             return _profile(own, sources, rest, others, target, words)
         raise _nothing(paths, len(sources), problems, parts)
-    record = ledger.record(sources, others, parts, together, words)
+    record = manifest.record(sources, others, parts, together, words)
     store.write(
-        tables.marked(rows, runs), target, ledger=record, problems=problems, in_parts=in_parts
+        tables.marked(rows, runs), target, manifest=record, problems=problems, in_parts=in_parts
     )
     return _account(runs, sources, problems, others, parts, target, kept)
 
@@ -195,7 +195,7 @@ def _profile(
     problems: Sequence[Problem],
     others: Sequence[str],
     target: Path,
-    words: ledger.Reader,
+    words: manifest.Reader,
 ) -> Account:
     """Read traces, where there is no log beside them, and write a profile."""
     found = traces.read(own)
@@ -213,22 +213,22 @@ def _profile(
         traces=found.number,
         profiles=found.profiles,
     )
-    record = ledger.record(sources, left_out, (), (), (*words, "profile"))
-    profile_store.write(found.rows, target, ledger=record, problems=every)
+    record = manifest.record(sources, left_out, (), (), (*words, "profile"))
+    profile_store.write(found.rows, target, manifest=record, problems=every)
     return account
 
 
 def _unchanged_profile(
-    sources: Sequence[Source], target: Path, words: ledger.Reader
+    sources: Sequence[Source], target: Path, words: manifest.Reader
 ) -> Account | None:
     """Give the account of a profile that is what reading its traces again would make, or None."""
     if not profile_store.is_profile(target):
         return None
-    before = ledger.of(target)
-    fresh, kept = ledger.split(before, sources, (*words, "profile"))
-    if not ledger.is_whole(before, fresh, kept):
+    before = manifest.of(target)
+    fresh, kept = manifest.split(before, sources, (*words, "profile"))
+    if not manifest.is_whole(before, fresh, kept):
         return None
-    others = ledger.kept_of(before, "others", kept)
+    others = manifest.kept_of(before, "others", kept)
     rows = profile_store.read([target])
     return Account(
         files=len(sources),

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttastats import schema
-from ttastats.crossing import evaluated_at
 from ttastats.pictures.material import MOST_POINTS, MOST_RUNS, Panel
 from ttastats.schema import RUN
+from ttastats.time_to_target import evaluated_at
 
 #: Spans of time or epochs in which evaluations are drawn together.
 SPANS = 48

@@ -21,7 +21,7 @@ def write(
     rows: pl.DataFrame,
     path: Path,
     *,
-    ledger: str = "",
+    manifest: str = "",
     problems: Iterable[Problem] = (),
 ) -> None:
     """Write a profile to `path`: a reader sees the old file or the complete new one.
@@ -35,7 +35,7 @@ def write(
     with atomic.replacing(path) as temporary:
         table.whole([rows]).lazy().sink_parquet(
             temporary,
-            metadata=metadata | footer.left(ledger, problems),
+            metadata=metadata | footer.left(manifest, problems),
             arrow_schema=table.arrow(metadata),
         )
 

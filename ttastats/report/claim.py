@@ -100,7 +100,8 @@ def report(
     Parameters
     ----------
     runs
-        At a budget (`at_budget.runs`), or without one judged by their target (`crossing.runs`).
+        At a budget (`at_budget.runs`), or without one judged by their target
+        (`time_to_target.runs`).
     threshold
         Of the quality; None if there is no claim about it.
     limits

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats import benchmarks, crossing, nearest, schema, units
+from ttastats import benchmarks, nearest, schema, time_to_target, units
 from ttastats.counted import RESULT, standing
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem
@@ -35,7 +35,7 @@ def report(
     problems
         Those of the logs.
     runs
-        A table of runs (`crossing.runs`), with the name of its table in a column `table`.
+        A table of runs (`time_to_target.runs`), with the name of its table in a column `table`.
     every
         The table from which these runs were chosen. Where some were not, nobody knows whether
         files without a run would have been: their problems are counted only.
@@ -141,11 +141,11 @@ def _never_evaluated(runs: pl.DataFrame, problems: Sequence[Problem]) -> Iterato
 
 
 def _outliers(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
-    unit, quantum = crossing.common_progress(group)
-    if unit is None or quantum is None:
+    unit, column = time_to_target.common_progress(group)
+    if unit is None or column is None:
         return
     reached = group.filter(pl.col("reached") & (pl.col(unit) > 0))
-    interval = pl.col(quantum).fill_null(0.0)
+    interval = pl.col(column).fill_null(0.0)
     # One evaluation more or less is the least that there is between two runs.
     beyond = (pl.col(unit) - pl.col(unit).median()).abs() > interval
     yield from _far(reached, unit, f"{unit} to the target", "epochs_outlier", beyond, keys)

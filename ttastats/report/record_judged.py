@@ -63,7 +63,7 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> Judged:
     ----------
     sides
         As tables of `at_budget.runs`, or where the rules have a time to a target of
-        `crossing.runs`; of one benchmark, copies included.
+        `time_to_target.runs`; of one benchmark, copies included.
     stated
         The baseline's seconds, steps or quality, where there is no A.
 

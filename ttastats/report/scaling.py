@@ -13,7 +13,6 @@ from ttastats import axis as axes
 from ttastats import units
 from ttastats.axis import Axis
 from ttastats.counted import counted
-from ttastats.crossing import common_progress
 from ttastats.errors import TtastatsError
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -23,6 +22,7 @@ from ttastats.report.grouping import BENCHMARK, failed_notes, groups, left_out_n
 from ttastats.stats.results import Ratio
 from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
 from ttastats.stats.speedup import ratio_of_means
+from ttastats.time_to_target import common_progress
 
 #: What must agree for one curve, unless asked otherwise.
 CURVE = (*BENCHMARK, "submitter", "hardware", "framework")

@@ -33,7 +33,7 @@ _SCORED = "scored"
 def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     """Give the report of a table of runs, best score of a benchmark first.
 
-    The runs must have been judged by the official targets: `crossing.runs(frame)`.
+    The runs must have been judged by the official targets: `time_to_target.runs(frame)`.
     """
     rows = [grouping.key_row(keys) | numbers(group) for keys, group in grouping.groups(runs, by)]
     rows.sort(key=_place)

@@ -11,7 +11,6 @@ import polars as pl
 from ttastats import axis as axes
 from ttastats import percentages, units
 from ttastats.counted import counted
-from ttastats.crossing import evaluation_interval
 from ttastats.report import fields, grouping, strips
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
@@ -19,6 +18,7 @@ from ttastats.sides import expected_seconds
 from ttastats.stats.moments import standard_deviation
 from ttastats.stats.sample import mean_interval
 from ttastats.stats.variation import cv_interval
+from ttastats.time_to_target import evaluation_interval
 
 #: Groups whose times lie further apart than this share a logarithmic axis.
 _FAR = 10.0
@@ -68,11 +68,11 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
     """Give the numbers of one group of runs; seconds, fractions, None for unknown."""
     solved = group.filter("reached")
     times = solved.get_column("tta_seconds").to_numpy()
-    unit, quantum = axes.progress_of(group)
+    unit, column = axes.progress_of(group)
     spread = cv_interval(
         times,
         epochs=solved.get_column(unit).to_numpy() if unit else None,
-        eval_quantum=evaluation_interval(solved, quantum) if quantum else None,
+        evaluation_interval=evaluation_interval(solved, column) if column else None,
         confidence=confidence,
         ddof=ddof,
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats import benchmarks, crossing, quality, schema
+from ttastats import benchmarks, quality, schema, time_to_target
 from ttastats.stats.results import Floats
 from ttastats.stats.sensitivity import hardest_common_target, target_grid
 
@@ -104,7 +104,7 @@ def _required(keys: Mapping[str, Any]) -> set[str]:
 def goals(
     grids: Sequence[Grid], targets: Sequence[float | None], runs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Give the goals of each grid at one target, as `crossing.runs_at` takes them.
+    """Give the goals of each grid at one target, as `time_to_target.runs_at` takes them.
 
     The columns of the keys are of the types they have in `runs`.
     """
@@ -131,7 +131,7 @@ def _with_grids(
         return ()
     wanted = goals(asked, [None] * len(asked), sizes)
     # A run may stand in both sides.
-    found = pl.concat(crossing.qualities(rows, wanted, by) for rows in sides)
+    found = pl.concat(time_to_target.qualities(rows, wanted, by) for rows in sides)
     curves: dict[tuple[Any, ...], list[Floats]] = {}
     for row in found.iter_rows(named=True):
         key = tuple(row[name] for name in by)

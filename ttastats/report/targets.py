@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import axis as axes
-from ttastats import comparison, crossing, schema
+from ttastats import comparison, schema, time_to_target
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison
 from ttastats.counted import counted
@@ -136,7 +136,7 @@ def _answers(
         judged = [
             {tuple(keys.values()): group for keys, group in grouping.groups(runs, by)}
             for runs in (
-                axes.on(crossing.runs_at(side.evaluations, now, by), axis) for side in sides
+                axes.on(time_to_target.runs_at(side.evaluations, now, by), axis) for side in sides
             )
         ]
         for grid in left:

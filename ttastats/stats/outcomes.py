@@ -20,12 +20,12 @@ Estimand = Literal["mean", "geomean"]
 class Epochs:
     """Epochs to target of the runs of one side that reached it, shape (n_reached,).
 
-    ``quantum``: epochs between two evaluations where the time ends, None if unknown. Any other
-    unit of progress serves as well, as long as one side keeps to one.
+    ``evaluation_interval``: epochs between two evaluations where the time ends, None if unknown.
+    Any other unit of progress serves as well, as long as one side keeps to one.
     """
 
     epochs: Floats
-    quantum: float | None = None
+    evaluation_interval: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,9 @@ Bools = NDArray[np.bool_]
 
 FlagCode = Literal[
     "no_runs", "one_run", "zero_variance", "unbalanced", "constant_epochs", "unknown_epochs",
-    "unknown_quantum", "no_success", "borderline", "convergence_differs", "convergence_not_used",
-    "untimed_failures", "separate_sessions", "pooled_setups", "no_look", "blocks_differ",
+    "unknown_evaluation_interval", "no_success", "borderline", "convergence_differs",
+    "convergence_not_used", "untimed_failures", "separate_sessions", "pooled_setups",
+    "no_look", "blocks_differ",
 ]  # fmt: skip
 
 

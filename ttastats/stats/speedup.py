@@ -205,9 +205,9 @@ def _epoch_flags(side: Outcomes, name: str, confidence: float) -> list[Flag]:
         f"up to {share:.0f}% of runs could differ"
     )
     flags = [Flag("constant_epochs", message)]
-    if side.progress.quantum is None:
+    if side.progress.evaluation_interval is None:
         message = f"evaluation interval of side {name} unknown: no epoch-safe interval"
-        flags.append(Flag("unknown_quantum", message))
+        flags.append(Flag("unknown_evaluation_interval", message))
     return flags
 
 

@@ -91,25 +91,29 @@ def epoch_shift(side: Outcomes) -> float:
     """
     if side.progress is None:
         return math.inf
-    epochs, quantum = side.progress.epochs, side.progress.quantum
+    epochs, evaluation_interval = side.progress.epochs, side.progress.evaluation_interval
     if not is_constant(epochs):
         return 0.0
-    if quantum is None:
+    if evaluation_interval is None:
         return math.inf
     successes = side.times[side.reached]
     share = mean(successes) * successes.size / float(side.times.sum())
-    return share * quantum / float(epochs[0])
+    return share * evaluation_interval / float(epochs[0])
 
 
-def cv_epochs_high(epochs: float, n: int, quantum: float, confidence: float = 0.95) -> float:
+def cv_epochs_high(
+    epochs: float, n: int, evaluation_interval: float, confidence: float = 0.95
+) -> float:
     """Largest CV of epochs to target that is compatible with ``n`` equal values.
 
-    The deviating runs, at most half of all, are placed one quantum earlier, which makes the
-    CV largest, unless nothing can be earlier (``epochs <= quantum``).
+    The deviating runs, at most half of all, are placed one evaluation interval earlier, which
+    makes the CV largest, unless nothing can be earlier (``epochs <= evaluation_interval``).
     """
-    earlier = epochs > quantum
+    earlier = epochs > evaluation_interval
     # Later runs raise the mean too, so that fewer than half of them make the CV largest.
-    worst = 0.5 if earlier else epochs / (2 * epochs + quantum)
+    worst = 0.5 if earlier else epochs / (2 * epochs + evaluation_interval)
     share = min(unseen_share(n, confidence), worst)
-    mean_epochs = epochs - share * quantum if earlier else epochs + share * quantum
-    return math.sqrt(share * (1 - share)) * quantum / mean_epochs
+    mean_epochs = (
+        epochs - share * evaluation_interval if earlier else epochs + share * evaluation_interval
+    )
+    return math.sqrt(share * (1 - share)) * evaluation_interval / mean_epochs

@@ -22,7 +22,7 @@ def cv_interval(
     times: ArrayLike,
     *,
     epochs: ArrayLike | None = None,
-    eval_quantum: float | None = None,
+    evaluation_interval: float | None = None,
     confidence: float = 0.95,
     ddof: int = 1,
 ) -> Estimate:
@@ -30,7 +30,7 @@ def cv_interval(
 
     Modified McKay limits; from 10 runs on their union with the moment-based limits, which
     hold for two-valued times; when every run took the same ``epochs``, an upper limit that
-    allows for epochs not yet seen (``eval_quantum``: the epochs between two evaluations).
+    allows for epochs not yet seen (``evaluation_interval``: the epochs between two evaluations).
     ``ddof`` changes the estimate only. No interval below 3 runs.
     """
     check_confidence(confidence)
@@ -46,7 +46,7 @@ def cv_interval(
     if epochs is None:
         return plain
     _, progress = as_pair(sample, epochs)
-    return _allow_unseen_epochs(plain, high, progress, eval_quantum)
+    return _allow_unseen_epochs(plain, high, progress, evaluation_interval)
 
 
 def _cv(sample: Floats) -> float:
@@ -57,12 +57,12 @@ def _cv(sample: Floats) -> float:
 
 
 def _allow_unseen_epochs(
-    plain: Estimate, vangel_high: float, epochs: Floats, quantum: float | None
+    plain: Estimate, vangel_high: float, epochs: Floats, evaluation_interval: float | None
 ) -> Estimate:
     """Widen the interval when every run took the same number of epochs."""
-    if not is_constant(epochs) or plain.high is None or quantum is None:
+    if not is_constant(epochs) or plain.high is None or evaluation_interval is None:
         return plain
-    unseen = cv_epochs_high(float(epochs[0]), plain.n, quantum, plain.confidence)
+    unseen = cv_epochs_high(float(epochs[0]), plain.n, evaluation_interval, plain.confidence)
     # Time is epochs times time per epoch, independent: 1 + CV^2 multiplies (Goodman 1960).
     safe = math.sqrt((1 + unseen**2) * (1 + vangel_high**2) - 1)
     return replace(plain, high=max(plain.high, safe))

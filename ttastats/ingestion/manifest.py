@@ -1,6 +1,6 @@
 """What an earlier ingest read, so that the next one reads only what has changed.
 
-The ledger stands in the metadata of the Parquet file it speaks of, so the two cannot part. A log
+The manifest stands in the metadata of the Parquet file it speaks of, so the two cannot part. A log
 is unchanged if its size and time of change are; where any other file of a folder has changed, such
 as a system description, all of its logs are read again, since what they mean may have changed.
 Logs of runs that lie in several files are read again where anything at all has changed.
@@ -17,7 +17,7 @@ from ttastats.ingestion.sources import Source
 from ttastats.packed import packed, unpacked
 from ttastats.version import __version__
 
-Ledger = dict[str, Any]
+Manifest = dict[str, Any]
 #: The user's words that decide the rows: the dialect, the edition, which metrics.
 Reader = tuple[str | None, ...]
 
@@ -29,7 +29,7 @@ def record(
     together: Sequence[str],
     reader: Reader,
 ) -> str:
-    """Give the ledger of an ingest as text.
+    """Give the manifest of an ingest as text.
 
     By name: `others` are no logs, `parts` belong to runs that other files tell, and `together`
     are files whose meaning depends on which files lie around them.
@@ -44,14 +44,14 @@ def record(
     return packed(fields)
 
 
-def of(path: Path) -> Ledger:
-    """Give the ledger of a file, empty where there is none."""
-    found = unpacked(store.ledger_of(path))
+def of(path: Path) -> Manifest:
+    """Give the manifest of a file, empty where there is none."""
+    found = unpacked(store.manifest_of(path))
     return found if isinstance(found, dict) else {}
 
 
 def split(
-    before: Ledger, sources: Sequence[Source], reader: Reader
+    before: Manifest, sources: Sequence[Source], reader: Reader
 ) -> tuple[list[Source], frozenset[str]]:
     """Give the sources to read, and the names of those whose rows can be kept."""
     files = before.get("files", {})
@@ -69,17 +69,17 @@ def split(
     return [source for source in sources if source.name not in same], frozenset(same)
 
 
-def is_whole(before: Ledger, fresh: Sequence[Source], kept: frozenset[str]) -> bool:
+def is_whole(before: Manifest, fresh: Sequence[Source], kept: frozenset[str]) -> bool:
     """Tell whether the earlier ingest saw just these files, all of them as they are now."""
     return bool(kept) and not fresh and len(kept) == len(before["files"])
 
 
-def kept_of(before: Ledger, kind: str, kept: frozenset[str]) -> list[str]:
+def kept_of(before: Manifest, kind: str, kept: frozenset[str]) -> list[str]:
     """Give the files of a kind (`others`, `parts`, `together`) among those that are kept."""
     return [name for name in before.get(kind, ()) if name in kept]
 
 
-def _others_are_same(before: Ledger, sources: Sequence[Source], same: set[str]) -> bool:
+def _others_are_same(before: Manifest, sources: Sequence[Source], same: set[str]) -> bool:
     """Tell whether the files beside the logs are those of the earlier ingest.
 
     A new file that is no log cannot be told from a new log before it is read; it may be one.

@@ -17,7 +17,11 @@ from ttastats import benchmarks, counted, quality, schema
 from ttastats.target import UserTarget, with_user_targets
 
 #: What training is counted in, best first, with the column of its evaluation interval.
-PROGRESS = (("epochs", "epoch_quantum"), ("samples", "sample_quantum"), ("steps", "step_quantum"))
+PROGRESS = (
+    ("epochs", "evaluation_interval_epochs"),
+    ("samples", "evaluation_interval_samples"),
+    ("steps", "evaluation_interval_steps"),
+)
 #: No seconds or epochs are larger, and none but 0 is smaller.
 _LARGEST, _LEAST = 1e12, 1e-9
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
@@ -40,10 +44,11 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
         where no evaluation has a time;
         `observed_seconds`, which is `tta_seconds`, or `run_seconds` of a run that did not reach;
         `epochs`, `samples` and `steps` trained by then, null where unknown or not above zero;
-        `epoch_seconds` = observed seconds per epoch; `epoch_quantum`, `sample_quantum` and
-        `step_quantum`, the larger of the gaps before and after the evaluation there, null if it
-        is the only one; `evaluations_to_target`, how many checkpoints were evaluated up to the one
-        that met the target, or all of a run that did not reach; `value_final` and `target_value`
+        `epoch_seconds` = observed seconds per epoch; `evaluation_interval_epochs`,
+        `evaluation_interval_samples` and `evaluation_interval_steps`, the larger of the gaps before
+        and after the evaluation there, null if it is the only one; `evaluations_to_target`,
+        how many checkpoints were evaluated up to the one that met the target, or all of a run that
+        did not reach; `value_final` and `target_value`
         of the first target metric; `cost`, in US dollars; `set_aside`, null where the run counts.
     """
     rows = frame.lazy()
@@ -141,7 +146,12 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
         .select(
             *schema.RUN_NAMES,
             *("reached", "tta_seconds", "observed_seconds", "epochs", "samples", "steps"),
-            *("epoch_seconds", "epoch_quantum", "sample_quantum", "step_quantum"),
+            *(
+                "epoch_seconds",
+                "evaluation_interval_epochs",
+                "evaluation_interval_samples",
+                "evaluation_interval_steps",
+            ),
             *("value_final", "target_metric", "target_value"),
             *("evaluations", "evaluations_to_target", "cost", "set_aside"),
         )
@@ -154,18 +164,18 @@ def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None
 
     With it comes the name of its evaluation interval's column.
     """
-    for unit, quantum in PROGRESS:
+    for unit, interval in PROGRESS:
         if not any(runs.filter("reached").get_column(unit).null_count() for runs in tables):
-            return unit, quantum
+            return unit, interval
     return None, None
 
 
-def evaluation_interval(solved: pl.DataFrame, quantum: str) -> float | None:
+def evaluation_interval(solved: pl.DataFrame, column: str) -> float | None:
     """Give the widest interval at which runs that reached were evaluated when they did.
 
     None unless every one tells its own: an extra evaluation in one run says nothing of the others.
     """
-    told = solved.get_column(quantum)
+    told = solved.get_column(column)
     widest = None if told.null_count() else told.max()
     return float(widest) if isinstance(widest, int | float) else None
 
@@ -246,22 +256,22 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
-    """Give what the evaluated checkpoints of each run tell of its crossing and of its end.
+    """Give what the evaluated checkpoints of each run say of when it met its target and of its end.
 
-    The crossing is the first checkpoint that meets the target; weights that took no time met
+    The target is met at the first checkpoint that meets it; weights that took no time met
     none. The end is the furthest checkpoint whose weights existed when the run ended.
     """
     trained = (pl.col("at") <= pl.col("run_seconds")).fill_null(value=True)
     places = {}
     for unit, logged in _LOGGED.items():
         progress = pl.col(logged)
-        places[f"crossing_{unit}"] = progress.filter("met").first()
+        places[f"met_{unit}"] = progress.filter("met").first()
         # A late evaluation without the time of its weights is part of the run if it decided it.
         places[f"end_{unit}"] = progress.filter(trained | pl.col("crossed")).max()
     gaps = {
-        f"{place}_{quantum}": _gap(pl.col(_LOGGED[unit]), places[f"{place}_{unit}"])
-        for place in ("crossing", "end")
-        for unit, quantum in PROGRESS
+        f"{place}_{interval}": _gap(pl.col(_LOGGED[unit]), places[f"{place}_{unit}"])
+        for place in ("met", "end")
+        for unit, interval in PROGRESS
     }
     return (
         checkpoints.sort("at", "eval_index", nulls_last=True)
@@ -274,11 +284,11 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
         .agg(
             **places,
             **gaps,
-            crossing_seconds=pl.col("at").filter("met").first(),
-            crossing_index=pl.col("eval_index").filter("met").first(),
+            met_seconds=pl.col("at").filter("met").first(),
+            met_index=pl.col("eval_index").filter("met").first(),
             timed=pl.col("stamped").any(),
-            crossing_value_final=pl.col("value").filter("met").first(),
-            crossing_evaluations=(
+            met_value_final=pl.col("value").filter("met").first(),
+            met_evaluations=(
                 pl.col("eval_index") <= pl.col("eval_index").filter("met").first()
             ).sum(),
             end_value_final=pl.col("value").last(),
@@ -334,7 +344,7 @@ def _reached() -> pl.Expr:
     Where no target is known, success decides; a run in which no quality was ever measured has
     reached nothing.
     """
-    crossed = pl.col("crossing_index").is_not_null()
+    crossed = pl.col("met_index").is_not_null()
     no_target = pl.col("target_value").is_null() & pl.col("evaluations").is_not_null()
     status = pl.col("run_status")
     by_run_stop = ((status == "success") & (crossed | no_target)) | (
@@ -345,8 +355,8 @@ def _reached() -> pl.Expr:
 
 def _time() -> pl.Expr:
     """Give the time to accuracy of a run that reached; without one, or at none, none has."""
-    length = pl.coalesce("run_seconds", "crossing_seconds")
-    return pl.when("ends_at_run_stop").then(length).otherwise("crossing_seconds")
+    length = pl.coalesce("run_seconds", "met_seconds")
+    return pl.when("ends_at_run_stop").then(length).otherwise("met_seconds")
 
 
 def _progress() -> dict[str, pl.Expr]:
@@ -356,8 +366,8 @@ def _progress() -> dict[str, pl.Expr]:
     """
 
     def there(name: str) -> pl.Expr:
-        at_crossing = pl.col("reached") & ~pl.col("ends_at_run_stop")
-        return pl.when(at_crossing).then(f"crossing_{name}").otherwise(pl.col(f"end_{name}"))
+        at_target = pl.col("reached") & ~pl.col("ends_at_run_stop")
+        return pl.when(at_target).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))
 
     return {
         name: pl.when(there(names[0]) > 0).then(there(name)) for names in PROGRESS for name in names
@@ -366,5 +376,5 @@ def _progress() -> dict[str, pl.Expr]:
 
 def _final(name: str) -> pl.Expr:
     """Give what holds for the checkpoint that met the target, or for the last one."""
-    met = pl.col("reached") & pl.col("crossing_index").is_not_null()
-    return pl.when(met).then(f"crossing_{name}").otherwise(pl.col(f"end_{name}"))
+    met = pl.col("reached") & pl.col("met_index").is_not_null()
+    return pl.when(met).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ttastats import crossing, tables
+from ttastats import tables, time_to_target
 from ttastats.errors import TtastatsError
 from ttastats.records import Evaluation, Run
 from ttastats.target import parse_all
@@ -31,7 +31,9 @@ def judged(*runs: Run, target: tuple[str, ...] = ()) -> list[dict[str, Any]]:
         tables.SourcedRun(run, f"log_{number}", f"{number:032x}", 0, "test")
         for number, run in enumerate(runs)
     ]
-    return crossing.runs(tables.frame_of(sourced), parse_all(target)).sort("source").to_dicts()
+    return (
+        time_to_target.runs(tables.frame_of(sourced), parse_all(target)).sort("source").to_dicts()
+    )
 
 
 def mlperf(*evaluations: Evaluation, **more: Any) -> Run:
@@ -180,13 +182,13 @@ def test_a_run_without_evaluations_is_kept() -> None:
 def test_equal_bytes_in_two_places_stay_two_runs() -> None:
     run = mlperf(evaluation(0, 0.76, 90.0))
     twice = [tables.SourcedRun(run, place, "0" * 32, 0, "test") for place in ("a", "b")]
-    assert crossing.runs(tables.frame_of(twice)).height == 2
+    assert time_to_target.runs(tables.frame_of(twice)).height == 2
 
 
 def test_the_table_is_lazy_or_not() -> None:
     frame = tables.frame_of([tables.SourcedRun(mlperf(), "a", "0" * 32, 0, "test")])
-    assert crossing.runs(frame.lazy()).equals(crossing.runs(frame))
-    assert isinstance(crossing.runs(frame), pl.DataFrame)
+    assert time_to_target.runs(frame.lazy()).equals(time_to_target.runs(frame))
+    assert isinstance(time_to_target.runs(frame), pl.DataFrame)
 
 
 def trained(*epochs: float | None, met: int, **more: Any) -> Run:
@@ -203,26 +205,26 @@ GRAPHCORE = (0.0, 1.0, 5.0, 9.0, 13.0, 17.0)
 
 def test_the_interval_is_that_of_the_evaluation_at_which_the_time_ends() -> None:
     official = trained(*GRAPHCORE, met=5)
-    assert judged(official)[0]["epoch_quantum"] == 4.0
+    assert judged(official)[0]["evaluation_interval_epochs"] == 4.0
     crossed_early = trained(*GRAPHCORE, met=1, suite="dawnbench", run_status="unknown")
     (run,) = judged(crossed_early)
-    assert (run["epochs"], run["epoch_quantum"]) == (1.0, 4.0)  # 1 before, 4 after
+    assert (run["epochs"], run["evaluation_interval_epochs"]) == (1.0, 4.0)  # 1 before, 4 after
 
 
 def test_one_more_early_evaluation_leaves_the_interval_as_it_is() -> None:
     plain, early = trained(3.0, 6.0, met=1), trained(0.1, 0.2, 3.0, 6.0, met=3)
-    assert [run["epoch_quantum"] for run in judged(plain, early)] == [3.0, 3.0]
+    assert [run["evaluation_interval_epochs"] for run in judged(plain, early)] == [3.0, 3.0]
 
 
 def test_a_single_evaluation_tells_no_interval() -> None:
     (run,) = judged(trained(6.0, met=0))
-    assert (run["epochs"], run["epoch_quantum"]) == (6.0, None)
+    assert (run["epochs"], run["evaluation_interval_epochs"]) == (6.0, None)
 
 
 def test_the_interval_of_a_group_is_the_widest_and_unknown_if_any_is() -> None:
     def interval(*runs: Run) -> float | None:
         solved = pl.DataFrame(judged(*runs)).filter("reached")
-        return crossing.evaluation_interval(solved, "epoch_quantum")
+        return time_to_target.evaluation_interval(solved, "evaluation_interval_epochs")
 
     rare, often, once = trained(4.0, 8.0, met=1), trained(7.0, 8.0, met=1), trained(8.0, met=0)
     assert interval(rare, often) == 4.0
@@ -238,7 +240,7 @@ def test_progress_that_is_not_above_zero_is_unknown(epochs: float | None) -> Non
 
 def test_epochs_that_go_backwards_give_the_furthest() -> None:
     (run,) = judged(trained(2.0, 4.0, 1.0, met=1))
-    assert (run["epochs"], run["epoch_quantum"]) == (4.0, 2.0)
+    assert (run["epochs"], run["evaluation_interval_epochs"]) == (4.0, 2.0)
 
 
 def test_checkpoints_are_counted_up_to_the_one_that_met_the_target() -> None:
@@ -301,9 +303,15 @@ def test_progress_is_counted_in_what_every_run_that_reached_tells() -> None:
     both = trained(1.0, 2.0, met=1)
     no_epochs = mlperf(evaluation(0, 0.76, 90.0, epoch=None, samples=640))
     crashed = trained(None, met=1, run_status="aborted")
-    assert crossing.common_progress(table(both, crashed)) == ("epochs", "epoch_quantum")
-    assert crossing.common_progress(table(no_epochs)) == ("samples", "sample_quantum")
-    assert crossing.common_progress(table(both), table(no_epochs)) == (None, None)
+    assert time_to_target.common_progress(table(both, crashed)) == (
+        "epochs",
+        "evaluation_interval_epochs",
+    )
+    assert time_to_target.common_progress(table(no_epochs)) == (
+        "samples",
+        "evaluation_interval_samples",
+    )
+    assert time_to_target.common_progress(table(both), table(no_epochs)) == (None, None)
 
 
 @pytest.mark.parametrize("price", [float("inf"), float("nan"), 1e308])
