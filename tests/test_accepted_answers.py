@@ -18,7 +18,7 @@ import pytest
 
 from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
-from tests.pictures import test_profiled
+from tests.plotting import test_profiled
 from ttastats import api, tables, time_to_target
 from ttastats.comparison import Options
 from ttastats.profiles import kineto

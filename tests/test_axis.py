@@ -139,8 +139,8 @@ class TestRunsWithoutTime:
         assert "expected steps" in shown(report)
         assert "mean steps" in notes(tta.power(losses(_A)))["method"]
 
-    def test_pictures_name_the_unit(self) -> None:
-        titles = {one.kind: one.title for one in api.pictures(losses(_A), losses(_B))}
+    def test_plots_name_the_unit(self) -> None:
+        titles = {one.kind: one.title for one in api.plots(losses(_A), losses(_B))}
         assert titles["tta"] == "Steps to target: lm"
         assert titles["quality-time"] == "Loss over steps: lm"
         assert titles["solved"] == "Runs done within steps: lm"

@@ -15,7 +15,7 @@ from ttastats import api, choice
 from ttastats.choice import Part
 from ttastats.conditions import parse_all
 from ttastats.errors import TtastatsError
-from ttastats.pictures import curves
+from ttastats.plotting import curves
 from ttastats.records import Run
 from ttastats.report.answer import Report
 

@@ -62,7 +62,7 @@ def test_logs_beside_result_files_count_in_no_command(submission: Path, tmp_path
     assert (compared["n_a"], compared["n_b"], compared["speedup"]) == (3, 3, 0.5)
 
 
-def test_logs_beside_result_files_are_in_no_picture_and_not_on_the_page(submission: Path) -> None:
+def test_logs_beside_result_files_are_in_no_plot_and_not_on_the_page(submission: Path) -> None:
     made = api.material(submission)
     assert [panel.runs.height for panel in made.panels] == [3]
     page = api.html_report(submission)
@@ -164,8 +164,8 @@ def test_sides_with_a_run_of_no_length_are_compared(crashed: Path, tmp_path: Pat
 
 def test_a_run_of_no_length_is_drawn_and_stands_on_the_page(crashed: Path, tmp_path: Path) -> None:
     other = with_a_crash(tmp_path / "b", 10)
-    assert api.pictures(crashed)
-    assert api.pictures(crashed, other, by=["benchmark"])
+    assert api.plots(crashed)
+    assert api.plots(crashed, other, by=["benchmark"])
     assert "crashed.log" in api.html_report(crashed).html
 
 

@@ -14,7 +14,7 @@ import ttastats as tta
 from ttastats import schema, store
 from ttastats.cli import app
 from ttastats.errors import TtastatsError
-from ttastats.pictures.kinds import KINDS
+from ttastats.plotting.kinds import KINDS
 
 #: Every command that reads a table. F is the table, O the place for what it writes.
 COMMANDS = (

@@ -82,7 +82,7 @@ LAYERS = (
     ("ttastats.choice",),
     ("ttastats.question",),
     ("ttastats.record_sides",),
-    ("ttastats.pictures",),
+    ("ttastats.plotting",),
     ("ttastats.page", "ttastats.exporting"),
     ("ttastats.ingestion.registry",),
     ("ttastats.ingestion.reading",),

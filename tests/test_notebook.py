@@ -1,4 +1,4 @@
-"""The example notebook runs, and answers show themselves in it as tables and pictures."""
+"""The example notebook runs, and answers show themselves in it as tables and plots."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TestExample:
         assert "Example/eight_gpus: 59.408 s; all four agree: True" in printed(executed)
         assert "Example/one_gpu: 121.013 s; all four agree: True" in printed(executed)
 
-    def test_reports_and_pictures_show_themselves(self, executed: Any) -> None:
+    def test_reports_and_plots_show_themselves(self, executed: Any) -> None:
         summary, comparison = reports(executed, "text/html")
         assert "9/10" in summary
         assert "1.741 [1.202, 2.523]" in comparison
@@ -86,7 +86,7 @@ class TestExample:
         stored = nbformat.read(EXAMPLE, as_version=4)
         nbformat.validate(stored)
         assert printed(stored) == printed(executed)
-        for ours in ("text/html", "text/plain"):  # pictures differ in the last digits
+        for ours in ("text/html", "text/plain"):  # plots differ in the last digits
             assert reports(stored, ours) == reports(executed, ours)
         assert len(outputs(stored, "image/svg+xml")) == 2
 

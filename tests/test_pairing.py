@@ -151,7 +151,7 @@ class TestOverlappingParts:
 
     def test_are_refused_by_every_command_that_has_sides(self) -> None:
         runs = table()
-        for command in (api.compare, api.pictures, api.targets):
+        for command in (api.compare, api.plots, api.targets):
             with pytest.raises(TtastatsError, match="5 runs would be on both sides"):
                 command(runs, runs)
 
@@ -283,13 +283,13 @@ class TestLikeForLike:
         assert [row["verdict"] for row in report.rows] == ["faster"]
         assert not {"accelerators_differ", "hardware_differ"} & {n.code for n in report.notes}
 
-    def test_pictures_show_the_same_pairs(self) -> None:
+    def test_plots_show_the_same_pairs(self) -> None:
         a = pl.concat([table(accelerators=8), table(accelerators=16)])
         b = pl.concat([table(FASTER, accelerators=8), table(FASTER, accelerators=32)])
         made = api.material(a, b)
         assert [(p.keys["accelerators"], p.runs.height) for p in made.panels] == [(8, 10)]
-        (picture,) = api.plot("speedups", a, b)
-        rows = picture.data["speedups"].get_column("row").unique()
+        (plot,) = api.plot("speedups", a, b)
+        rows = plot.data["speedups"].get_column("row").unique()
         assert [row.splitlines()[0] for row in rows] == ["resnet · 8"]
 
 

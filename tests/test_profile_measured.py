@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.pictures.test_profiled import profile
+from tests.plotting.test_profiled import profile
 from ttastats.profiles import answers, table
 from ttastats.profiles.measures import measure
 from ttastats.report import profile as profile_report

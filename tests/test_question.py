@@ -23,7 +23,7 @@ OF_SIDES = (*SHARED, "labels", "pool", "options")
         ("scaling", SHARED),
         ("targets", ("by", "where", "unit", "price", "labels")),
         ("compare", OF_SIDES),
-        ("pictures", OF_SIDES),
+        ("plots", OF_SIDES),
         ("plot", OF_SIDES),
         ("html_report", OF_SIDES),
     ],

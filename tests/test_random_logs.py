@@ -89,13 +89,13 @@ def mllog(draw: random.Random) -> Made:
 
 
 def row_of(draw: random.Random, step: int) -> dict[str, Any]:
-    """Give a row of a history: numbers, nested ones, pictures, and what is no number."""
+    """Give a row of a history: numbers, nested ones, plots, and what is no number."""
     row: dict[str, Any] = {
         "_step": odd(draw, step), "_runtime": odd(draw, 2.5 * step),
         "val/acc": odd(draw, 0.1 * step),
         "_timestamp": odd(draw, 1.7e9 + 3 * step), "epoch": odd(draw, step / 2), "loss": "NaN",
         "eval": {"acc": odd(draw, 0.2 * step), "deep": {"er": {"f1": 0.3}}},
-        "picture": {"_type": "image-file", "width": 3}, "trainer/global_step": odd(draw, 10 * step),
+        "plot": {"_type": "image-file", "width": 3}, "trainer/global_step": odd(draw, 10 * step),
         "eval/accuracy": odd(draw, 0.05 * step), "samples": odd(draw, 128 * step),
     }  # fmt: skip
     deep: Any = 0.7

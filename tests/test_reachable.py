@@ -1,4 +1,4 @@
-"""Everything in the product is reached from a command, the API, a picture, a page or an example.
+"""Everything in the product is reached from a command, the API, a plot, a page or an example.
 
 A definition at the top of a module counts by its qualified name: it is reached when code that is
 reached names it, through the imports of its module. A method, a property or a field of a class is
@@ -415,8 +415,8 @@ def test_everything_is_reached() -> None:
 #: Parameters for people who call the function, and for tests alone: its module and its name.
 OFFERED = (
     "ttastats.dialect:log_from_bytes", "ttastats.ingestion.ingest:ingest",
-    "ttastats.page.content:capped", "ttastats.pictures.drawing:html",
-    "ttastats.pictures.picture:to_svg", "ttastats.store:write",
+    "ttastats.page.content:capped", "ttastats.plotting.drawing:html",
+    "ttastats.plotting.plot:to_svg", "ttastats.store:write",
 )  # fmt: skip
 
 

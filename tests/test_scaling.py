@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.pictures import made
+from tests.plotting import made
 from ttastats import api
 from ttastats.errors import TtastatsError
 from ttastats.report.answer import Report
@@ -108,9 +108,9 @@ def test_other_hardware_at_another_scale_makes_no_curve() -> None:
     assert "--by submitter" in error.value.remedy
 
 
-def test_pictures_draw_the_curves_of_the_report() -> None:
-    (picture,) = api.plot("scaling", TWO_KINDS)
-    drawn = next(data for name, data in picture.data.items() if name.startswith("scaling"))
+def test_plots_draw_the_curves_of_the_report() -> None:
+    (plot,) = api.plot("scaling", TWO_KINDS)
+    drawn = next(data for name, data in plot.data.items() if name.startswith("scaling"))
     assert set(drawn["curve"]) == {"old", "new"}
     found = drawn.filter(measure="time to accuracy")
     assert dict(found.select("entry", "base_entry").rows()) == bases(api.scaling(TWO_KINDS))

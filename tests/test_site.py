@@ -49,9 +49,9 @@ def test_every_public_name_is_described(pages: ModuleType) -> None:
 
 
 def test_links_lead_to_pages_of_the_site_and_other_files_are_named(pages: ModuleType) -> None:
-    text = "[a](docs/columns.md#x) ![b](docs/pictures/y.svg) [c](examples/z) [d](https://e.f)"
+    text = "[a](docs/columns.md#x) ![b](docs/plots/y.svg) [c](examples/z) [d](https://e.f)"
     assert pages.with_links(text, PurePosixPath()) == (
-        "[a](columns.md#x) ![b](pictures/y.svg) c (`examples/z`) [d](https://e.f)"
+        "[a](columns.md#x) ![b](plots/y.svg) c (`examples/z`) [d](https://e.f)"
     )
     assert pages.with_links("[i](../README.md)", PurePosixPath("docs")) == "[i](index.md)"
 

@@ -128,13 +128,13 @@ def test_any_metric_is_drawn_over_time_and_epochs(
     log.write_text(text)
     block = {"metric": "val_accuracy >= 0.7"} if text == OWN else None
     ingest([log], log.with_suffix(".parquet"), workers=1, metrics="all", block=block)
-    (picture,) = api.plot(kind, log.with_suffix(".parquet"), metric=metric)
-    lines, *_ = picture.data.values()
+    (plot,) = api.plot(kind, log.with_suffix(".parquet"), metric=metric)
+    lines, *_ = plot.data.values()
     assert list(lines.select(over, "value").iter_rows()) == points
     has_target = metric == "val_accuracy"
-    assert ("The dotted line is the target" in picture.caption) is has_target
-    assert ("the mark is" in picture.caption) is has_target
-    picture.to_svg()
+    assert ("The dotted line is the target" in plot.caption) is has_target
+    assert ("the mark is" in plot.caption) is has_target
+    plot.to_svg()
 
 
 def test_a_metric_that_is_not_there_names_the_nearest_and_how_training_is_kept(

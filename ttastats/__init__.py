@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         judge_record,
         plot,
         plot_profiles,
+        plots,
         power,
         problems,
         profile_page,
@@ -48,9 +49,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
     "compare_profiles", "export", "filter", "from_frame", "guess", "html_report", "ingest",
-    "judge_record", "plot", "plot_profiles", "power", "problems", "profile", "profile_page",
-    "profiled", "rcp", "read", "record", "runs", "scaling", "score", "summary", "targets",
-    "variance",
+    "judge_record", "plot", "plot_profiles", "plots", "power", "problems", "profile",
+    "profile_page", "profiled", "rcp", "read", "record", "runs", "scaling", "score", "summary",
+    "targets", "variance",
 ]  # fmt: skip
 
 

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ttastats.exporting.subset import Subset
     from ttastats.page.document import Page
     from ttastats.pairing import Side
-    from ttastats.pictures.material import Material
-    from ttastats.pictures.picture import Pictures
+    from ttastats.plotting.material import Material
+    from ttastats.plotting.plot import Plots
     from ttastats.profiles.changes import By
     from ttastats.report.compare import View
 
@@ -53,11 +53,10 @@ if TYPE_CHECKING:
 Profiles = str | Path | Sequence[str | Path]
 
 __all__ = [
-    "Account", "Question", "Report", "Source", "claim", "compare",
-    "compare_profiles", "export", "filter", "from_frame", "guess", "html_report", "ingest",
-    "judge_record", "pictures", "plot",
-    "plot_profiles", "power", "problems", "profiled", "rcp", "read", "runs", "scaling", "score",
-    "summary", "targets", "variance",
+    "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles", "export",
+    "filter", "from_frame", "guess", "html_report", "ingest", "judge_record", "plot",
+    "plot_profiles", "plots", "power", "problems", "profiled", "rcp", "read", "runs", "scaling",
+    "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 
@@ -686,21 +685,21 @@ def targets(
 
 
 @takes(Compared)
-def pictures(*sources: Source, **asked: Unpack[Compared]) -> Pictures:
-    """Give every picture that suits some runs: those of each benchmark first, then of several.
+def plots(*sources: Source, **asked: Unpack[Compared]) -> Plots:
+    """Give every plot that suits some runs: those of each benchmark first, then of several.
 
     Of one source they are of its entries; of more, each is set against the first.
     `asked`: keywords of `Question`.
     """
-    from ttastats.pictures import kinds  # scipy costs start-up time
-    from ttastats.pictures.picture import Pictures
+    from ttastats.plotting import kinds  # scipy costs start-up time
+    from ttastats.plotting.plot import Plots
 
-    return Pictures(kinds.all_pictures(material(*sources, **asked)))
+    return Plots(kinds.all_plots(material(*sources, **asked)))
 
 
 @takes(Compared)
-def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Pictures:
-    """Give the pictures of one kind, one per benchmark or one of all; see `pictures`.
+def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Plots:
+    """Give the plots of one kind, one per benchmark or one of all; see `plots`.
 
     Parameters
     ----------
@@ -713,17 +712,17 @@ def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared
     Raises
     ------
     TtastatsError
-        The kind is unknown, or these runs have no such picture; the error says why.
+        The kind is unknown, or these runs have no such plot; the error says why.
     """
-    from ttastats.pictures import kinds  # scipy costs start-up time
-    from ttastats.pictures.picture import Pictures
+    from ttastats.plotting import kinds  # scipy costs start-up time
+    from ttastats.plotting.plot import Plots
 
     draw = kinds.of(kind, metric)
-    return Pictures(draw(material(*sources, metric=metric, **asked)))
+    return Plots(draw(material(*sources, metric=metric, **asked)))
 
 
-def plot_profiles(kind: str, source: Profiles) -> Pictures:
-    """Give the pictures of one kind of some profiles, all of them together.
+def plot_profiles(kind: str, source: Profiles) -> Plots:
+    """Give the plots of one kind of some profiles, all of them together.
 
     Parameters
     ----------
@@ -735,16 +734,16 @@ def plot_profiles(kind: str, source: Profiles) -> Pictures:
     Raises
     ------
     TtastatsError
-        The kind is unknown, or these profiles have no such picture; the error says why.
+        The kind is unknown, or these profiles have no such plot; the error says why.
     """
     from ttastats.ingestion import profiled as given_profiles
-    from ttastats.pictures.picture import Pictures
-    from ttastats.pictures.profiled import kinds, shared
+    from ttastats.plotting.plot import Plots
+    from ttastats.plotting.profiled import kinds, shared
 
     paths = given.paths(source)
     rows = (given_profiles.rows([path]).rows for path in paths)
     labelled = zip(question.short_labels(paths), rows, strict=True)
-    return Pictures(kinds.pictures(kind, shared.by_name(labelled)))
+    return Plots(kinds.plots(kind, shared.by_name(labelled)))
 
 
 def profile_page(
@@ -753,7 +752,7 @@ def profile_page(
     title: str = "",
     confidence: float = 0.95,
 ) -> Page:
-    """Give one HTML page of profiles: where their steps go, in words, numbers and pictures.
+    """Give one HTML page of profiles: where their steps go, in words, numbers and plots.
 
     Of several sources the first is the one that the steps of the others are compared with.
 
@@ -802,7 +801,7 @@ def html_report(
     command: str = "",
     **asked: Unpack[ComparedAt],
 ) -> Page:
-    """Give one HTML page that needs no network: verdict, numbers and pictures.
+    """Give one HTML page that needs no network: verdict, numbers and plots.
 
     One source is summarised; of several the first is the baseline the others are judged against.
     At a budget the page is about the quality there.
@@ -825,7 +824,7 @@ def html_report(
     """
     from ttastats.comparison import Options  # scipy costs start-up time
     from ttastats.page import content, document, place
-    from ttastats.pictures import kinds, speedups
+    from ttastats.plotting import kinds, speedups
     from ttastats.render.shortening import shortened
 
     if len(sources) < 2 and (fail_on or require or also):
@@ -856,7 +855,7 @@ def html_report(
             list(zip(names, runs, strict=True)),
             replace(answer, notes=(*answer.notes, *left_out)),
             # The figure of a page shows what `speedups` would, and every run.
-            kinds.all_pictures(made, without=(speedups.KIND,)),
+            kinds.all_plots(made, without=(speedups.KIND,)),
             title=title,
             conditions=[*what.where, *(f"target {text}" for text in what.target)],
             confidence=options.confidence,
@@ -870,7 +869,7 @@ def html_report(
 
 @takes(Compared)
 def material(*sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Material:
-    """Give what pictures are made of; `metric` is that of `plot`."""
+    """Give what plots are made of; `metric` is that of `plot`."""
     what = Question(**asked)
     found = question.sides(sources, what)
     for one in found if metric else ():
@@ -880,7 +879,7 @@ def material(*sources: Source, metric: str = "", **asked: Unpack[Compared]) -> M
 
 
 def _material(found: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
-    from ttastats.pictures.material import material  # scipy costs start-up time
+    from ttastats.plotting.material import material  # scipy costs start-up time
 
     sides = question.labelled(found, what, labels)
     return material(sides, what.by, what.options, pool=what.pool)

@@ -10,7 +10,7 @@ import polars as pl
 
 from benchmarks.fuzz.columns import HOSTILE
 from ttastats import contest_rules
-from ttastats.pictures import in_words, kinds
+from ttastats.plotting import in_words, kinds
 
 FORMATS = ("json", "json", "json", "table", "md", "csv")
 TARGETS = (
@@ -60,9 +60,9 @@ SIDES = (
 def questions(
     rng: random.Random, paths: Sequence[Path], folder: Path, *, draw: bool
 ) -> list[list[str]]:
-    """Give a command line for each command, two pictures and the report, of one table or two.
+    """Give a command line for each command, two plots and the report, of one table or two.
 
-    With `draw` pictures become SVG, which takes long; else a page that draws them when opened.
+    With `draw` plots become SVG, which takes long; else a page that draws them when opened.
     """
     files = [str(path) for path in paths]
     ours = files[:1]
@@ -113,7 +113,7 @@ def files_of(
 
 
 def report(rng: random.Random, files: Sequence[str], folder: Path) -> list[str]:
-    """Ask for a page of one table or of two: it draws every picture there is."""
+    """Ask for a page of one table or of two: it draws every plot there is."""
     options = chosen(rng, ("by", "target", "title", "in"))
     if rng.random() < 0.5:
         return ["report", files[0], "-o", f"{folder}/one.html", *options, *chosen(rng, ("where",))]

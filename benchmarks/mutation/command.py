@@ -61,7 +61,7 @@ select sequential several_files step_factors summary target targets time_to_targ
 trained_logs training_metrics varying
 """
 
-#: The tests that are asked: those of numbers and of reading. What the command line, pictures and
+#: The tests that are asked: those of numbers and of reading. What the command line, plots and
 #: pages show is pinned by others, which take far longer and would kill a few mutants more.
 TESTS = (
     "-m=not real and not browser",

@@ -154,7 +154,7 @@ def _event(record: bytes) -> tuple[float | None, list[Scalar]]:
 
 
 def _values(summary: bytes) -> Iterator[tuple[str, float | None]]:
-    """Give the tags and numbers of a summary; what is no number, such as a picture, is left out."""
+    """Give the tags and numbers of a summary; what is no number, such as an image, is left out."""
     for number, value in protobuf.fields(summary):
         if number != 1:
             continue

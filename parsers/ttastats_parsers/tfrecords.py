@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
-#: Larger records hold pictures, sounds and graphs and no scalars; their data are not checked, which
+#: Larger records hold images, sounds and graphs and no scalars; their data are not checked, which
 #: would take as many steps as the longest has bytes.
 LARGEST_CHECKED = 64 * 1024
 

@@ -337,7 +337,7 @@ def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
         if key in _PLACE or key == "_line" or count > _MOST:
             continue
         if isinstance(value, dict):
-            if "_type" not in value and depth < _DEEPEST:  # else a picture, a table, a histogram
+            if "_type" not in value and depth < _DEEPEST:  # else an image, a table, a histogram
                 waiting += [(f"{key}.{inner}", value[inner], depth + 1) for inner in value]
         elif value is None or (isinstance(value, str) and value in _NO_NUMBERS):
             yield key, None

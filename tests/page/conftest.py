@@ -13,8 +13,8 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.page.made import HOSTILE, rows
-from tests.pictures.made import leaders
-from tests.pictures.test_profiled import profile
+from tests.plotting.made import leaders
+from tests.plotting.test_profiled import profile
 from ttastats import api
 from ttastats.profiles import store
 
@@ -109,7 +109,7 @@ def profiled(folder: Path) -> Path:
 
 @pytest.fixture(scope="package")
 def crowded(folder: Path) -> Path:
-    """Give a page of more entries than a picture shows."""
+    """Give a page of more entries than a plot shows."""
     entries = [f"org/machine_{number:02}" for number in range(45)]
     return _page(folder / "crowded.html", rows(entries, runs=2))
 

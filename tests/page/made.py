@@ -133,17 +133,17 @@ def opened(
 
 
 def draw_all(page: Page) -> None:
-    """Open all there is, and scroll to each picture until it is drawn."""
+    """Open all there is, and scroll to each plot until it is drawn."""
     page.evaluate(
         "for (const one of document.querySelectorAll('details.section, .more')) one.open = true"
     )
     reached = "one => one.dataset.drawn || (one.scrollIntoView(), false)"
-    for figure in page.locator("figure[data-picture]").all():
+    for figure in page.locator("figure[data-plot]").all():
         page.wait_for_function(reached, arg=figure.element_handle(), polling=100)
 
 
 def marks(figure: Any) -> int:
-    """Count the marks of a picture: symbols, lines, bars, areas and rules."""
+    """Count the marks of a plot: symbols, lines, bars, areas and rules."""
     kinds = ("symbol", "line", "rect", "area", "rule", "trail")
     return int(figure.locator(", ".join(f".mark-{kind} > *" for kind in kinds)).count())
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.page.made import HOSTILE, data_of, draw_all, frame, marks, opened
 from ttastats import api, units
-from ttastats.pictures import theme
+from ttastats.plotting import theme
 from ttastats.render import as_csv
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def profiled_page(browser: Browser, profiled: Path) -> Iterator[Page]:
 
 
 def figures(page: Page) -> list[Any]:
-    return page.locator("figure[data-picture]").all()
+    return page.locator("figure[data-plot]").all()
 
 
 def shown_rows(page: Page) -> int:
@@ -93,7 +93,7 @@ def show_all(page: Page) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_picture_is_drawn_and_nothing_is_asked_of_the_network(
+def test_every_plot_is_drawn_and_nothing_is_asked_of_the_network(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     page = request.getfixturevalue(name)
@@ -178,7 +178,7 @@ def test_what_is_opened_and_chosen_stands_in_the_address(browser: Browser, sever
         page.wait_for_function("() => !location.hash.includes('benchmark=')")
 
 
-def test_a_benchmark_shows_three_pictures_and_the_others_on_demand(
+def test_a_benchmark_shows_three_plots_and_the_others_on_demand(
     browser: Browser, several: Path
 ) -> None:
     with opened(browser, several) as page:
@@ -254,7 +254,7 @@ def test_nothing_is_wider_than_the_window(
         expect_no_wider(page, 375)
 
 
-def test_pictures_follow_the_width_of_the_window(compared_page: Page) -> None:
+def test_plots_follow_the_width_of_the_window(compared_page: Page) -> None:
     wide = compared_page.locator("figure svg.marks").first.bounding_box()
     assert wide is not None
     for width, is_drawn in ((700, "box.width < 700"), (1600, "box.width > 700")):
@@ -271,7 +271,7 @@ def test_pictures_follow_the_width_of_the_window(compared_page: Page) -> None:
     draw_all(compared_page)
 
 
-def test_a_choice_changes_pictures_and_table(many_page: Page) -> None:
+def test_a_choice_changes_plots_and_table(many_page: Page) -> None:
     draw_all(many_page)
     before = [marks(figure) for figure in figures(many_page)]
     assert shown_rows(many_page) == 60
@@ -302,14 +302,14 @@ def test_what_is_about_another_benchmark_is_hidden(many_page: Page) -> None:
     assert shown_rows(many_page) == 30
 
 
-def test_what_a_picture_leaves_out_cannot_be_chosen_in_it(browser: Browser, crowded: Path) -> None:
+def test_what_a_plot_leaves_out_cannot_be_chosen_in_it(browser: Browser, crowded: Path) -> None:
     with opened(browser, crowded) as page:
         draw_all(page)
         choose(page, "org/machine_44", search="machine_44")
         draw_all(page)
         for kind in ("tta", "quality-time"):
             text = page.locator(f'figure[data-kind="{kind}"]').inner_text()
-            assert "Nothing that is chosen is in this picture" in text
+            assert "Nothing that is chosen is in this plot" in text
             assert "5 slower entries (10 runs) are not shown" in text
 
 
@@ -376,7 +376,7 @@ def test_a_point_tells_its_run(sides: list[Path], compared_page: Page) -> None:
 
 
 def colours(page: Page) -> tuple[str, str | None]:
-    """Give the colour behind the page, and that of the words of a picture."""
+    """Give the colour behind the page, and that of the words of a plot."""
     label = page.locator("figure .role-axis-label text").first
     behind = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return behind, label.get_attribute("fill")
@@ -484,7 +484,7 @@ def numbers(page: Page) -> list[list[float | None]]:
     return [[float(value) if value else None for value in body.evaluate(read)] for body in bodies]
 
 
-def test_the_data_of_the_pictures_are_the_runs(sides: list[Path], summarised: Path) -> None:
+def test_the_data_of_the_plots_are_the_runs(sides: list[Path], summarised: Path) -> None:
     runs = {row["source"]: row for row in api.runs(sides).rows}
     tables = [frame(table) for table in data_of(summarised.read_text("utf-8"))["tables"]]
     of_runs = [table for table in tables if {"source", "tta_seconds"} <= set(table.columns)]
@@ -497,7 +497,7 @@ def test_the_data_of_the_pictures_are_the_runs(sides: list[Path], summarised: Pa
                 assert row[name] == known[name]
 
 
-def test_the_rows_behind_a_picture_can_be_read(many_page: Page) -> None:
+def test_the_rows_behind_a_plot_can_be_read(many_page: Page) -> None:
     figure = many_page.locator('figure[data-kind="tta"]').first
     figure.scroll_into_view_if_needed()
     figure.locator(".tools summary").click()
@@ -506,7 +506,7 @@ def test_the_rows_behind_a_picture_can_be_read(many_page: Page) -> None:
     figure.locator(".rows caption").filter(has_text="3 rows").wait_for()
 
 
-def test_a_picture_can_be_saved(compared_page: Page, tmp_path: Path) -> None:
+def test_a_plot_can_be_saved(compared_page: Page, tmp_path: Path) -> None:
     with compared_page.expect_download() as saved:
         compared_page.get_by_role("button", name="Save as SVG").first.click()
     saved.value.save_as(tmp_path / "saved.svg")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.page.made import data_of, draw_all, marks, opened
-from tests.pictures.test_profiled import profile
+from tests.plotting.test_profiled import profile
 from tests.test_cli import failed, run
 from ttastats.profiles import store
 
@@ -21,8 +21,8 @@ def test_one_line_says_what_was_written(sides: list[Path], tmp_path: Path) -> No
     done = run("report", *sides, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     size = (tmp_path / "report.html").stat().st_size / 1e6
-    pictures = len(data_of((tmp_path / "report.html").read_text("utf-8"))["pictures"])
-    assert done.stderr == f"wrote report.html: 20 runs, {pictures} pictures, {size:.1f} MB\n"
+    plots = len(data_of((tmp_path / "report.html").read_text("utf-8"))["plots"])
+    assert done.stderr == f"wrote report.html: 20 runs, {plots} plots, {size:.1f} MB\n"
 
 
 def test_a_page_can_be_sent_to_standard_output(sides: list[Path], tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_profiles_become_a_page_too(tmp_path: Path) -> None:
         rows = profile(name).with_columns(pl.col("seconds", "value") * seconds)
         store.write(rows, tmp_path / f"{name}.parquet")
     done = run("report", "a.parquet", "b.parquet", "-o", "page.html", cwd=tmp_path)
-    assert done.stderr.startswith("wrote page.html: 2 profiles, 7 pictures, ")
+    assert done.stderr.startswith("wrote page.html: 2 profiles, 7 plots, ")
     text = (tmp_path / "page.html").read_text("utf-8")
     assert "<h1>Is a step of b shorter than one of a?</h1>" in text
     assert text.index("b against a") < text.index("A step takes 11.0 ms: 63.6% computing, bound by")
@@ -112,5 +112,5 @@ def test_fresh_runs_of_the_trainer_become_a_page(browser: Browser, tmp_path: Pat
     assert run("report", "runs.parquet", "-o", "page.html", cwd=tmp_path).returncode == 0
     with opened(browser, tmp_path / "page.html") as page:
         draw_all(page)
-        assert all(marks(figure) for figure in page.locator("figure[data-picture]").all())
+        assert all(marks(figure) for figure in page.locator("figure[data-plot]").all())
         assert "3 of 3 runs reached" in page.locator(".verdict").inner_text()

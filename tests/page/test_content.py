@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tests.page.made import HOSTILE, data_of, frame, rows
-from tests.pictures import test_profiled as made_profiles
+from tests.plotting import test_profiled as made_profiles
 from ttastats import api
 from ttastats.errors import TtastatsError
 from ttastats.page import content, embedded, facts, of_profiles, script
@@ -68,7 +68,7 @@ def test_columns_come_back_as_they_were() -> None:
     assert back.get_column("claim").to_list() == table.get_column("claim").to_list()
 
 
-def test_a_table_that_pictures_share_is_there_once() -> None:
+def test_a_table_that_plots_share_is_there_once() -> None:
     one, same, other = pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [2]})
     tables, places = embedded.shared([{"runs": one}, {"runs": same, "all": one}, {"runs": other}])
     assert [table["x"][0] for table in tables] == [1, 1, 2]
@@ -142,7 +142,7 @@ def test_of_more_profiles_than_colours_one_of_each_file_is_drawn() -> None:
     assert found.counted == "8 profiles"
     assert found.report.notes[-1].text == "2 of 8 profiles are drawn, the first of each file."
     assert [one.data["step"]["bar"].unique(maintain_order=True).to_list()
-            for one in found.pictures if one.kind == "step"] == [["a", "b"]]  # fmt: skip
+            for one in found.plots if one.kind == "step"] == [["a", "b"]]  # fmt: skip
     assert found.verdicts[0].about == "b against a"
 
 

@@ -23,7 +23,7 @@ MOST_BYTES = 3_000_000
 @pytest.mark.parametrize(
     ("folders", "benchmark"), [(("v0.5", "dawnbench"), "imagenet"), (("v5.0",), "bert")]
 )
-def test_every_picture_of_the_public_logs_is_drawn(
+def test_every_plot_of_the_public_logs_is_drawn(
     browser: Browser,
     ingested_round: Callable[[str], Account],
     tmp_path: Path,
@@ -36,8 +36,8 @@ def test_every_picture_of_the_public_logs_is_drawn(
     assert made.size < MOST_BYTES
     with opened(browser, out, width=1280) as page:
         draw_all(page)
-        figures = page.locator("figure[data-picture]").all()
-        assert len(figures) == made.pictures
+        figures = page.locator("figure[data-plot]").all()
+        assert len(figures) == made.plots
         assert all(marks(figure) or figure.locator("canvas").count() for figure in figures)
         rows = api.summary(table).rows
         assert page.locator("table.report tbody").count() == len(rows)

@@ -1,4 +1,4 @@
-"""The example that measures what two papers show makes every picture and every table."""
+"""The example that measures what two papers show makes every plot and every table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.pictures.test_profiled import profile
+from tests.plotting.test_profiled import profile
 from ttastats.profiles import store
 
 
@@ -27,7 +27,7 @@ def test_what_is_recorded_already_is_drawn_and_printed(
     assert example["main"]([str(tmp_path)]) == 0
     printed, said = capsys.readouterr()
     assert said == ""  # nothing was recorded
-    assert {one.stem for one in tmp_path.glob("*.svg")} == set(example["PICTURES"])
+    assert {one.stem for one in tmp_path.glob("*.svg")} == set(example["PLOTS"])
     words = " ".join(printed.split())
     # Of 100 GFLOP/s one operator achieves 50, one 80, and batch norm, 30 % of the time, none.
     assert "here: cifar10 34.5 GFLOP/s 34.5% 30.0% 50.0%" in words
@@ -47,5 +47,5 @@ def test_all_that_is_recorded_are_requests_of_workloads(example: dict[str, Any])
     assert {request.workload for request in example["PROFILES"].values()} == {
         "cifar10", "digits", "digits-lm",
     }  # fmt: skip
-    shown = {name for _, names in example["PICTURES"].values() for name in names}
+    shown = {name for _, names in example["PLOTS"].values() for name in names}
     assert shown == set(example["PROFILES"])

@@ -1,4 +1,4 @@
-"""The command that draws: one kind of picture to one file, or as text."""
+"""The command that draws: one kind of plot to one file, or as text."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ttastats.cli.sides import SideOptions
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
-    from ttastats.pictures.drawing import Look
-    from ttastats.pictures.material import Material
-    from ttastats.pictures.picture import Picture
+    from ttastats.plotting.drawing import Look
+    from ttastats.plotting.material import Material
+    from ttastats.plotting.plot import Plot
 
 #: Kinds that draw intervals of the confidence asked for; others keep to 95 %, and say so.
 _OF_ANY_CONFIDENCE = ("tta", "speedups")
@@ -80,12 +80,12 @@ def plot(
         192
     ),
     title: Annotated[
-        bool, typer.Option("--title/--no-title", help="Put the title into the picture.")
+        bool, typer.Option("--title/--no-title", help="Put the title into the plot.")
     ] = True,
 ) -> None:
-    """Draw one kind of picture, sized for a paper."""
-    from ttastats.pictures import kinds
-    from ttastats.pictures.profiled import kinds as of_profiles
+    """Draw one kind of plot, sized for a paper."""
+    from ttastats.plotting import kinds
+    from ttastats.plotting.profiled import kinds as of_profiles
 
     if kind == "list":
         typer.echo("\n".join(f"{name:<16}{said}" for name, said in kinds.described()))
@@ -137,7 +137,7 @@ def _draw_profiles(
 
 
 def _look(width: str, title: bool, dpi: float) -> Look:
-    from ttastats.pictures.drawing import Look
+    from ttastats.plotting.drawing import Look
 
     return Look(_inches(width) * 96, title, dpi)
 
@@ -163,25 +163,25 @@ def _inches(text: str) -> float:
 
 
 def _expected(output: Path, given: Sequence[Path]) -> None:
-    from ttastats.pictures import files
+    from ttastats.plotting import files
 
     files.expect(output, given)
 
 
-def _write(output: Path, pictures: Sequence[Picture], look: Look) -> None:
-    """Write pictures, and say what they show."""
-    from ttastats.pictures import files
+def _write(output: Path, plots: Sequence[Plot], look: Look) -> None:
+    """Write plots, and say what they show."""
+    from ttastats.plotting import files
 
-    files.write(output, pictures, look)
-    for picture in pictures:
-        say(f"{picture.title}\n  {picture.caption}")
+    files.write(output, plots, look)
+    for plot in plots:
+        say(f"{plot.title}\n  {plot.caption}")
     say(f"wrote {output}")
 
 
 def _print(kind: str, material: Material) -> None:
     from shutil import get_terminal_size
 
-    from ttastats.pictures import in_words
+    from ttastats.plotting import in_words
 
     if kind not in in_words.KINDS:
         raise TtastatsError(

@@ -1,4 +1,4 @@
-"""The command `report`: verdict, numbers and pictures as one HTML file."""
+"""The command `report`: verdict, numbers and plots as one HTML file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def report(
     budget: AtBudgetOptions,
     also: Also = "",
 ) -> None:
-    """One HTML page with verdict, numbers and pictures, to open offline or to mail."""
+    """One HTML page with verdict, numbers and plots, to open offline or to mail."""
     from ttastats import api
     from ttastats.ingestion.profiled import are_profiles
     from ttastats.page import place
@@ -86,7 +86,7 @@ def report(
         typer.echo(page.html, nl=False)
     else:
         size = f"{page.size / 1e6:.1f} MB"
-        say(f"wrote {output}: {page.counted}, {page.pictures} pictures, {size}")
+        say(f"wrote {output}: {page.counted}, {page.plots} plots, {size}")
     if page.gate is not None and not page.gate.passed:
         say("\n".join(words.gate(page.gate)))
         raise typer.Exit(3)

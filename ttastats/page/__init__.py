@@ -1,1 +1,1 @@
-"""The report as one HTML page that needs no network: verdict, numbers and pictures."""
+"""The report as one HTML page that needs no network: verdict, numbers and plots."""

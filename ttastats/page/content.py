@@ -1,4 +1,4 @@
-"""What does a page show? Head, verdicts, numbers and pictures, made of sides of runs."""
+"""What does a page show? Head, verdicts, numbers and plots, made of sides of runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ttastats.counted import standing
 from ttastats.page import figure_rows
 from ttastats.page.facts import Fact, choices, facts
 from ttastats.page.figure_rows import FigureRow
-from ttastats.pictures.picture import Picture
+from ttastats.plotting.plot import Plot
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note, Table
 from ttastats.report.headline import Caveat, Headline, caveats, headlines
@@ -56,7 +56,7 @@ class Content:
     facts: tuple[Fact, ...]
     verdicts: tuple[Verdict, ...]
     report: Report
-    pictures: tuple[Picture, ...]
+    plots: tuple[Plot, ...]
     choices: pl.DataFrame
     answer: Answer | None = None
     command: str = ""
@@ -65,14 +65,14 @@ class Content:
 def content(
     sides: Sides,
     report: Report,
-    pictures: Sequence[Picture],
+    plots: Sequence[Plot],
     *,
     title: str = "",
     conditions: Sequence[str] = (),
     confidence: float = 0.95,
     command: str = "",
 ) -> Content:
-    """Give the content of a page from labelled tables of runs, their report and their pictures.
+    """Give the content of a page from labelled tables of runs, their report and their plots.
 
     `conditions` are the words by which runs and target were chosen, `command` is what a shell
     was told.
@@ -89,7 +89,7 @@ def content(
         facts=facts(sides, conditions),
         verdicts=verdicts(report, confidence=confidence),
         report=capped(report),
-        pictures=tuple(pictures),
+        plots=tuple(plots),
         choices=combinations,
         answer=answer,
         command=command,

@@ -1,4 +1,4 @@
-"""How do verdict, numbers and pictures become one HTML file that stands on its own?"""
+"""How do verdict, numbers and plots become one HTML file that stands on its own?"""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from urllib.parse import quote
 from ttastats.json_safe import script_text
 from ttastats.page import embedded, figure, figure_rows, script
 from ttastats.page.content import Content
-from ttastats.pictures import theme
-from ttastats.pictures.picture import FILTERS, Picture
+from ttastats.plotting import theme
+from ttastats.plotting.plot import FILTERS, Plot
 from ttastats.render import as_csv, as_html
 from ttastats.report.answer import Report
 from ttastats.report.cells import Gate
@@ -20,17 +20,17 @@ from ttastats.version import __version__
 
 #: Fonts that are there; a page brings none.
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-#: The heading of pictures that are of no one benchmark, beside those that are, and alone.
-_ACROSS, _ALL = "Across benchmarks", "Pictures"
+#: The heading of plots that are of no one benchmark, beside those that are, and alone.
+_ACROSS, _ALL = "Across benchmarks", "Plots"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page and what it is of (`20 runs`), its pictures, bytes, and the verdict of a gate."""
+    """A page and what it is of (`20 runs`), its plots, bytes, and the verdict of a gate."""
 
     html: str
     counted: str
-    pictures: int
+    plots: int
     gate: Gate | None = None
 
     @property
@@ -39,7 +39,7 @@ class Page:
         return len(self.html.encode())
 
     def __repr__(self) -> str:
-        return f"<Page: {self.counted}, {self.pictures} pictures, {self.size / 1e6:.1f} MB>"
+        return f"<Page: {self.counted}, {self.plots} plots, {self.size / 1e6:.1f} MB>"
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame that can do nothing outside of it."""
@@ -51,7 +51,7 @@ class Page:
 
 def page(content: Content) -> Page:
     """Give the page of some content."""
-    return Page(html(content), content.counted, len(content.pictures), content.report.gate)
+    return Page(html(content), content.counted, len(content.plots), content.report.gate)
 
 
 def html(content: Content) -> str:
@@ -92,7 +92,7 @@ def _policy(style: str, scripts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a page tells of one benchmark, or across them: verdicts, and numbered pictures.
+    """What a page tells of one benchmark, or across them: verdicts, and numbered plots.
 
     Those that answer most are shown `first`, the others on demand.
     """
@@ -101,11 +101,11 @@ class Section:
     heading: str
     benchmark: str | None
     verdicts: tuple[Verdict, ...]
-    first: tuple[tuple[int, Picture], ...]
-    more: tuple[tuple[int, Picture], ...]
+    first: tuple[tuple[int, Plot], ...]
+    more: tuple[tuple[int, Plot], ...]
 
 
-#: The kinds that answer most, and how many pictures are shown before the others.
+#: The kinds that answer most, and how many plots are shown before the others.
 _FIRST_KINDS = ("tta", "quality-time", "targets", "leaderboard", "scaling", "solved")
 _FIRST = 3
 
@@ -113,7 +113,7 @@ _FIRST = 3
 def _sections(content: Content) -> list[Section]:
     """Give what there is of each benchmark, that of several first."""
     told = content.verdicts if content.answer else ()
-    names = dict.fromkeys(one.benchmark for one in content.pictures)
+    names = dict.fromkeys(one.benchmark for one in content.plots)
     names |= dict.fromkeys(one.benchmark for one in told)
     ordered = sorted(names, key=lambda name: name is not None)
     across = _ACROSS if len(names) > 1 else _ALL
@@ -126,7 +126,7 @@ def _sections(content: Content) -> list[Section]:
 def _section(
     name: str, heading: str, benchmark: str | None, content: Content, told: Sequence[Verdict]
 ) -> Section:
-    mine = [one for one in enumerate(content.pictures) if one[1].benchmark == benchmark]
+    mine = [one for one in enumerate(content.plots) if one[1].benchmark == benchmark]
     mine.sort(key=lambda one: _rank(one[1].kind))
     return Section(
         name,
@@ -166,10 +166,10 @@ def _csv(report: Report) -> str:
 
 def _data(content: Content) -> str:
     """Give what the program of the page reads: tables, charts, themes and choices, as JSON."""
-    tables, places = embedded.shared([picture.data for picture in content.pictures])
+    tables, places = embedded.shared([plot.data for plot in content.plots])
     charts = [
-        {"chart": picture.chart, "tables": mine}
-        for picture, mine in zip(content.pictures, places, strict=True)
+        {"chart": plot.chart, "tables": mine}
+        for plot, mine in zip(content.plots, places, strict=True)
     ]
     themes = {
         name: theme.config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
@@ -179,7 +179,7 @@ def _data(content: Content) -> str:
         "filters": script_text(FILTERS),
         "choices": embedded.table(content.choices),
         "themes": script_text(themes),
-        "pictures": script_text(charts),
+        "plots": script_text(charts),
         "tables": embedded.tables(tables),
     }
     return "{" + ",\n".join(f'"{name}":{part}' for name, part in parts.items()) + "}"

@@ -1,4 +1,4 @@
-"""How are tables and pictures put into a page so that they are small, exact and mere data?"""
+"""How are tables and plots put into a page so that they are small, exact and mere data?"""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def _shortest(value: Any) -> Any:
 
 
 def shared(
-    pictures: Sequence[Mapping[str, pl.DataFrame]],
+    plots: Sequence[Mapping[str, pl.DataFrame]],
 ) -> tuple[list[pl.DataFrame], list[dict[str, int]]]:
-    """Give the different tables of some pictures, and where in them each picture finds its own.
+    """Give the different tables of some plots, and where in them each plot finds its own.
 
-    A table that pictures share under one name is there once.
+    A table that plots share under one name is there once.
     """
     different: list[pl.DataFrame] = []
     places: dict[str, list[int]] = {}
     found = []
-    for data in pictures:
+    for data in plots:
         mine = {}
         for name, frame in data.items():
             known = places.setdefault(name, [])

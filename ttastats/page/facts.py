@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttastats import schema, units
-from ttastats.pictures.picture import FILTERS
+from ttastats.plotting.plot import FILTERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ttastats import percentages, units
 from ttastats.axis import Axis
 from ttastats.page import figure_rows
 from ttastats.page.figure_rows import FigureRow, Runs
-from ttastats.pictures import axes
+from ttastats.plotting import axes
 from ttastats.render.harmless import visible
 from ttastats.render.shortening import middle_cut, shortened
 from ttastats.units import Amount

@@ -10,9 +10,9 @@ import polars as pl
 from ttastats import units
 from ttastats.page.content import Content, capped
 from ttastats.page.facts import Fact
-from ttastats.pictures.picture import FILTERS
-from ttastats.pictures.profiled import kinds, shared
-from ttastats.pictures.profiled.shared import Profiles
+from ttastats.plotting.plot import FILTERS
+from ttastats.plotting.profiled import kinds, shared
+from ttastats.plotting.profiled.shared import Profiles
 from ttastats.profiles import answers
 from ttastats.report import profile as profile_report
 from ttastats.report import profile_change
@@ -60,7 +60,7 @@ def content(
         facts=_facts(profiles),
         verdicts=(*(_verdict(*one) for one in changes), *_steps(profiles)),
         report=capped(_together(profiles, changes, (*told, *_left_out(profiles, drawn)))),
-        pictures=kinds.all_pictures(drawn),
+        plots=kinds.all_plots(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
     )
 
@@ -74,7 +74,7 @@ def _name(side: Side, profiles: Profiles) -> str:
 
 
 def _first_of_each(sides: Sequence[Side]) -> Profiles:
-    """Give one profile of each side, as many as a picture holds."""
+    """Give one profile of each side, as many as a plot holds."""
     first = ((label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST])
     return shared.by_name(first)
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 
-from ttastats.pictures.vega import bundle
+from ttastats.plotting.vega import bundle
 
 #: In the order they need each other.
 _OWN = (

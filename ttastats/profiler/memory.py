@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_leaves
 
 from ttastats.profiler import kineto
 
-#: What the memory of a step is for, in the order of a picture (Zhu et al., Figure 8).
+#: What the memory of a step is for, in the order of a plot (Zhu et al., Figure 8).
 KINDS = ("weights", "gradients", "optimizer state", "feature maps", "workspace")
 
 

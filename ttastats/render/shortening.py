@@ -1,4 +1,4 @@
-"""How are names shortened so that each still says which it is, on screens and in pictures?"""
+"""How are names shortened so that each still says which it is, on screens and in plots?"""
 
 from __future__ import annotations
 

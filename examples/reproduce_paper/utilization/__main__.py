@@ -1,4 +1,4 @@
-"""Measure here what two papers show of utilization: pictures into a folder, tables beside theirs.
+"""Measure here what two papers show of utilization: plots into a folder, tables beside theirs.
 
     python examples/reproduce_paper/utilization FOLDER
 
@@ -21,7 +21,7 @@ from rich.console import Console
 
 from ttastats import api
 from ttastats.errors import TtastatsError
-from ttastats.pictures import drawing
+from ttastats.plotting import drawing
 from ttastats.profiler import workload
 from ttastats.profiler.workload import Request
 from ttastats.profiles import answers, store
@@ -43,8 +43,8 @@ PROFILES: Mapping[str, Request] = {
     "digits_2_workers": Request("digits", Options({"workers": 2})),
     "digits_lm_2_workers": Request("digits-lm", Options({"workers": 2})),
 }
-#: The pictures, by the name of their file: their kind and the profiles in them.
-PICTURES: Mapping[str, tuple[str, Sequence[str]]] = {
+#: The plots, by the name of their file: their kind and the profiles in them.
+PLOTS: Mapping[str, tuple[str, Sequence[str]]] = {
     "figures_5_and_6_communication": ("workers", ("digits_2_workers", "digits_lm_2_workers")),
     "figures_7_and_8_roofline": ("roofline", ("cifar10", "digits", "digits_lm")),
     "figure_11_share_of_time": (
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         for name, request in PROFILES.items():
             _record(folder / f"{name}.parquet", request)
-        for name, (kind, shown) in PICTURES.items():
+        for name, (kind, shown) in PLOTS.items():
             files = [folder / f"{each}.parquet" for each in shown]
             drawn = drawing.svg(api.plot_profiles(kind, files))
             (folder / f"{name}.svg").write_text(drawn, "utf-8")
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
         print(f"utilization: {error}", file=sys.stderr)
         return 2
     as_table.render(tables(folder), Console(width=130))
-    print(f"pictures: {folder}/*.svg")
+    print(f"plots: {folder}/*.svg")
     return 0
 
 

@@ -1,10 +1,10 @@
-/* When and how is a picture drawn? When it comes near, in the width and the colours there are. */
+/* When and how is a plot drawn? When it comes near, in the width and the colours there are. */
 
 const SVG_UP_TO = 5000; // rows; beyond, a canvas is drawn faster and needs less memory
 const PRINTED_WIDTH = 680; // CSS pixels between the margins of A4 and of Letter
 const NARROW = 520;
 
-const figures = [...document.querySelectorAll('figure[data-picture]')];
+const figures = [...document.querySelectorAll('figure[data-plot]')];
 const drawn = new Map(); // what is drawn in a figure, or is about to be
 let keeps = () => true;
 
@@ -17,9 +17,9 @@ function scheme() {
   return asked || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
 }
 
-/** Give the rows that are kept of the tables of a picture, by name. */
-function tablesOf(picture, keep = keeps) {
-  return Object.fromEntries(Object.entries(picture.tables).map(([name, place]) =>
+/** Give the rows that are kept of the tables of a plot, by name. */
+function tablesOf(plot, keep = keeps) {
+  return Object.fromEntries(Object.entries(plot.tables).map(([name, place]) =>
     [name, rowsOf(held.tables[place], keep)]));
 }
 
@@ -29,8 +29,8 @@ function filtersOf(place) {
 }
 
 /** Count the rows of the tables that tell most of what can be chosen: of runs, not of a target. */
-function countRows(picture, tables) {
-  const places = Object.entries(picture.tables);
+function countRows(plot, tables) {
+  const places = Object.entries(plot.tables);
   const most = Math.max(...places.map(([, place]) => filtersOf(place)));
   const kept = places.filter(([, place]) => most > 0 && filtersOf(place) === most);
   const sum = (numbers) => numbers.reduce((one, other) => one + other, 0);
@@ -38,11 +38,11 @@ function countRows(picture, tables) {
     all: sum(kept.map(([, place]) => held.tables[place].height))};
 }
 
-/** Say of a picture what the reader's choice does to it, and to the words below it. */
+/** Say of a plot what the reader's choice does to it, and to the words below it. */
 function choiceWords({shown, all}) {
   if (!isNarrowed()) return '';
   if (all > 0 && shown < all) return 'Only what is chosen is drawn; the words below are about all.';
-  return 'All of this picture is drawn, whatever is chosen.';
+  return 'All of this plot is drawn, whatever is chosen.';
 }
 
 function configFor(look, width, chart) {
@@ -67,15 +67,15 @@ function distinct(chart, channel, tables) {
   return new Set(rows.map((row) => row[field])).size;
 }
 
-/** Give the height in pixels: a picture of rows, one below the other, shrinks with those chosen. */
-function heightOf(picture, tables) {
-  const {height} = picture.chart;
-  const count = distinct(picture.chart, 'y', tables);
+/** Give the height in pixels: a plot of rows, one below the other, shrinks with those chosen. */
+function heightOf(plot, tables) {
+  const {height} = plot.chart;
+  const count = distinct(plot.chart, 'y', tables);
   if (height?.step) { // Vega-Lite would warn that it cannot fit it
-    const beside = distinct(picture.chart, 'yOffset', tables) || 1;
+    const beside = distinct(plot.chart, 'yOffset', tables) || 1;
     return height.step * (count || 1) * beside * (beside > 1 ? 1.25 : 1);
   }
-  const all = isNarrowed() ? distinct(picture.chart, 'y', tablesOf(picture, () => true)) : count;
+  const all = isNarrowed() ? distinct(plot.chart, 'y', tablesOf(plot, () => true)) : count;
   return count && count < all ? Math.max(40, (height * count) / all) : height;
 }
 
@@ -85,35 +85,35 @@ function fitting(chart, width) {
   return JSON.parse(JSON.stringify(chart, (key, value) => (['columns', 'labelLimit'].includes(key) ? undefined : value)));
 }
 
-function specification(picture, tables, look, width, caption) {
+function specification(plot, tables, look, width, caption) {
   return {
     autosize: {type: 'fit-x', contains: 'padding'},
     description: caption,
-    ...fitting(picture.chart, width),
+    ...fitting(plot.chart, width),
     width,
-    height: heightOf(picture, tables),
+    height: heightOf(plot, tables),
     datasets: tables,
-    config: configFor(look, width, picture.chart),
+    config: configFor(look, width, plot.chart),
   };
 }
 
 /** Draw a figure. What was there stays until the new is there, so that nothing jumps. */
 async function draw(figure, look = scheme(), width = null) {
-  const picture = held.pictures[figure.dataset.picture];
+  const plot = held.plots[figure.dataset.plot];
   const box = figure.querySelector('.drawing');
   const mine = {look, width: width ?? Math.floor(box.clientWidth), view: null};
   const before = drawn.get(figure);
   drawn.set(figure, mine);
-  const tables = tablesOf(picture);
+  const tables = tablesOf(plot);
   const target = element('div');
-  const counts = countRows(picture, tables);
+  const counts = countRows(plot, tables);
   if (counts.all > 0 && counts.shown === 0) {
     target.append(element('p', {className: 'empty',
-      textContent: 'Nothing that is chosen is in this picture; the words below say what it holds.'}));
+      textContent: 'Nothing that is chosen is in this plot; the words below say what it holds.'}));
   } else {
     const caption = figure.querySelector('figcaption').textContent;
     const rows = Math.max(...Object.values(tables).map((table) => table.length));
-    const made = await vegaEmbed(target, specification(picture, tables, look, mine.width, caption), {
+    const made = await vegaEmbed(target, specification(plot, tables, look, mine.width, caption), {
       mode: 'vega-lite', ast: true, actions: false, defaultStyle: false, tooltip: tell,
       // A choice may leave a layer without rows, of which Vega would warn.
       loader: noLoader, logLevel: 1, renderer: rows > SVG_UP_TO ? 'canvas' : 'svg',

@@ -20,7 +20,7 @@ function show() {
   for (const figure of figures) fillRows(figure, figure.querySelector('details'));
 }
 
-/** Several ticks in a row are one change of the pictures. */
+/** Several ticks in a row are one change of the plots. */
 function soon(action) {
   let waiting = 0;
   return () => {

@@ -1,4 +1,4 @@
-/* What is behind a picture? Its rows as tables, for who cannot see it or wants to count. */
+/* What is behind a plot? Its rows as tables, for who cannot see it or wants to count. */
 
 const MOST_SHOWN = 200;
 
@@ -13,8 +13,8 @@ function addTools(figure) {
 }
 
 function fillRows(figure, details) {
-  const picture = held.pictures[figure.dataset.picture];
-  const tables = details.open ? Object.entries(tablesOf(picture)) : [];
+  const plot = held.plots[figure.dataset.plot];
+  const tables = details.open ? Object.entries(tablesOf(plot)) : [];
   details.querySelector('.rows').replaceChildren(...tables.map(([name, rows]) => rowsTable(name, rows)));
 }
 
@@ -35,7 +35,7 @@ function cellText(value) {
   return value === null || value === undefined ? '–' : visible(value);
 }
 
-/** Save a picture as it is drawn, for a paper or a talk. */
+/** Save a plot as it is drawn, for a paper or a talk. */
 async function saveSvg(figure) {
   const svg = await drawn.get(figure)?.view?.view.toSVG();
   if (!svg) return;

@@ -1,0 +1,83 @@
+"""Made-up runs whose plots are easy to foretell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats import tables
+from ttastats.records import Evaluation, Run
+
+Outcome = tuple[float, int | None]  # seconds, and epochs to the target or None for a failed run
+
+TARGET = 0.75
+
+
+def rows(
+    outcomes: Sequence[Outcome], *, entry: str = "lab/one", epochs: bool = True, **more: Any
+) -> pl.DataFrame:
+    """Give the tidy table of runs evaluated after each epoch, the last of which may reach."""
+    sourced = []
+    for number, (seconds, reached_at) in enumerate(outcomes):
+        last = reached_at or 10
+        evaluations = tuple(
+            Evaluation(
+                index=epoch - 1,
+                metric="top1_accuracy",
+                value=0.76 if epoch == reached_at else 0.3 + 0.04 * epoch + 0.001 * number,
+                logged_value=None,
+                seconds=seconds * epoch / last,
+                higher_is_better=True,
+                epoch=float(epoch) if epochs else None,
+                target_value=TARGET,
+            )
+            for epoch in range(1, last + 1)
+        )
+        facts: dict[str, Any] = {
+            "suite": "mlperf", "edition": "v4.0", "benchmark": "resnet", "entry": entry,
+            "submitter": "lab", "system": entry.rsplit("/", maxsplit=1)[-1], "seed": number,
+        }  # fmt: skip
+        run = Run(
+            run_status="success" if reached_at else "aborted",
+            run_seconds=seconds,
+            evaluations=evaluations,
+            **(facts | more),
+        )
+        name = f"{entry}/{facts['benchmark'] if 'benchmark' not in more else more['benchmark']}"
+        digest = f"{abs(hash((name, number, seconds, str(more)))):032x}"
+        sourced.append(tables.SourcedRun(run, f"{name}/{number}.txt", digest, 0, "test"))
+    return tables.frame_of(sourced)
+
+
+SLOW = [(100.0, 5), (110.0, 6), (104.0, 5), (120.0, 7), (300.0, None)]
+FAST = [(60.0, 6), (66.0, 7), (58.0, 6), (70.0, 8), (61.0, 6)]
+
+
+def two_entries() -> pl.DataFrame:
+    """Give five runs of a slow entry, of which one failed, and five of a fast one."""
+    return pl.concat([rows(SLOW, entry="lab/slow"), rows(FAST, entry="lab/fast")])
+
+
+def many_kinds() -> pl.DataFrame:
+    """Give two systems of different size on two benchmarks."""
+    return pl.concat(
+        rows([(seconds * factor, n) for seconds, n in times], entry=f"lab/{name}",
+             benchmark=benchmark, accelerators=size, global_batch_size=32 * size)
+        for benchmark, factor in (("resnet", 1.0), ("bert", 20.0))
+        for name, times, size in (("slow", SLOW, 8), ("fast", FAST, 16))
+    )  # fmt: skip
+
+
+def leaders() -> pl.DataFrame:
+    """Give five entries of one run each over two years, with their prices."""
+    from datetime import UTC, datetime
+
+    times = (9000.0, 4000.0, 5000.0, 300.0, 60.0)
+    return pl.concat(
+        rows([(seconds, 5 + n)], entry=f"entry_{n}", suite="dawnbench", edition=None,
+             benchmark="cifar10", cost_per_hour=1.0 + n,
+             started_at=datetime(2018 + n // 3, 1 + n, 1, tzinfo=UTC))
+        for n, seconds in enumerate(times)
+    )  # fmt: skip

@@ -1,0 +1,89 @@
+"""Axes and names that people can read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ttastats.plotting import axes, names, theme
+
+
+@pytest.mark.parametrize(
+    ("times", "title", "divisor"),
+    [
+        ([20.0, 90.0], "time (seconds)", 1),
+        ([200.0, 900.0], "time (minutes)", 60),
+        ([20_000.0, 90_000.0], "time (hours)", 3600),
+        ([300_000.0, 900_000.0], "time (days)", 86_400),
+    ],
+)
+def test_the_unit_of_an_axis_follows_from_its_times(
+    times: list[float], title: str, divisor: float
+) -> None:
+    axis = axes.time_axis(times, "time")
+    assert (axis.title, axis.divisor) == (title, divisor)
+    low, high = axis.scale["domain"]
+    assert low <= times[0] / divisor
+    assert high >= times[1] / divisor
+
+
+def test_an_axis_over_decades_has_ticks_with_their_own_units() -> None:
+    axis = axes.time_axis([9.0, 370_000.0], "time")
+    assert axis.scale["type"] == "log"
+    assert axis.title == "time (log scale)"
+    assert axis.axis["values"] == [10, 60, 600, 3600, 36_000, 86_400]
+
+
+@given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=8))
+def test_every_time_lies_inside_its_axis(times: list[float]) -> None:
+    axis = axes.time_axis(times, "time")
+    low, high = (end * axis.divisor for end in axis.scale["domain"])
+    assert low <= min(times) * (1 + 1e-9)
+    assert high >= max(times) * (1 - 1e-9)
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=8))
+def test_every_ratio_and_one_lie_inside_their_axis(ratios: list[float]) -> None:
+    low, high = axes.ratio_axis(ratios)["scale"]["domain"]
+    assert low < min(*ratios, 1.0)
+    assert high > max(*ratios, 1.0)
+
+
+def test_an_interval_that_goes_on_forever_is_cut() -> None:
+    _, high = axes.ratio_axis([1.5], [0.9, float("inf"), 1e9])["scale"]["domain"]
+    assert high < 4
+
+
+def test_short_names_leave_out_what_all_share() -> None:
+    short = names.short(["lab/results/one", "lab/results/two"])
+    assert list(short.values()) == ["one", "two"]
+
+
+@given(st.lists(st.text("ab/. ", min_size=1, max_size=90), min_size=1, max_size=6, unique=True))
+def test_different_names_stay_different(given_names: list[str]) -> None:
+    assert len(set(names.short(given_names).values())) == len(given_names)
+
+
+def test_long_names_lose_what_does_not_tell_them_apart() -> None:
+    counts = ("8", "64", "512")
+    long = [f"a_system_of_a_submitter_{n}_with_accelerators_of_one_kind_alone" for n in counts]
+    found = list(names.short(long).values())
+    assert all(n in text for n, text in zip(counts, found, strict=True))
+    assert max(map(len, found)) <= 50
+
+
+def test_names_that_cannot_be_cut_apart_are_numbered() -> None:
+    same = ["a" * 60 + middle + "a" * 60 for middle in "bc"]
+    cut = "a" * 24 + "…" + "a" * 25
+    assert list(names.short(same).values()) == [cut, f"{cut} (2)"]
+
+
+def test_colours_do_not_carry_meaning_alone() -> None:
+    assert len(set(theme.COLOURS)) == len(set(theme.SHAPES)) == theme.HIGHLIGHTS
+
+
+def test_light_and_dark_differ_in_ink_and_keep_the_background_clear() -> None:
+    light, dark = theme.config(), theme.config(dark=True)
+    assert light["background"] == dark["background"] == "transparent"
+    assert light["axis"]["labelColor"] != dark["axis"]["labelColor"]

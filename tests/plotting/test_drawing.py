@@ -1,0 +1,253 @@
+"""Every plot compiles, says what it shows, and becomes a file that stands on its own."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+
+import polars as pl
+import pytest
+import vl_convert
+from fontTools.ttLib import TTFont
+
+from tests.plotting import made
+from ttastats import api
+from ttastats.plotting import drawing, kinds, material, theme
+from ttastats.plotting.plot import FILTERS, Plot
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a.b[c]",
+    "\"quotes'",
+    "datum.x",
+    "x\ny",
+    "${1+1}",
+    "\\u0041",
+)
+
+
+@pytest.fixture(scope="module")
+def plots() -> tuple[Plot, ...]:
+    """Give plots of every kind."""
+    a, b = made.rows(made.SLOW, entry="lab/slow"), made.rows(made.FAST, entry="lab/fast")
+    return (
+        *api.plots(made.many_kinds()),
+        *api.plots(a, b, labels=["before", "after"]),
+        *api.plots(made.leaders()),
+        *api.plot("targets", made.rows(made.SLOW)),
+    )
+
+
+def test_there_is_a_plot_of_every_kind(plots: tuple[Plot, ...]) -> None:
+    assert {plot.kind for plot in plots} == set(kinds.KINDS)
+
+
+def test_every_plot_compiles_and_finds_its_fields(plots: tuple[Plot, ...]) -> None:
+    for plot in plots:
+        compiled = vl_convert.vegalite_to_vega(plot.specification())
+        named = {data["name"] for data in compiled["data"]}
+        assert set(plot.data) <= named, plot.title
+        assert "undefined" not in json.dumps(compiled["marks"]), plot.title
+
+
+def test_the_compiler_has_nothing_to_warn_of(
+    plots: tuple[Plot, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for plot in plots:
+        vl_convert.vegalite_to_vega(plot.specification(), show_warnings=True)
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", "")
+
+
+def test_charts_hold_no_data_and_no_colours_of_the_page(plots: tuple[Plot, ...]) -> None:
+    for plot in plots:
+        text = json.dumps(plot.chart, allow_nan=False)
+        assert not {"config", "datasets", "title"} & set(plot.chart), plot.title
+        assert '"values": [{' not in text, plot.title
+        assert set(re.findall(r'"data": \{"name": "([^"]+)"\}', text)) <= set(plot.data)
+
+
+def test_charts_are_valid_vega_lite(plots: tuple[Plot, ...]) -> None:
+    seen = set()
+    for plot in plots:
+        if plot.kind not in seen:
+            plot.altair()  # is checked against the schema
+        seen.add(plot.kind)
+
+
+def test_every_plot_says_n_and_describes_itself(plots: tuple[Plot, ...]) -> None:
+    for plot in plots:
+        assert re.search(r"\d+ runs|A \d+/\d+, B \d+/\d+", plot.caption), plot.caption
+        assert plot.chart["description"].startswith(plot.title)
+        assert plot.chart["height"], plot.title
+
+
+def test_tables_have_safe_names_and_the_filters_of_a_page(plots: tuple[Plot, ...]) -> None:
+    for plot in plots:
+        for name, frame in plot.data.items():
+            assert all(re.fullmatch(r"\w+", column) for column in frame.columns), name
+            if plot.kind in {"tta", "quality-time", "solved", "leaderboard"}:
+                assert "benchmark" in frame.columns, name
+        if plot.kind in {"tta", "solved"}:
+            assert all(set(FILTERS) <= set(frame.columns) for frame in plot.data.values())
+
+
+def test_a_failed_run_is_a_dashed_line_and_a_cross() -> None:
+    (plot,) = api.plot("quality-time", made.two_entries())
+    drawn = plot.to_svg()
+    assert drawn.count('stroke-dasharray="4,2"') == 1
+    (all_reached,) = api.plot("quality-time", made.rows(made.FAST))
+    assert 'stroke-dasharray="4,2"' not in all_reached.to_svg()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_only_show(name: str) -> None:
+    source = pl.concat(
+        [
+            made.rows(made.FAST, entry=name, benchmark=name, system=name, submitter=name),
+            made.rows(made.SLOW, entry=f"{name}2", benchmark=name, system=name),
+        ]
+    )
+    plots = {kind: api.plot(kind, source) for kind in ("tta", "quality-time")}
+    for kind, (plot,) in plots.items():
+        drawn = plot.to_svg()
+        assert "<script" not in drawn
+        if kind == "tta":
+            shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+            plain = " ".join(name.split())
+            tail = plain.rsplit("/", maxsplit=1)[-1]  # the folders all names share are left out
+            assert any(tail in _unescaped(text) for text in shown), shown
+    page = drawing.html(plots["tta"])
+    assert page.count("</script>") == 2
+    assert "<script>alert" not in page
+
+
+def _unescaped(text: str) -> str:
+    from html import unescape
+
+    return unescape(text)
+
+
+def test_an_svg_brings_the_letters_it_shows() -> None:
+    (plot,) = api.plot("tta", made.two_entries())
+    drawn = plot.to_svg()
+    fonts = re.findall(r'url\("data:font/woff;base64,([^"]+)"\)', drawn)
+    assert len(fonts) == 2  # the title is bolder
+    regular = TTFont(io.BytesIO(base64.b64decode(fonts[0])))
+    shown = set("".join(re.findall(r"<text[^>]*>([^<]*)</text>", drawn))) - {" "}
+    assert shown <= {chr(code) for code in regular.getBestCmap()}
+    assert len(drawn) < 60_000
+    assert "http" not in drawn.replace("http://www.w3.org/", "")
+
+
+def test_sizes_are_true() -> None:
+    plots = api.plot("tta", made.two_entries())
+    look = drawing.Look(theme.COLUMN)
+    assert 'width="3.3000in"' in drawing.svg(plots, look)
+    pdf = drawing.pdf(plots, look)
+    box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", pdf)
+    assert box is not None
+    assert float(box[1]) == pytest.approx(3.3 * 72, abs=0.1)
+    assert b"SourceSansPro" in pdf
+    assert b"/FontFile" in pdf
+    png = drawing.png(plots, drawing.Look(theme.COLUMN, dpi=300))
+    assert int.from_bytes(png[16:20], "big") == pytest.approx(3.3 * 300, abs=2)
+
+
+def test_an_html_file_needs_no_network() -> None:
+    page = drawing.html(api.plot("tta", made.many_kinds()))
+    assert page.count("<figure>") == 2
+    outside = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
+    assert not re.search(r"\b(?:src|href)=", outside)
+
+
+def test_an_html_file_has_no_marks_of_code_in_its_words() -> None:
+    (plot,) = api.plot("quality-time", made.rows(made.FAST))
+    assert "`run_stop`" in plot.caption
+    assert "<code>run_stop</code>" in drawing.html([plot])
+
+
+def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
+    names = [f"lab/a_machine_with_a_long_name_{n}" for n in range(3)]
+    source = pl.concat([made.rows(made.FAST, entry=name) for name in names])
+    (plot,) = api.plot("solved", source)
+    for width, columns in ((theme.COLUMN, 1), (theme.PAGE, 2)):
+        found = drawing.specification(plot, drawing.Look(width))
+        assert found["encoding"]["color"]["legend"]["columns"] == columns
+        assert found["encoding"]["strokeDash"]["legend"]["columns"] == columns
+    drawn = drawing.svg([plot], drawing.Look(theme.COLUMN))
+    assert all(f"a_machine_with_a_long_name_{n}</text>" in drawn for n in range(3))
+
+
+def test_a_notebook_shows_svg_and_words() -> None:
+    (plot,) = api.plot("tta", made.two_entries())
+    bundle = plot._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert bundle["text/plain"].startswith("Time to accuracy: resnet")
+
+
+def test_two_plots_of_one_benchmark_stand_below_each_other() -> None:
+    drawn = drawing.svg(api.plot("leaderboard", made.leaders()))
+    assert drawn.count("<svg") == 3
+    ids = re.findall(r'\bid="([^"]+)"', drawn)
+    assert len(ids) == len(set(ids))
+
+
+def test_rows_hold_nothing_that_json_cannot() -> None:
+    frame = pl.DataFrame({"x": [1.0, float("nan"), float("inf")]})
+    plot = Plot("tta", "", "", {}, {"t": frame})
+    assert plot.rows("t") == [{"x": 1.0}, {"x": None}, {"x": None}]
+
+
+# ------------------------------------------------------------------------------------------ limits
+
+
+def test_more_entries_than_a_plot_can_show_are_counted() -> None:
+    source = pl.concat(
+        made.rows([(50.0 + n, 5)], entry=f"lab/e{n:02}") for n in range(material.MOST_SERIES + 3)
+    )
+    (plot,) = api.plot("tta", source)
+    assert "40 runs of 40 entries" in plot.caption
+    assert "3 slower entries (3 runs) are not shown" in plot.caption
+    (lines,) = api.plot("quality-time", source)
+    assert "The 6 fastest entries in colour" in lines.caption
+
+
+def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ttastats.plotting.curves.MOST_RUNS", 8)
+    monkeypatch.setattr("ttastats.plotting.tta.MOST_RUNS", 8)
+    (lines,) = api.plot("quality-time", made.two_entries())
+    assert "Too many to draw one by one" in lines.caption
+    assert set(lines.data) == {
+        "quality-time: mlperf v4.0 resnet top1_accuracy", "target: mlperf v4.0 resnet top1_accuracy"
+    }  # fmt: skip
+    lines.to_svg()
+    source = made.rows([(50.0 + n, 5) for n in range(40)])
+    (dots,) = api.plot("tta", source)
+    kept = dots.data["runs: mlperf v4.0 resnet"]["observed_seconds"]
+    assert f"{len(kept)} of 40 dots are drawn" in dots.caption
+    assert (kept.min(), kept.max(), len(kept)) == (50.0, 89.0, 8)
+
+
+def test_long_curves_are_thinned_and_keep_their_ends_and_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ttastats.plotting.curves.MOST_POINTS", 30)
+    (plot,) = api.plot("quality-time", made.two_entries())
+    kept = plot.data["quality: mlperf v4.0 resnet top1_accuracy"]
+    assert re.search(r"\d+ of 66 values are drawn", plot.caption), plot.caption
+    assert kept.group_by("run").agg(pl.col("value").max())["value"].to_list().count(0.76) == 9
+
+
+@pytest.mark.parametrize(
+    ("column", "number"),
+    [("value", 1.7e308), ("target_value", -1.7e308)],
+)
+def test_a_quality_that_exploded_leaves_plots_that_can_be_drawn(column: str, number: float) -> None:
+    first = pl.col("entry") == pl.col("entry").first()
+    odd = made.two_entries().with_columns(
+        pl.when(first).then(number).otherwise(column).alias(column)
+    )
+    assert [json.dumps(one.chart, allow_nan=False) for one in api.plots(odd)]

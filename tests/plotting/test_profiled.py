@@ -1,0 +1,258 @@
+"""The plots of profiles show the numbers of their reports, and become files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import vl_convert
+
+from tests import made_traces
+from tests.conftest import ROOT, matches_accepted, plain
+from tests.test_cli import failed, run
+from ttastats import api
+from ttastats.ingestion.profiled import are_profiles
+from ttastats.plotting import drawing, theme
+from ttastats.plotting.plot import NothingToDrawError, Plot
+from ttastats.plotting.profiled import kinds
+from ttastats.profiles import answers, store, table
+from ttastats.profiles.measures import measure
+
+ACCEPTED = ROOT / "tests" / "reference" / "answers"
+#: Name, kind of work, seconds, FLOPs and bytes of the operators of one step.
+OPERATORS = (
+    ("aten::convolution", "convolution", 0.006, 300_000_000, 5_000_000),
+    ("aten::addmm", "matrix product", 0.001, 80_000_000, 4_000_000),
+    ("aten::native_batch_norm", "batch norm", 0.003, 0, 8_000_000),
+)
+
+
+def operator(step: int, *of: Any) -> Mapping[str, Any]:
+    names = ("name", "category", "seconds", "flops", "bytes")
+    return {"kind": "operator", "device": "cpu", "step": step, "calls": 1} | dict(
+        zip(names, of, strict=True)
+    )
+
+
+def measures() -> Iterable[Mapping[str, Any]]:
+    for step in range(2):
+        for part, seconds in (("step", 0.011), ("compute", 0.01), ("host", 0.001)):
+            yield {**measure(f"{part}_seconds", seconds), "step": step}
+    yield measure("precision", text="fp32")
+    yield measure("peak_flops", 1e11, of="fp32")
+    yield measure("peak_flops", 9e11, of="bf16")
+    yield measure("peak_bandwidth", 1e10, of="cpu")
+    yield measure("device_name", of="0", text="Abacus 3")
+    for kind, size in (("weights", 10), ("gradients", 10), ("feature maps", 80)):
+        yield measure("memory_bytes", size, of=kind)
+    for size, rate in ((8, 100.0), (16, 190.0), (32, 195.0)):
+        yield measure("batch_samples_per_second", rate, of=str(size))
+        yield measure("batch_step_flops", size * 1e6, of=str(size))
+    yield measure("uninstrumented_step_seconds", 0.011, text="by CPU time of the thread")
+    yield measure("step_flops", 38e7)
+    yield measure("cpu_utilization", 0.5)
+    for variant, seconds in (("all layers", 0.011), ("no batch norm", 0.008)):
+        yield measure("ablated_step_seconds", seconds, of=variant)
+        yield measure("ablated_step_flops", 38e7, of=variant)
+    yield measure("workers_step_seconds", 0.02, of="2")
+    for kind, seconds in (("under_way", 0.01), ("exposed", 0.004), ("pure", 0.002)):
+        yield measure(f"workers_{kind}_seconds", seconds, of="2")
+
+
+def profile(name: str = "made", *, measured: bool = True) -> pl.DataFrame:
+    work = [operator(step, *one) for step in range(2) for one in OPERATORS]
+    return table.frame([*work, *(measures() if measured else ())], profile=name, profile_id=name)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    store.write(profile(), tmp_path / "p.parquet")
+    return tmp_path / "p.parquet"
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_every_kind_compiles_and_finds_its_fields(kind: str, path: Path) -> None:
+    for plot in api.plot_profiles(kind, path):
+        compiled = vl_convert.vegalite_to_vega(plot.specification())
+        assert set(plot.data) <= {data["name"] for data in compiled["data"]}
+        assert "undefined" not in json.dumps(compiled["marks"])
+        assert plot.caption.endswith("On Abacus 3.")
+
+
+def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for rank in range(2):
+        events = made_traces.steps_on_a_device(own_work=40.0 - 5 * rank)
+        (folder / f"rank{rank}.json").write_bytes(made_traces.trace(events, rank))
+    store.write(profile(), tmp_path / "p.parquet")
+    lines = []
+    for kind in kinds.KINDS:
+        for source in ([tmp_path / "p.parquet"], [folder, tmp_path / "p.parquet"]):
+            for plot in api.plot_profiles(kind, source):
+                lines += [f"{kind}: {plot.title}", f"caption: {plot.caption}"]
+                lines += [
+                    f"{name}: {json.dumps(plain(row))}"
+                    for name, table in plot.data.items()
+                    for row in table.iter_rows(named=True)
+                ]
+    assert matches_accepted(ACCEPTED / "profiles_drawn.txt", "\n".join(lines) + "\n")
+
+
+def drawn(kind: str, path: Path) -> Plot:
+    return api.plot_profiles(kind, path)[0]
+
+
+def test_the_roofline_has_each_operator_with_flops_and_the_whole_step(path: Path) -> None:
+    data = drawn("roofline", path).data
+    found = {row["operator"]: row for row in data["operators"].iter_rows(named=True)}
+    assert found.keys() == {"aten::convolution", "aten::addmm", "the whole step"}
+    assert found["aten::convolution"]["intensity"] == 60
+    assert found["aten::convolution"]["flops_per_second"] == pytest.approx(5e10)
+    assert found["the whole step"]["flops_per_second"] == pytest.approx(38e7 / 0.011)
+    assert found["the whole step"]["intensity"] == pytest.approx(380 / 17)
+
+
+def test_the_roof_bends_where_the_peak_of_its_precision_is_reached(path: Path) -> None:
+    plot = drawn("roofline", path)
+    corners = plot.data["roof"].select("intensity", "flops_per_second").rows()
+    assert (10.0, 1e11) in corners
+    assert max(rate for _, rate in corners) == 1e11
+    assert "Operators without FLOPs, 30.0% of the time" in plot.caption
+
+
+def test_time_adds_up_from_the_slowest_rate_to_the_fastest(path: Path) -> None:
+    found = drawn("work", path).data["work"].filter(profile="made")
+    assert found["operator"].to_list() == [
+        "aten::native_batch_norm", "aten::convolution", "aten::addmm",
+    ]  # fmt: skip
+    assert found["below"].to_list() == pytest.approx([0.3, 0.9, 1.0])
+    rates = answers.operators(profile()).sort("flops_per_second", nulls_last=False)
+    assert found["flops_per_second"].to_list()[1:] == rates["flops_per_second"].to_list()[1:]
+
+
+def test_memory_is_told_by_kind_and_in_all(path: Path) -> None:
+    plot = drawn("memory", path)
+    assert dict(plot.data["memory"].select("part", "share").rows())["feature maps"] == 0.8
+    assert "made 100 B" in plot.caption
+
+
+def test_a_legend_above_long_names_of_bars_is_not_cut(path: Path) -> None:
+    narrow = drawing.Look(theme.COLUMN)
+    for kind, layout in (("memory", {"top": {"anchor": "end"}}), ("work", None)):
+        config = drawing.specification(drawn(kind, path), narrow)["config"]
+        assert config["legend"].get("layout") == layout
+
+
+def test_throughput_is_told_up_to_its_saturation(path: Path) -> None:
+    throughput, share = api.plot_profiles("batch-sizes", path)
+    assert throughput.data["batch sizes"]["samples_per_second"].to_list() == [100, 190, 195]
+    assert share.data["batch sizes"]["utilization"].to_list() == pytest.approx(
+        [0.001, 0.0019, 0.00195]
+    )
+    assert "made 16." in throughput.caption
+
+
+def test_communication_is_told_in_shares_of_a_step(path: Path) -> None:
+    found = drawn("workers", path).data["workers"]
+    assert dict(found.select("part", "share").rows()) == {
+        "under way": 0.5, "exposed": 0.2, "pure": 0.1,
+    }  # fmt: skip
+    assert set(found["bar"]) == {"made"}
+
+
+def test_parts_sum_to_the_step_and_what_takes_no_time_is_left_out(path: Path) -> None:
+    plot = drawn("step", path)
+    assert plot.data["step"].select("part", "seconds").rows() == [
+        ("computing, bound by arithmetic", pytest.approx(0.007)),
+        ("computing, bound by memory", pytest.approx(0.003)),
+        ("waiting for the host", 0.001),
+    ]
+    assert "made 11.0 ms (2 steps)" in plot.caption
+
+
+def test_a_single_profile_is_drawn_without_some_kinds_of_work_too(path: Path) -> None:
+    plot = drawn("work", path)
+    found = plot.data["work"].filter(profile="without batch norm")
+    assert found.select("operator", "below").rows() == [
+        ("aten::convolution", pytest.approx(6 / 7)), ("aten::addmm", pytest.approx(1)),
+    ]  # fmt: skip
+    assert "Without FLOPs: made 30.0%, without batch norm 0.0%." in plot.caption
+    assert plot.data["peaks"].rows() == [("made", 1e11)]
+
+
+def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
+    on, some = pl.col("category") == "convolution", pl.col("category") == "matrix product"
+    kernels = profile(measured=False).with_columns(
+        kind=pl.lit("kernel"),
+        operator=pl.when(on | some).then(pl.lit("aten::both")).otherwise("name"),
+        tensor_core=on,
+        flops=pl.lit(None, pl.Int64),
+    )
+    store.write(kernels, tmp_path / "p.parquet")
+    (plot,) = api.plot_profiles("work", tmp_path / "p.parquet")  # FLOPs are not known
+    found = plot.data["work"].select("profile", "tensor_core_share", "below").rows()
+    assert found == [
+        ("made", 0.0, pytest.approx(0.3)), ("made", pytest.approx(6 / 7), pytest.approx(1)),
+        ("without batch norm", pytest.approx(6 / 7), pytest.approx(1)),
+    ]  # fmt: skip
+    assert "made 60.0%, without batch norm 85.7%." in plot.caption
+    store.write(profile("on a CPU"), tmp_path / "q.parquet")
+    _, both = api.plot_profiles("work", [tmp_path / "q.parquet", tmp_path / "p.parquet"])
+    assert set(both.data["work"]["profile"]) == {"made"}
+    assert "of the time: made 60.0%." in both.caption
+
+
+def test_traces_are_profiles_and_logs_and_tables_are_not(path: Path, tmp_path: Path) -> None:
+    trace, log, runs = (tmp_path / name for name in ("a.json", "b.log", "c.parquet"))
+    trace.write_bytes(made_traces.trace(made_traces.steps_on_a_device(), 0))
+    log.write_text('{"loss": 1}')
+    pl.DataFrame({"run_id": ["a"]}).write_parquet(runs)
+    assert are_profiles([path, trace])
+    assert not any(are_profiles([one]) for one in (log, runs, tmp_path / "none.parquet"))
+    assert not are_profiles([path, runs])
+
+
+def test_profiles_of_one_name_are_called_by_their_files_in_the_order_given(
+    path: Path, tmp_path: Path
+) -> None:
+    other = profile().with_columns(profile_id=pl.lit("b"), seconds=pl.col("seconds") * 2)
+    store.write(other, tmp_path / "a.parquet")
+    (plot,) = api.plot_profiles("memory", [path, tmp_path / "a.parquet"])
+    assert plot.data["memory"]["bar"].unique(maintain_order=True).to_list() == ["p", "a"]
+    store.write(pl.concat([profile(), other]), tmp_path / "both.parquet")
+    (plot,) = api.plot_profiles("memory", tmp_path / "both.parquet")
+    assert set(plot.data["memory"]["bar"]) == {"both", "both (2)"}
+
+
+def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
+    store.write(profile(measured=False), tmp_path / "p.parquet")
+    for kind in ("memory", "batch-sizes", "workers"):
+        with pytest.raises(NothingToDrawError, match="was not measured"):
+            api.plot_profiles(kind, tmp_path / "p.parquet")
+    assert "No peaks are known" in drawn("roofline", tmp_path / "p.parquet").caption
+    store.write(profile().with_columns(flops=pl.lit(0)), tmp_path / "p.parquet")
+    with pytest.raises(NothingToDrawError, match="FLOPs are not known"):
+        api.plot_profiles("work", tmp_path / "p.parquet")
+
+
+class TestCommand:
+    def test_it_draws_to_a_file_and_says_what_is_shown(self, path: Path, tmp_path: Path) -> None:
+        done = run("plot", "roofline", path, "-o", tmp_path / "r.svg")
+        assert done.returncode == 0
+        assert "Roofline of operators: made" in done.stderr
+        assert (tmp_path / "r.svg").read_text("utf-8").startswith("<svg")
+
+    def test_the_list_names_the_kinds(self) -> None:
+        listed = run("plot", "list").stdout
+        assert all(f"\n{kind} " in listed for kind in kinds.KINDS)
+
+    def test_options_that_choose_runs_are_refused(self, path: Path, tmp_path: Path) -> None:
+        words = ("plot", "memory", path, "-o", tmp_path / "m.svg")
+        assert "--where: is about runs" in failed(run(*words, "--where", "x=1"))
+        assert "--metric: is about runs" in failed(run(*words, "--metric", "loss"))
+        assert "to a file" in failed(run("plot", "memory", path))

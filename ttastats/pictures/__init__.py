@@ -1,1 +1,0 @@
-"""Pictures of the answers: charts as data, drawn by Vega-Lite. One module per kind of picture."""

@@ -1,0 +1,100 @@
+"""Which kinds of plots are there, and which of them suit some runs?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from ttastats.errors import TtastatsError
+from ttastats.plotting import (
+    leaderboard,
+    profile,
+    quality,
+    scaling,
+    solved,
+    speedups,
+    spread,
+    targets,
+    tta,
+    variance,
+)
+from ttastats.plotting.material import Material
+from ttastats.plotting.plot import Plot, drawable
+from ttastats.plotting.profiled import kinds as profiled
+
+Draw = Callable[[Material], tuple[Plot, ...]]
+
+#: Each gives its plots, or raises `NothingToDrawError` and says why there are none. Those of
+#: one benchmark stand first, and stand together on a page.
+KINDS: Mapping[str, Draw] = {
+    quality.TIME: quality.over_time,
+    quality.EPOCHS: quality.over_epochs,
+    spread.KIND: spread.plots,
+    tta.KIND: tta.plots,
+    solved.KIND: solved.plots,
+    leaderboard.KIND: leaderboard.boards,
+    leaderboard.RECORD: leaderboard.records,
+    targets.KIND: targets.plots,
+    scaling.KIND: scaling.plots,
+    variance.KIND: variance.plots,
+    speedups.KIND: speedups.plots,
+    profile.KIND: profile.plots,
+}
+
+#: Kinds whose statistics take long, with the runs up to which a page waits for them.
+_SLOW = {variance.KIND: 30_000}
+
+
+def all_plots(material: Material, *, without: Sequence[str] = ()) -> tuple[Plot, ...]:
+    """Give every plot but some kinds: by benchmark first, then those of several benchmarks.
+
+    At a budget these are the curves: the others are about times to a target.
+    """
+    left = {*_too_slow(material), *without}
+    kinds = [kind for kind in KINDS if kind not in left]
+    if material.at_budget:
+        kinds = [kind for kind in kinds if kind in quality.OF_ANY_METRIC]
+    found = [plot for kind in kinds for plot in drawable(KINDS[kind], material)]
+    names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
+    last = len(names)
+    return tuple(sorted(found, key=lambda plot: names.get(plot.benchmark, last)))
+
+
+def left_out(material: Material) -> tuple[str, ...]:
+    """Say which kinds `all_plots` does not try, and what to do for them."""
+    return tuple(
+        f"the plot `{kind}` is not drawn for more than {_SLOW[kind]:,} runs, since its "
+        f"intervals take long: `ttastats plot {kind} FILE -o {kind}.html` draws it."
+        for kind in _too_slow(material)
+    )
+
+
+def _too_slow(material: Material) -> tuple[str, ...]:
+    runs = 0 if material.at_budget else sum(side.runs.height for side in material.sides)
+    return tuple(kind for kind, most in _SLOW.items() if runs > most)
+
+
+def of(kind: str, metric: str = "") -> Draw:
+    """Give the function of a kind, which is to draw the metric if one is named.
+
+    Raises
+    ------
+    TtastatsError
+        There is no such kind, or it draws no metric but that of the target.
+    """
+    if kind not in KINDS:
+        raise TtastatsError(f"no plot is called {kind!r}", remedy=f"There are: {', '.join(KINDS)}.")
+    if metric and kind not in quality.OF_ANY_METRIC:
+        raise TtastatsError(
+            f"{kind} draws no metric of your choice",
+            where="--metric",
+            remedy=f"These do: {', '.join(quality.OF_ANY_METRIC)}.",
+        )
+    return KINDS[kind]
+
+
+def described() -> list[tuple[str, str]]:
+    """Give each kind, those of profiles last, with the question it answers."""
+    every = {**KINDS, **profiled.KINDS}
+    return [(kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
+            for kind, draw in every.items()]  # fmt: skip

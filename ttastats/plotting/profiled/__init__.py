@@ -1,0 +1,1 @@
+"""The plots of profiles: where the time and the memory of a step go."""

@@ -1,0 +1,134 @@
+"""How many of the runs are done by when? The share that reached the target, over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from ttastats.plotting import axes, charts
+from ttastats.plotting.material import Material, Panel
+from ttastats.plotting.plot import NothingToDrawError, Plot
+
+KIND = "solved"
+#: Fewer runs make no distribution.
+FEWEST = 3
+_STEPS = 200
+_HEIGHT = 190.0
+
+
+def plots(material: Material) -> tuple[Plot, ...]:
+    """Give one plot per benchmark.
+
+    Raises
+    ------
+    NothingToDrawError
+        No series has three runs of which one reached its target.
+    """
+    found = tuple(
+        _plot(panel)
+        for panel in material.panels
+        if any(one.n >= FEWEST and one.reached for one in panel.series)
+    )
+    if not found:
+        raise NothingToDrawError(
+            f"a distribution needs {FEWEST} runs of one set-up",
+            remedy="`ttastats runs FILE` shows what there is.",
+        )
+    return found
+
+
+def table(panel: Panel) -> pl.DataFrame:
+    """Give the steps of each series: `share` of all its runs, done within `seconds`.
+
+    A series ends where its longest run does, so that a flat end shows how long it was watched.
+    Runs that failed count among all and never reach, so they keep the share below 1. That is no
+    Kaplan-Meier curve on purpose: it would take a run that stopped early, diverged or out of its
+    budget, for one that would have reached as the others did, and end at 1 where the slowest run
+    is a success although a fifth of the runs failed.
+    """
+    parts = [
+        _steps(runs)
+        for runs in panel.runs.partition_by("order", maintain_order=True)
+        if runs.height >= FEWEST
+    ]
+    # What is drawn later lies above: the fastest, which have a colour, last.
+    steps = pl.concat(reversed(parts)).join(
+        panel.owners, on="order", how="left", maintain_order="left"
+    )
+    return steps.with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
+
+
+def _steps(runs: pl.DataFrame) -> pl.DataFrame:
+    times = np.sort(runs.filter("reached").get_column("tta_seconds").to_numpy())
+    places = np.arange(1, times.size + 1)
+    if times.size > _STEPS:
+        kept = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
+        times, places = times[kept], places[kept]
+    longest = runs.get_column("observed_seconds").max()
+    end = float(longest) if isinstance(longest, float) else float(times[-1]) if times.size else 0.0
+    seconds = np.concatenate([times[:1], times, [end]])
+    done = np.concatenate([[0], places, places[-1:] if places.size else [0]])
+    if not times.size:
+        seconds, done = np.array([end / 100, end]), np.array([0, 0])
+    first = runs.row(0, named=True)
+    columns = {"seconds": seconds, "done": done, "share": done / runs.height}
+    return pl.DataFrame(columns).with_columns(
+        *(pl.lit(first[name]).alias(name) for name in ("order", "series", "colour")),
+        n=pl.lit(runs.height),
+    )
+
+
+def _plot(panel: Panel) -> Plot:
+    steps = table(panel)
+    name = f"solved: {panel.name}"
+    of = panel.axis
+    title = f"Runs done within {'a time' if of.is_time else of.noun}: {panel.title}"
+    thin = panel.runs.height / len(panel.series) > _STEPS
+    few = sum(one.n < FEWEST for one in panel.series)
+    caption = (
+        panel.counted,
+        panel.highlighted,
+        "A line rises by one run where that run reached the target.",
+        ""
+        if panel.runs.get_column("reached").all()
+        else "Runs that failed are counted and never "
+        "reach it: a line with failed runs stays below 100%.",
+        f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
+        f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
+    )
+    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun)
+    chart = _chart(panel, axis, name)
+    return charts.plot(KIND, panel, title, caption, chart, {name: steps}, height=_HEIGHT)
+
+
+def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
+    colours, _ = charts.colour_scale(panel.colours)
+    labels = list(panel.colours)
+    key = charts.legend(labels)
+    return (
+        alt.Chart(alt.NamedData(name=name))
+        .transform_calculate(
+            at=axis.shown("seconds"),
+            time=axes.said("datum.seconds", panel.axis),
+            runs="datum.done + ' of ' + datum.n",
+        )
+        .mark_line(interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
+        .encode(
+            x=charts.x(axis),
+            y=alt.Y(
+                "share:Q",
+                title="runs that reached the target",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format=".0%", tickCount=5),
+            ),
+            color=alt.Color("colour:N", scale=colours, legend=key),
+            strokeDash=alt.StrokeDash("colour:N", scale=charts.dash_scale(labels), legend=key),
+            detail="series:N",
+            tooltip=charts.tooltips(
+                ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
+            ),
+        )
+    )

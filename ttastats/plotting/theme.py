@@ -1,0 +1,120 @@
+"""How plots look: colours that colour-blind readers can tell, shapes, fonts, light and dark.
+
+The charts carry the colours of series, which are legible on white and on near-black. All else
+(text, axes, rules) is coloured by `config`, or by the configuration of the page they stand on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: The colours of Okabe and Ito (2008) that show on white and on black alike.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+#: What stands back behind them.
+GREY = "#8C8C8C"
+#: Colour is never the only difference.
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+#: Lines have no shape.
+DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 1], [1, 3])
+#: Series that get a colour and a shape of their own.
+HIGHLIGHTS = len(COLOURS)
+#: A run that failed: where it stopped, and that it would have gone on.
+FAILED_SHAPE, FAILED_DASH = "M-1,-1L1,1M-1,1L1,-1", [4, 2]
+CENSORED_SHAPE = "triangle-right"
+#: A mean: a line across the interval, which hides no run.
+MEAN_SHAPE = "M0,-1L0,1"
+
+FAMILY = "Source Sans Pro"
+# A name that ends in a number would have to be quoted, and renderers differ in that.
+FONT = f"{FAMILY}, Helvetica, Arial, sans-serif"
+
+#: The width of a column of a paper, in CSS pixels (3.3 in at 96 to the inch).
+COLUMN = 3.3 * 96
+#: Around a plot, in CSS pixels; its width does not count it.
+PADDING = 4.0
+#: The width of a page.
+PAGE = 640.0
+
+_LIGHT = {"ink": "#1B1B1B", "soft": "#5A5A5A", "line": "#8A8A8A", "grid": "#E4E4E4"}
+_DARK = {"ink": "#EDEDED", "soft": "#B0B0B0", "line": "#8A8A8A", "grid": "#3A3A3A"}
+
+
+def config(*, dark: bool = False, font_size: float = 11.0) -> dict[str, Any]:
+    """Give the Vega-Lite configuration of all plots; the background stays transparent.
+
+    `font_size` is that of axis labels in pixels; the rest follows from it.
+    """
+    tone = _DARK if dark else _LIGHT
+    return {
+        "background": "transparent",
+        "font": FONT,
+        "padding": PADDING,
+        "view": {"stroke": None},
+        "title": _title(tone, font_size),
+        "axis": _axis(tone, font_size),
+        "axisX": {"labelFlush": False},
+        "axisY": {"titlePadding": 6},
+        "legend": _legend(tone, font_size),
+        # As styles, since a colour of `config.text` would win over the styles below.
+        "style": {
+            "text": {"color": tone["ink"], "fontSize": font_size - 0.5},
+            "rule": {"color": tone["line"]},
+            "area": {"color": tone["line"]},
+            "target": {"color": tone["soft"], "strokeWidth": 1.2, "strokeDash": [1, 2]},
+            "target-label": {"color": tone["soft"], "fontSize": font_size - 0.5},
+            "mean": {"color": tone["ink"], "strokeWidth": 1.6, "opacity": 1},
+            "ideal": {"color": tone["line"], "strokeWidth": 1, "strokeDash": [4, 3]},
+            "one": {"color": tone["line"], "strokeWidth": 1.2},
+        },
+    }
+
+
+def _title(tone: dict[str, str], size: float) -> dict[str, Any]:
+    return {
+        "anchor": "start",
+        "frame": "bounds",
+        "color": tone["ink"],
+        "fontSize": size + 2,
+        "fontWeight": 600,
+        "subtitleColor": tone["soft"],
+        "subtitleFontSize": size,
+        "offset": 8,
+    }
+
+
+def _axis(tone: dict[str, str], size: float) -> dict[str, Any]:
+    return {
+        "labelColor": tone["ink"],
+        "titleColor": tone["ink"],
+        "domainColor": tone["line"],
+        "tickColor": tone["line"],
+        "gridColor": tone["grid"],
+        "gridWidth": 0.6,
+        "tickSize": 4,
+        "labelFontSize": size,
+        "titleFontSize": size,
+        "titleFontWeight": 400,
+        "labelLimit": 260,
+        "labelOverlap": True,
+    }
+
+
+def _legend(tone: dict[str, str], size: float) -> dict[str, Any]:
+    return {
+        "orient": "top",
+        "direction": "horizontal",
+        "titleOrient": "left",
+        "labelColor": tone["ink"],
+        "titleColor": tone["soft"],
+        "labelFontSize": size,
+        "titleFontSize": size,
+        "titleFontWeight": 400,
+        "labelLimit": 230,
+        "symbolSize": 50,
+        "symbolBaseFillColor": GREY,
+        "symbolBaseStrokeColor": GREY,
+        "rowPadding": 1,
+        "columnPadding": 12,
+        "offset": 4,
+        "padding": 0,
+    }
