@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.mutation.command import GROUPS, _files, sample
 from benchmarks.mutation.mutants import mutants, mutated
+from benchmarks.mutation.reaching import Map
 from benchmarks.mutation.running import BUDGET, wide, within_budget
 
 SOURCE = '''
@@ -66,3 +69,16 @@ def test_the_quickest_tests_are_asked_as_long_as_time_is_left() -> None:
     assert wide(["a", "b_accepted", "c_accepted"], {"b_accepted": 0.1, "c_accepted": 9.0}) == [
         "b_accepted"
     ]
+
+
+def test_what_is_called_at_import_is_asked_of_every_test_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("def make(): return ask\ndef ask(): return 2\nmade = make()\n")
+    found, module = Map([str(path)]), dict[str, Any]()
+    code = found.code(str(path))
+    assert code is not None
+    exec(code, module)
+    found._now = found._calls["one"]
+    module["made"]()
+    found.seconds["one"] = 0.1
+    assert found.calls() == {str(path): {0: ["one"], 1: ["one"], 2: ["one"]}}

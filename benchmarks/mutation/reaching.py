@@ -37,6 +37,7 @@ class Map:
     def __init__(self, files: Sequence[str]) -> None:
         self._files = frozenset(files)
         self._now: set[tuple[str, int]] = set()
+        self._at_import = self._now
         self._calls: dict[str, set[tuple[str, int]]] = defaultdict(set)
         self.seconds: dict[str, float] = {}
         self._failed: set[str] = set()
@@ -87,6 +88,8 @@ class Map:
             for file, line in calls:
                 found[file][line] |= tests - self._failed
                 found[file][0] |= tests - self._failed
+        for file, line in self._at_import:  # what it made, any test of the file may use
+            found[file][line] |= found[file][0]
         quickest = self.seconds.__getitem__
         return {
             file: {line: sorted(tests, key=quickest) for line, tests in of_file.items()}

@@ -317,9 +317,12 @@ def _concrete(events: list[Event]) -> list[bytes]:
 
 def _external(args: list[Args]) -> list[Number]:
     found = [one.external for one in args]
-    if not args or found[0] != UNTOLD or not isinstance(args[0], MoreArgs):
+    if UNTOLD not in found:
         return found
-    return [one.external_before if isinstance(one, MoreArgs) else UNTOLD for one in args]
+    return [
+        one.external_before if told == UNTOLD and isinstance(one, MoreArgs) else told
+        for one, told in zip(args, found, strict=True)
+    ]
 
 
 def _counted_flops(args: Args) -> int:

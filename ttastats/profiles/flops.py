@@ -18,6 +18,12 @@ from typing import Any
 Shape = Sequence[int]
 
 
+def _is_shape(told: Any) -> bool:
+    """Tell whether something is the shape of a tensor of one dimension or more."""
+    is_list = isinstance(told, list) and bool(told)
+    return is_list and all(isinstance(size, int) and size >= 0 for size in told)
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What a trace tells of the inputs of a call; `concrete` are the values of those no tensors."""
@@ -29,7 +35,7 @@ class Inputs:
     def shape(self, number: int) -> Shape:
         """Give the shape of a tensor that must be there."""
         found = self.shapes[number]
-        if not found or not all(isinstance(size, int) for size in found):
+        if not _is_shape(found):
             raise ValueError
         return list(found)
 
@@ -242,8 +248,8 @@ def cost(name: str, given: Inputs) -> Cost | None:
     """Give what a call of a counted operator takes, or None where the trace does not tell."""
     try:
         return _RULES[name](given)
-    except (ValueError, TypeError, LookupError):
-        return None
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+        return None  # the texts of a trace may be anything
 
 
 #: Bytes of an element by the name of its type, in the words of PyTorch and of C.
@@ -277,9 +283,9 @@ def moved(name: str, given: Inputs, output: int | None = None) -> int | None:
     if _NO_WORK.fullmatch(name):
         return None
     inputs = [
-        (prod(shape), _SIZES[kind.lower()])
+        (prod(shape), _SIZES[str(kind).lower()])
         for shape, kind in zip(given.shapes, given.types, strict=False)
-        if shape and kind.lower() in _SIZES and all(isinstance(size, int) for size in shape)
+        if str(kind).lower() in _SIZES and _is_shape(shape)
     ]
     if not inputs:
         return None

@@ -24,6 +24,8 @@ Ints = NDArray[np.signedinteger[Any]]
 
 #: Where FLOPs or bytes are not known.
 UNKNOWN = -1
+#: FLOPs or bytes that no call takes: what tells more is not true.
+_MOST = 10**18
 #: Operators that are looked at together.
 _TOGETHER = 30_000
 
@@ -68,17 +70,22 @@ def costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
 def _told(call: Any) -> tuple[int, int]:
     """Give FLOPs and bytes of what is told of the inputs of a call."""
     name, dims, types, concrete = call
+    if not dims:
+        return UNKNOWN, UNKNOWN
     try:
         told = [json.loads(text) if text else () for text in (dims, types, concrete)]
     except ValueError:
         return UNKNOWN, UNKNOWN
-    given = flops.Inputs(*told)
+    given = flops.Inputs(*(one if isinstance(one, list) else () for one in told))
     if name not in flops.COUNTED:
-        moved = flops.moved(name, given)
-        return 0, UNKNOWN if moved is None else moved
+        return 0, _known(flops.moved(name, given))
     cost = flops.cost(name, given)
     moved = flops.moved(name, given, cost.output if cost else None)
-    return cost.flops if cost else UNKNOWN, UNKNOWN if moved is None else moved
+    return _known(cost.flops if cost else None), _known(moved)
+
+
+def _known(amount: int | None) -> int:
+    return amount if amount is not None and 0 <= amount <= _MOST else UNKNOWN
 
 
 def ordered(columns: Numbers) -> Ints:

@@ -1,0 +1,329 @@
+"""Odd traces, and what the arrays below them come to, are read as was accepted.
+
+Traces are of other years, of several threads, with texts for numbers, numbers that are too large,
+damaged bytes, and heads that tell too little. What is looked at some at a time is cut after every
+few. Each is a line with a digest of all that was read.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import xxhash
+
+from tests.conftest import ROOT, matches_accepted, plain
+from tests.made_traces import BACKWARD, HEAD, Event, collective, event, operator
+from tests.test_random_traces import events, told
+from ttastats.ingestion.streams import UnreadableError
+from ttastats.profiles import (
+    analysis,
+    categories,
+    intervals,
+    kineto,
+    nesting,
+    parts,
+    pieces,
+    saturation,
+    steps,
+    together,
+    work,
+)
+from ttastats.profiles import events as of_events
+
+ACCEPTED = ROOT / "tests" / "reference" / "traces"
+
+# ----------------------------------------------------------------------------------------- traces
+
+#: What may stand where a number of an event was.
+ODD: tuple[Any, ...] = (None, "7", "0x1f", "x", -5, 0, 1, 70_000, 2**31, 2**40, 2**70, 0.0)
+OF_2021 = {"cpu_op": "Operator", "kernel": "Kernel", "gpu_memcpy": "Memcpy", "cuda_runtime":
+           "Runtime", "user_annotation": "User Annotation", "gpu_memset": "Memset"}  # fmt: skip
+
+
+def as_it_is(found: list[Event]) -> list[Event]:
+    return found
+
+
+def of_2021(found: list[Event]) -> list[Event]:
+    """Give categories in capitals, ids in small letters, and steps that are operators."""
+    for one in found:
+        one["cat"] = OF_2021.get(one["cat"], one["cat"])
+        if one["name"].startswith("ProfilerStep"):
+            one["cat"] = "Operator"
+        if "External id" in one["args"]:
+            one["args"]["external id"] = one["args"].pop("External id")
+    return found
+
+
+def of_2022(found: list[Event]) -> list[Event]:
+    """Give kernels whose external id repeats their correlation."""
+    for one in found:
+        if one["cat"] == "kernel":
+            one["args"]["External id"] = one["args"].get("correlation", 0)
+    return found
+
+
+def before_kineto(found: list[Event]) -> list[Event]:
+    """Give events without categories, by the machine that they are of."""
+    for one in found:
+        kind = one.pop("cat")
+        one["pid"] = {"cpu_op": "CPU functions", "kernel": "CUDA functions"}.get(kind, "other")
+    return found
+
+
+YEARS = (as_it_is, as_it_is, as_it_is, of_2021, of_2021, of_2022, before_kineto)
+
+
+def more(draw: random.Random) -> Iterator[Event]:
+    """Give collectives, memory and counted instructions as odd as they come."""
+    for number in range(draw.randrange(3)):
+        one = collective(draw.choice([20, 140]) + 9 * number, 8, 900 + number)
+        for name in ("In msg nelems", "Out msg nelems", "dtype"):
+            if draw.random() < 0.4:
+                one["args"][name] = draw.choice([0, 1, 50, "2000", "Half", "Byte", "Odd"])
+        yield one
+    for number in range(draw.choice([0, 0, 3])):
+        names = ("Device Type", "Device Id", "Total Allocated", "Total Allocated Bytes")
+        args = dict(zip(names, draw.choices([0, 1, "2", 5000, -1, "0x10"], k=4), strict=True))
+        kept = {name: one for name, one in args.items() if draw.random() < 0.8}
+        yield event("cpu_instant_event", "[memory]", 5.0 + number, 0, **kept) | {"ph": "i"}
+    for number in range(draw.choice([0, 0, 0, 2])):
+        kinds = draw.sample(["dadd", "dmul", "dfma", "fadd", "fmul", "ffma", "hadd", "hmul",
+                             "hfma"], draw.randrange(4))  # fmt: skip
+        args = {f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum":
+                draw.choice([3, 50, "7", -1, 0]) for kind in kinds}  # fmt: skip
+        yield event("cuda_profiler_range", draw.choice(["sgemm", "s16816gemm"]), number, 9.0,
+                    **args)  # fmt: skip
+
+
+def spoiled(draw: random.Random, one: Event) -> None:
+    """Spoil an event: most are left as they are."""
+    if draw.random() < 0.04:
+        one[draw.choice(["dur", "ts", "tid"])] = draw.choice([0, -5, "12", 0.25])
+    if draw.random() < 0.02:
+        one.pop(draw.choice(["dur", "ts", "tid", "cat"]), None)
+        one.setdefault("cat", "")
+    if one["args"] and draw.random() < 0.08:
+        one["args"][draw.choice(list(one["args"]))] = draw.choice(ODD)
+    for name in ("Input Dims", "Input type", "Concrete Inputs"):
+        if isinstance(was := one["args"].get(name), list) and draw.random() < 0.05:
+            one["args"][name] = draw.choice([[*ODD], was[::-1], [ODD, [2**61]]])
+
+
+def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
+    """Give events of which some are of other threads, late, spoiled, or not there at all."""
+    other = {one["args"].get("External id") for one in found if draw.random() < 0.2}
+    for one in found:
+        if one["cat"] != "kernel" and one["args"].get("External id") in other:
+            one["tid"] = draw.choice([BACKWARD, "thread 9"])
+        if one["cat"] == "kernel" and draw.random() < 0.2:
+            one["ts"] += draw.choice([60, 150, -20])
+        spoiled(draw, one)
+    if draw.random() < 0.1:  # no step has any work
+        found = [one for one in found if one["cat"] != "user_annotation"]
+        found += [event("user_annotation", f"ProfilerStep#{n}", 9e6 + n, 1) for n in range(3)]
+    if draw.random() < 0.3:  # notes of the host alone
+        found = [one for one in found if one["cat"] in {"cpu_op", "user_annotation"}]
+        found.append(operator("c10d::allreduce_", 30, 40, 999))
+    return found
+
+
+def head(draw: random.Random) -> dict[str, Any]:
+    """Give what stands before the events; any of it may be odd."""
+    device = {"id": draw.choice([0, 1, 2, None]), "name": draw.choice(["Example GPU", 3]),
+              "totalGlobalMem": draw.choice([1000, 2.5, "x"])}  # fmt: skip
+    known = {name: one for name, one in device.items() if draw.random() < 0.9}
+    odd = draw.choice([-1, 0, 1, "2", None, 4])
+    return {
+        "deviceProperties": draw.choice([HEAD["deviceProperties"], [known, "x", known], {}, 5]),
+        "distributedInfo": draw.choice([{"rank": odd, "world_size": odd}, {"rank": 1}, [odd]]),
+    }
+
+
+def written(draw: random.Random, found: list[Event]) -> bytes:
+    """Give a trace, compact or not, whose bytes may be damaged anywhere."""
+    indent, between = draw.choice([(None, (",", ":")), (2, (",", ": ")), (None, (" , ", ": "))])
+    told = head(draw) | {"traceEvents": found} | draw.choice([{}, {"after": [{"a": 1}], "b": "}]"}])
+    data = json.dumps(draw.choice([told] * 5 + [found]), indent=indent, separators=between)
+    data = draw.choice(["", "", "\ufeff"]) + data.replace("70000", "NaN")
+    changed = bytearray(data.encode())
+    for _ in range(draw.choice([0, 0, 0, 1, 3])):
+        changed[draw.randrange(len(changed))] = draw.choice(b'"}]{,:\xffx')
+    kept = draw.choice([1, 1, 1, 1, 1, 0.99, 0.6])
+    return bytes(changed[: int(kept * len(changed))])
+
+
+def streamed(draw: random.Random, data: bytes) -> Iterator[bytes]:
+    """Give bytes in parts of any size, which may end with an error."""
+    size, fails = draw.choice([9_999_999, 97, 4000]), draw.random() < 0.1
+    for begin in range(0, len(data), size):
+        if fails and begin > len(data) // 2:
+            raise UnreadableError("the stream ends")
+        yield data[begin : begin + size]
+
+
+def read(draw: random.Random) -> str:
+    found = [*events(draw), *more(draw)]
+    found = draw.choice(YEARS)(disturbed(draw, found))
+    try:
+        trace = kineto.read(streamed(draw, written(draw, found)))
+    except (kineto.NoTraceError, UnreadableError) as error:
+        return type(error).__name__
+    first, *rest = told(trace)
+    counted = trace.rows.group_by("kind").len().sort("kind").rows()
+    whole = xxhash.xxh3_64_hexdigest(json.dumps(rest).encode())
+    codes = [problem.code for problem in trace.problems]
+    return f"{first} {codes} {dict(counted)} [{whole}]"
+
+
+#: What is looked at some at a time: how many there are at a time here.
+FEW = ((work, "_TOGETHER", 3), (together, "_FRAMES", 1), (parts, "_TOGETHER", 4),
+       (parts, "_BLOCK", 2), (intervals, "_TOGETHER", 2), (analysis, "_TOGETHER", 5),
+       (pieces, "PIECE", 600), (pieces, "_NEAR", 300), (pieces, "_TAIL", 60))  # fmt: skip
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_odd_traces_are_read_as_accepted(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = []
+    for seed in range(15):
+        with monkeypatch.context() as patch:
+            for module, name, few in FEW if seed % 3 else ():
+                patch.setattr(module, name, few)
+            lines.append(f"{seed} {read(random.Random(f'odd trace {part} {seed}'))}\n")
+    assert matches_accepted(ACCEPTED / f"odd_{part}.txt", "".join(lines))
+
+
+# ------------------------------------------------------------------------------- the arrays below
+
+Floats = Any
+
+
+def some(draw: random.Random, count: int) -> tuple[Floats, Floats]:
+    """Give starts and ends of intervals, whole numbers below 20, in any order."""
+    start = np.array(draw.choices(range(16), k=count), float)
+    return start, start + np.array(draw.choices(range(5), k=count), float)
+
+
+def cells(start: Floats, end: Floats) -> set[int]:
+    return {at for low, high in zip(start, end, strict=True) for at in range(int(low), int(high))}
+
+
+@pytest.mark.parametrize("few", [1, 2, 20_000])
+def test_sets_of_intervals_hold_the_moments_they_should(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intervals, "_TOGETHER", few)
+    draw = random.Random("intervals")
+    for _ in range(60):
+        (a, b), (c, d) = some(draw, draw.randrange(5)), some(draw, draw.randrange(5))
+        one, other = intervals.union(a, b), intervals.union(c, d)
+        windows = np.sort(np.array(draw.choices(range(22), k=4), float)).reshape(2, 2)
+        found = (one, intervals.either(one, other), intervals.any_of([one, other, one]),
+                 intervals.without(one, other))  # fmt: skip
+        x, y = cells(a, b), cells(c, d)
+        for got, expected in zip(found, (x, x | y, x | y, x - y), strict=True):
+            assert cells(*got.T) == expected
+            assert (np.diff(got.ravel()) > 0).all()  # sorted and apart
+        inside = [len(x & set(range(int(low), int(high)))) for low, high in windows]
+        assert intervals.within(one, windows).tolist() == inside
+        line = parts.timeline(a, b - a)
+        for low, high in windows:
+            clipped = x & set(range(int(low), int(high)))
+            assert cells(*line.between(low, high).T) == clipped
+
+
+def listed(value: Any) -> Any:
+    """Give what a function gives, arrays as lists."""
+    if isinstance(value, np.ndarray | pl.Series):
+        return listed(value.tolist())
+    if isinstance(value, nesting.Nest | steps.Steps):
+        return [listed(getattr(value, name)) for name in value.__slots__]
+    return [listed(one) for one in value] if isinstance(value, list | tuple) else plain(value)
+
+
+def of_nests(draw: random.Random) -> Iterator[Any]:
+    """Give operators within each other, and such as overlap as they should not."""
+    start, end = some(draw, draw.randrange(1, 9))
+    order = np.lexsort((-end, start))
+    start, length = start[order], (end - start)[order]
+    nested = nesting.nest(start, np.maximum(length - 0.25, 0.25))
+    marked = np.array(draw.choices([True, False], k=len(start)))
+    yield [start.tolist(), length.tolist()]
+    yield nested
+    yield nesting.own_time(length, nested)
+    yield nesting.outermost(marked, nested)
+    yield nesting.has_below(marked, nested).astype(int)
+    moments = np.array(draw.choices(range(24), k=5)) - 1.0
+    yield nesting.enclosing(moments, start, length, nested)
+
+
+def of_steps(draw: random.Random) -> Iterator[Any]:
+    """Give steps that annotations mark, which may be far apart, slow at first, or left behind."""
+    count = draw.randrange(7)
+    numbers = np.array(draw.choices(range(4), k=count) if draw.random() < 0.2 else range(count))
+    length = np.array(draw.choices([10.0, 10.0, 10.0, 15.0, 15.5, 30.0], k=count))
+    start = np.cumsum(np.append(0.0, length))[:-1]
+    mixed = np.array(draw.sample(range(count), count), int)
+    marked = steps.marked(numbers[mixed].astype(np.int64), start[mixed], (start + length)[mixed],
+                          (1.0, 50.0))  # fmt: skip
+    yield marked
+    moments = np.array(draw.choices(range(40), k=6), float)
+    placed = steps.place(moments, marked.host)
+    yield [moments, placed]
+    late = draw.choice([0.0, 0.0, 12.0]) + np.array(draw.choices([0, 0, 0, 25, -25], k=6))
+    found = steps.on_device(marked, placed, moments + late, moments + late + 3)
+    warm = steps.without_warmup(found)
+    yield [found.device, found.ahead, found.marked, warm.warmup, warm.numbers]
+
+
+def of_numbers(draw: random.Random) -> Iterator[Any]:
+    """Give what a column holds of any number, and what a name or a size says."""
+    whole = [one for one in ODD if not isinstance(one, float)]
+    values = draw.choices([*whole, 2**31 - 1, -(2**31), 2**63 - 1, 2**63, 2**15], k=5)
+    yield values
+    for name in ("start", "external", "index", "bytes"):
+        columns = of_events.Columns(name)
+        columns.add(**{name: values if name != "start" else [2.5, None]})
+        yield [len(columns), columns.taken()[name]]
+    yield [of_events.number_of(value, draw.choice([3, -1])) for value in values]
+    rates = {draw.choice([1, 2, 4, 8, 24, 64]): draw.choice([100.0, 104.9, 105.1, 190.0])
+             for _ in range(4)}  # fmt: skip
+    yield [rates, saturation.gains(rates), saturation.point(rates)]
+    kernel, caller = draw.choice(NAMES), draw.choice([None, *NAMES])
+    yield [kernel, caller, categories.of_kernel(kernel, caller), categories.is_tensor_core(kernel)]
+
+
+NAMES = ("aten::mm", "aten::add_", "aten::sum", "aten::copy_", "DataLoader", "ncclKernel", "x",
+         "void elementwise_kernel", "reduce_kernel", "hmma_gemm", "aten::dropout", "aten::gather",
+         "Memcpy HtoD", "cudnn::bn_fw_tr", "aten::_softmax")  # fmt: skip
+
+
+@pytest.mark.parametrize("pieces_of", [of_nests, of_steps, of_numbers], ids=lambda f: f.__name__)
+def test_pieces_of_traces_are_as_accepted(
+    pieces_of: Callable[[random.Random], Iterator[Any]],
+) -> None:
+    lines = [
+        f"{seed} {json.dumps(listed(one))}\n"
+        for seed in range(40)
+        for one in pieces_of(random.Random(f"{pieces_of.__name__} {seed}"))
+    ]
+    assert matches_accepted(ACCEPTED / f"{pieces_of.__name__}.txt", "".join(lines))
+
+
+HEADS = (
+    b'{"traceEvents": [', b'\xef\xbb\xbf {"a": {"b": [1]},\n"traceEvents" :', b"[{", b"{}", b"",
+    b'{"deviceProperties":', b'{"baseTimeNanoseconds": 3', b'{"name": "x", "ph": "X"', b"x",
+    b' [ {"name": {"a": 1}, "ph": "X"', b'[{"ph" : "Z"', b'{"a": 1}' + b" " * 65_536,
+)  # fmt: skip
+
+
+def test_a_trace_is_known_by_its_head() -> None:
+    known = [kineto.recognises(head) for head in HEADS]
+    assert known == [True, True, *[False] * 3, True, True, True, *[False] * 4]
+    assert not kineto.recognises(b'{"a": 1,' + b" " * 65_536 + HEADS[0][1:])
