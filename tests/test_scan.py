@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -132,3 +133,11 @@ class TestCompiled:
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler is at hand")
 def test_it_is_compiled_where_a_compiler_is_at_hand() -> None:
     assert COMPILED
+
+
+def test_no_format_is_for_newer_pythons_alone() -> None:
+    source = Path(mlperf_scan.__file__).with_name("_scan.c")
+    if not source.exists():
+        pytest.skip("the installed package has no source of it")
+    # Built with Python 3.13 these would be calls that raise a SystemError in 3.11 and 3.12.
+    assert re.findall(r'"[^"]*[suyz]#[^"]*"', source.read_text("utf-8")) == []

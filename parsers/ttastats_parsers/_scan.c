@@ -1,9 +1,9 @@
 /* Finds the lines that matter in a block of an MLPerf log; `mlperf_scan.py` says which they are.
  *
  * It is here for speed only: `mlperf_scan.py` does the same in Python, and the tests hold the two
- * against each other. It keeps to the stable ABI, so one build serves every Python from 3.11 on. */
+ * against each other. It keeps to the stable ABI, so one build serves every Python from 3.11 on: also
+ * one made with Python 3.13, whose headers turn formats with `#` into calls that 3.11 refuses. */
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <string.h>
 
@@ -164,8 +164,8 @@ static PyObject *result(const Found *found, size_t next_line)
             return NULL;
         }
     }
-    return Py_BuildValue("(y#Nn)", found->payloads ? found->payloads : "",
-                         (Py_ssize_t)found->used, lines, (Py_ssize_t)next_line);
+    PyObject *payloads = PyBytes_FromStringAndSize(found->payloads, (Py_ssize_t)found->used);
+    return Py_BuildValue("(NNn)", payloads, lines, (Py_ssize_t)next_line);
 }
 
 static int add_key(Wanted *wanted, PyObject *key, int keeps_first)
