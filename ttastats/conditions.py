@@ -86,7 +86,7 @@ def _values(text: str) -> Iterable[str]:
 
 
 def _written(value: str) -> str:
-    """Write a value so that it is read as it is."""
-    if not re.search(r'[,"\\]', value):
+    """Write a value so that it is read as it is: not as `==`, nor without its spaces."""
+    if not re.search(r'[,"\\]|^[=\s]|\s$', value):
         return value
     return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
