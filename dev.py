@@ -7,6 +7,7 @@ variable TTASTATS_VENV names) with the project and its tools installed.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import sysconfig
 import tempfile
 import tomllib
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -60,6 +61,16 @@ _PARALLEL = ["-n", "auto", "--dist", "loadfile"]
 def test(arguments: list[str]) -> int:
     """Run the tests, on every core unless arguments say what to run."""
     python = _environment(".[dev,train]") / "python"
+    return _run(python, "-m", "pytest", *(arguments or _PARALLEL))
+
+
+def lowest(arguments: list[str]) -> int:
+    """Run the tests with the lowest versions that pyproject.toml takes, PyTorch's included."""
+    folder = HERE / "build" / "lowest"
+    folder.mkdir(parents=True, exist_ok=True)
+    pins = folder / "pins.txt"
+    pins.write_text("".join(f"{each}\n" for each in _lowest_versions()), "utf-8")
+    python = _environment(".[dev,train]", folder / "venv", ["-c", str(pins)]) / "python"
     return _run(python, "-m", "pytest", *(arguments or _PARALLEL))
 
 
@@ -150,7 +161,7 @@ def dist(arguments: list[str]) -> int:
 
 RECIPES: dict[str, Callable[[list[str]], int]] = {
     recipe.__name__: recipe
-    for recipe in (demo, test, writers, lint, types, site, accept, wheels, dist)
+    for recipe in (demo, test, lowest, writers, lint, types, site, accept, wheels, dist)
 }
 
 
@@ -165,19 +176,23 @@ _DECIDES_WHAT_IS_INSTALLED = (
 )
 
 
-def _environment(requirement: str) -> Path:
+def _environment(requirement: str, at: Path = VENV, options: Sequence[str] = ()) -> Path:
     """Give the scripts folder of the virtual environment, installing what is missing."""
-    scripts = _scripts(VENV)
-    stamp = VENV / f"installed-{requirement.strip('.[]').replace(',', '-') or 'bare'}"
+    scripts = _scripts(at)
+    stamp = at / f"installed-{requirement.strip('.[]').replace(',', '-') or 'bare'}"
     current = "".join((HERE / name).read_text("utf-8") for name in _DECIDES_WHAT_IS_INSTALLED)
     if stamp.exists() and stamp.read_text("utf-8") == current:
         return scripts
     if not (scripts / "python").exists():
-        print(f"making a virtual environment in {VENV}", file=sys.stderr)
-        venv.create(VENV, with_pip=True, symlinks=os.name != "nt")
+        print(f"making a virtual environment in {at}", file=sys.stderr)
+        venv.create(at, with_pip=True, symlinks=os.name != "nt")
     print(f"installing {requirement}", file=sys.stderr)
     pip = [scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    if _run(*pip, *(["-e", requirement] if requirement[0] == "." else [_declared(requirement)])):
+    if _run(
+        *pip,
+        *options,
+        *(["-e", requirement] if requirement[0] == "." else [_declared(requirement)]),
+    ):
         sys.exit(1)
     stamp.write_text(current, "utf-8")
     return scripts
@@ -185,8 +200,22 @@ def _environment(requirement: str) -> Path:
 
 def _declared(tool: str) -> str:
     """Give a tool with the versions that the project takes of it."""
-    extras = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
-    return next(each for each in extras["optional-dependencies"]["dev"] if each.startswith(tool))
+    return next(each for each in _requirements("dev") if each.startswith(tool))
+
+
+def _lowest_versions() -> Iterator[str]:
+    """Give every requirement of ours with the lowest version that it allows."""
+    for each in _requirements("dev", "train"):
+        bound, _, marker = each.partition(";")
+        name, version = bound.split(",")[0].split(">=")
+        yield f"{name.split('[')[0]}=={version}{marker and f';{marker}'}"
+
+
+def _requirements(*extras: str) -> list[str]:
+    """Give what the project needs, and for these purposes."""
+    project = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
+    named = [project["optional-dependencies"][extra] for extra in extras]
+    return [*project["dependencies"], *itertools.chain(*named)]
 
 
 def _packages(environment: Path) -> str:
