@@ -12,6 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
@@ -157,7 +158,17 @@ def mlflow_database(
     params: Sequence[tuple[str, ...]],
 ) -> bytes:
     """Give a database with the columns that are read, and small pages."""
-    connection = sqlite3.connect(":memory:")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        _fill(connection, runs, metrics, params)
+        return connection.serialize()
+
+
+def _fill(
+    connection: sqlite3.Connection,
+    runs: Sequence[Mapping[str, Any]],
+    metrics: Sequence[tuple[Any, ...]],
+    params: Sequence[tuple[str, ...]],
+) -> None:
     connection.executescript(
         """
         PRAGMA page_size = 512;
@@ -181,7 +192,6 @@ def mlflow_database(
     connection.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", metrics)
     connection.executemany("INSERT INTO params VALUES (?, ?, ?)", params)
     connection.commit()
-    return connection.serialize()
 
 
 # --------------------------------------------------------------------------- arrays of episodes

@@ -20,13 +20,17 @@ from typing import Any
 
 import polars as pl
 import pytest
-from backports import zstd
 
 from ttastats import store
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import registry
 from ttastats.ingestion.ingest import Account, ingest
 from ttastats.records import Run
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 LOGS = 10
 

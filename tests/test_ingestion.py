@@ -21,7 +21,6 @@ from typing import Any
 import fsspec
 import polars as pl
 import pytest
-from backports import zstd
 
 from tests.programs import ended, python, started, until
 from ttastats import api, store
@@ -29,6 +28,11 @@ from ttastats.errors import TtastatsError
 from ttastats.ingestion import containers, reading, registry, sources, spill, streams
 from ttastats.ingestion import ingest as ingestion
 from ttastats.ingestion.ingest import ingest
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 LOGS = 10  # in each of the two example systems
 COMMAND = ("-m", "ttastats", "ingest")

@@ -41,11 +41,12 @@ def test_every_command_and_option_is_described(pages: ModuleType) -> None:
             assert option.help, f"{name} {option.opts[0]} has no help"
 
 
-def test_every_public_name_is_described(pages: ModuleType) -> None:
-    text = pages.api()
-    for name in set(ttastats.__all__) - {"__version__"}:
-        assert f"::: ttastats.{name}\n" in text
-        assert inspect.getdoc(getattr(ttastats, name)), f"{name} has no docstring"
+@pytest.mark.parametrize("name", sorted(set(ttastats.__all__) - {"__version__"}))
+def test_every_public_name_is_described(pages: ModuleType, name: str) -> None:
+    assert f"::: ttastats.{name}\n" in pages.api()
+    if name == "profile":
+        pytest.importorskip("torch", reason="recording needs PyTorch")
+    assert inspect.getdoc(getattr(ttastats, name))
 
 
 def test_links_lead_to_pages_of_the_site_and_other_files_are_named(pages: ModuleType) -> None:

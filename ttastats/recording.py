@@ -175,7 +175,7 @@ class Recording:
         enabled: bool,
     ) -> None:
         self.path: Path | None = None
-        self.reached = False
+        self.reached: bool = False
         self._place = place
         self._benchmark = benchmark
         self._target = target

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import torch
-
-from ttastats.profiler import peaks
 
 
 @pytest.fixture(autouse=True)
-def _small_peaks(monkeypatch: pytest.MonkeyPatch) -> None:
+def _needs_torch() -> None:
+    pytest.importorskip("torch", reason="recording needs PyTorch")
+
+
+@pytest.fixture(autouse=True)
+def _small_peaks(_needs_torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure peaks by small products and copies: how high they are is no matter here."""
+    from ttastats.profiler import peaks
+
     monkeypatch.setattr(peaks, "_SIDE", {"cpu": 64})
     monkeypatch.setattr(peaks, "_COPIED", {"cpu": 2**16})
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
+def _one_thread(_needs_torch: None) -> Iterator[None]:
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -9,6 +9,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+
+pytest.importorskip("torch", reason="recording needs PyTorch")
+
 import torch
 from torch import nn
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest.importorskip("torch", reason="recording needs PyTorch")
+
 from ttastats.profiler import communication, memory, warm_up
 from ttastats.profiler.workload import fitting
 from ttastats.profiles import saturation

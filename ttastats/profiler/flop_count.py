@@ -19,7 +19,7 @@ Shape = Sequence[int]
 class Counted:
     """Counts the FLOPs of a `with` block; they stand in `flops` afterwards."""
 
-    flops = 0
+    flops: int = 0
 
     def __enter__(self) -> Counted:
         # The counter's hooks are gone after the block; a compiled network may warn of them.

@@ -44,16 +44,16 @@ class Recording:
         self.first: list[Length] = []
         self.plain: list[Length] = []
         self.watched: list[cpu_trace.Watched] = []
-        self.counted = Counted()
+        self.counted: Counted = Counted()
         self.memory: dict[str, int] = {}
-        self.driver = gpu.Asked(device)
+        self.driver: gpu.Asked = gpu.Asked(device)
         #: The trace, and whether its clock is the CPU time of this thread.
-        self.trace = b""
-        self.by_cpu_time = timing.in_cpu_time(device) and not compiled
+        self.trace: bytes = b""
+        self.by_cpu_time: bool = timing.in_cpu_time(device) and not compiled
         self._kept, self._asked = kept, steps
         self._plan = self._planned()
         self._now: Step = nullcontext()
-        self.done = False
+        self.done: bool = False
 
     def begin(self) -> None:
         """Watch the first step as planned."""
