@@ -27,6 +27,7 @@ from ttastats.records import Evaluation, Problem, Run
 from ttastats.report import profile, profile_change
 from ttastats.report.answer import Report
 from ttastats.report.compare import View
+from ttastats.report.headline import caveats, headlines
 from ttastats.report.ordering import arranged
 from ttastats.report.verdicts import verdicts
 
@@ -55,6 +56,11 @@ def told(report: Report) -> Iterator[tuple[str, Any]]:
     if key and all(key in row for row in report.rows):
         for verdict in verdicts(report):
             yield "verdict", verdict
+    if report.against and "speedup" in report.rows[0]:
+        for one in headlines(report):
+            yield "headline", [one.sentence, one.numbers, one.tone, one.pooled]
+        for caveat in caveats(report):
+            yield "caveat", [caveat.text, caveat.tone]
 
 
 def text(report: Report) -> str:
