@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.test_crossing import evaluation, mlperf
+from tests.test_time_to_target import evaluation, mlperf
 from tests.test_target import rows
 from ttastats import api, choice
 from ttastats.choice import Part

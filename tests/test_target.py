@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.test_crossing import evaluation, mlperf
+from tests.test_time_to_target import evaluation, mlperf
 from ttastats import api, tables
 from ttastats.errors import TtastatsError
 from ttastats.records import Run
