@@ -52,6 +52,12 @@ def told(report: Report) -> Iterator[tuple[str, Any]]:
     yield "only a, by", [report.only_a, report.by]
     if report.gate:
         yield "gate", report.gate
+    if not any("same" in row for row in report.rows):
+        yield from in_words(report)
+
+
+def in_words(report: Report) -> Iterator[tuple[str, Any]]:
+    """Give what a page says of an answer: its verdicts, and what they come to."""
     key = {"compare": "claim", "summary": "tta_mean_seconds"}.get(report.command)
     if key and all(key in row for row in report.rows):
         for verdict in verdicts(report):
@@ -358,7 +364,7 @@ def traced(*ranks: int, work: float = 40.0) -> pl.DataFrame:
     found = [
         kineto.read(
             [made_traces.trace(made_traces.steps_on_a_device(own_work=work - 5 * rank), rank)]
-        ).rows
+        ).rows.with_columns(rank=pl.lit(rank, pl.Int64))
         for rank in ranks
     ]
     return profiles.whole(found)
@@ -378,6 +384,24 @@ def speedruns() -> tuple[pl.DataFrame, ...]:
         ),
         table(speedrun(3, [1200], [3.3], benchmark="alone")),
     )
+
+
+@cache
+def sessions(pace: float = 1.0) -> tuple[pl.DataFrame, ...]:
+    """Give the runs of three days, each slower than the one before in all benchmarks but one."""
+    return tuple(
+        table(
+            several(90 + day, 20.0 * pace * slower, (5, 5, 6, 5, 6), noise=0.01, **when),
+            several(95 + day, pace, STEADY * 2, noise=0.02, benchmark="alike", **when),
+            several(98, pace * 1.01**day, STEADY, noise=0.001, benchmark="close", **when),
+            several(99, pace * 30.0**day, STEADY, noise=0.5, benchmark="far", **when),
+            several(100, pace, (4,), benchmark="one", **when),
+            several(101, pace, (4, 4, 4), failed=3 if day else 0, benchmark="never", **when),
+        ).with_columns(entry=pl.lit("lab"))
+        for day, slower in enumerate((1.0, 1.1, 1.25))
+        for when in [{"started_at": datetime(2026, 1, 5 + day, tzinfo=UTC),
+                      "entry": f"lab/{pace}/{day}"}]
+    )  # fmt: skip
 
 
 EPOCHS = {"unit": "epochs"}
@@ -445,6 +469,13 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     ),
     "record_by_plain_rules": lambda: api.judge_record(
         before(), after(), rules="plain", where=["benchmark=bert,gnn,gpt,llama,resnet,rgat"]
+    ),
+    "same_of_two": lambda: api.compare(*sessions()[:2], same=True, options=Options(margin=0.02)),
+    "same_of_three": lambda: api.compare(pl.concat(sessions()), same=True, by=["day"]),
+    "same_of_one_benchmark": lambda: api.compare(*sessions(), same=True, where=[RESNET]),
+    "same_at_the_end": lambda: api.compare(*speedruns()[:3], same=True, at_end=True),
+    "compare_within_days": lambda: api.compare(
+        pl.concat(sessions()), pl.concat(sessions(0.95)[:2]), block=["day"]
     ),
     "claim_of_quality": lambda: api.claim(both(), quality="0.7505"),
     "claim_of_time": lambda: api.claim(before(), seconds="<= 100", level=0.01, by=["benchmark"]),

@@ -6,6 +6,7 @@ measured beside the operators is there in part. All lengths are small whole numb
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +14,17 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.made_traces import Event, collective, event, kernel, launch, operator, step, trace
-from tests.test_accepted_answers import text
+from tests.test_accepted_answers import several, text
+from tests.test_accepted_answers import table as runs_of
+from ttastats import time_to_target
+from ttastats.pairing import Side
 from ttastats.profiles import flops, kineto, table
 from ttastats.profiles.measures import measure
-from ttastats.report import profile, profile_change
+from ttastats.report import compare, profile, profile_change
 
 ACCEPTED = ROOT / "tests" / "reference" / "traces"
 
@@ -230,6 +235,61 @@ def test_random_profiles_are_answered_as_accepted(seed: int) -> None:
         profile_change.report(a, b, ("a", "b"), confidence=0.9),
     )
     assert matches_accepted(ACCEPTED / f"answers_{seed}.txt", "".join(map(text, answers)))
+
+
+def pace(draw: random.Random, side: str) -> pl.DataFrame:
+    """Give runs that tell any of epochs, samples and steps, of the profiled work or of other."""
+    told = draw.choice([True, True, None, False])
+    facts: dict[str, Any] = {
+        "benchmark": draw.choice(["made", "lm"]), "accelerators": draw.choice([1, 1, 2, None]),
+        "hardware": draw.choice([None, "A100", "NVIDIA H100 80GB"]),
+        "global_batch_size": draw.choice([None, 64, 128]),
+        "train_samples": draw.choice([None, 1000]),
+    }  # fmt: skip
+    seconds = 20.0 if side == "A" else draw.choice([14.0, 20.0, 26.0])
+    some = several(draw.randrange(99), seconds, (5, 6, 5, 6), noise=0.01, told=told, **facts)
+    if draw.random() < 0.3:
+        some = [
+            replace(one, evaluations=tuple(
+                replace(each, samples=None, step=10 * each.index + 10) for each in one.evaluations))
+            for one in some
+        ]  # fmt: skip
+    return runs_of(some)
+
+
+OF_FACTORS = ("_factor", "_factor_low", "_factor_high", "_share", "_seconds")
+
+
+def test_random_profiles_explain_random_runs_as_accepted() -> None:
+    lines = []
+    for seed in range(12):
+        draw = random.Random(f"explained {seed}")
+        profiles = [
+            pl.concat([profiled(draw, f"{side} {n}") for n in range(draw.choice([1, 2, 2]))])
+            .with_columns(
+                origin=pl.lit(draw.choice(["recorded", "kineto"])),
+                source=pl.lit(draw.choice(["made", "made", "train.py"])),
+            )
+            for side in "AB"
+        ]  # fmt: skip
+        device = [
+            table.frame([measure("device_name", text=draw.choice(["Tesla A100", "a GPU"]))],
+                        profile=rows["profile"][0], profile_id=rows["profile_id"][0])
+            for rows in profiles
+        ]  # fmt: skip
+        profiles = [pl.concat(both) for both in zip(profiles, device, strict=True)]
+        benchmark = draw.choice(["made", "made", "other"])
+        sides = [
+            Side(side, time_to_target.runs(pace(draw, side)
+                 .with_columns(benchmark=pl.lit(benchmark))))
+            for side in "AB"
+        ]  # fmt: skip
+        found = compare.report(sides[0], sides[1:], ["benchmark"], profiles=profiles)
+        own = [{name: one for name, one in row.items() if name.endswith(OF_FACTORS)}
+               for row in found.rows]  # fmt: skip
+        shown = dataclasses.replace(found, rows=tuple(own), tables=found.tables[1:], against=())
+        lines += [f"-- {seed}\n", text(shown)]
+    assert matches_accepted(ACCEPTED / "explained.txt", "".join(lines))
 
 
 # -------------------------------------------------------------------------------------------- FLOPs

@@ -111,7 +111,7 @@ def report(
     ]
     if len(sides) > 1:
         each = [f"{side.label}: {text}" for side, text in zip(sides, each, strict=True)]
-    said = " ".join((*each, *([why.sentence()] if why else [])))
+    said = " ".join(filter(None, (*each, why.sentence() if why else "")))
     return Report(
         "compare", rows, tables, notes, said, _only_a(sides), by=by, against=_against(sides)
     )

@@ -169,8 +169,6 @@ def _contention_notes(runs: pl.DataFrame) -> list[Note]:
     if axis.of(runs).name not in {"seconds", "training-seconds"} or "extra" not in runs.columns:
         return []
     told = standing(runs).filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
-    if told.is_empty():
-        return []
     waited, cpu = (
         float(
             told["extra"]

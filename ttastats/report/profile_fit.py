@@ -57,7 +57,8 @@ def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
     workers = changes.workers(rows)
     if numbers.len() == 1 and numbers[0] != workers:
         processes = units.plural(workers, "process", "processes")
-        return f"the profile is of {processes}, the runs used {numbers[0]} accelerators"
+        used = units.plural(numbers[0], "accelerator")
+        return f"the profile is of {processes}, the runs used {used}"
     return ""
 
 

@@ -306,7 +306,7 @@ def _rates(
 def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
     names = ("suite", "edition", "benchmark", "batch_size", "ratio")
     found = [row.get(name) for name in names]
-    return tuple((value is None, 0 if value is None else value) for value in found)
+    return tuple((value is None, value) for value in found)
 
 
 def _fields(rows: Sequence[Mapping[str, Any]], by: Sequence[str], options: Options) -> list[Field]:

@@ -108,7 +108,7 @@ def goals(
 
     The columns of the keys are of the types they have in `runs`.
     """
-    types = {name: runs.schema[name] for grid in grids[:1] for name in grid.keys}
+    types = {name: runs.schema[name] for grid in grids for name in grid.keys}
     return pl.DataFrame(
         [
             {**grid.keys, "metric": name, "target_value": value}

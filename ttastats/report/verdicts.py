@@ -79,14 +79,14 @@ def _rows(report: Report) -> Iterator[tuple[Numbers, str, str, Tone]]:
 
 
 def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
-    said = []
+    said, tests = [], sum(row["p_adjusted"] is not None for row in report.rows)
     for row, about, word, tone in _rows(report):
         if is_pooled(row):
             word, tone = f"{word}, setups pooled", "bad"
         sentence = finding(row, row["a"], row["b"], confidence) + "."
         if row["verdict"] in {"undecided", "unavailable"}:  # others begin with a side's name
             sentence = sentence[:1].upper() + sentence[1:]
-        alone = _alone(row, len(report.rows))
+        alone = _alone(row, tests)
         more = " ".join(part for part in (alone, _plan(row), _why(row), _failures(row)) if part)
         said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
     return tuple(said)
@@ -192,7 +192,7 @@ def factor_of(row: Numbers, word: str, axis: Axis) -> tuple[str, str]:
     if ratio >= 1.1:
         return f"{ratio:.2f}×", f"{low:.2f} to {high:.2f}×"
     if word == "faster" and not axis.is_time:
-        ratio, low, high = (2 - 1 / value if value else 1.0 for value in (ratio, low, high))
+        ratio, low, high = (2 - 1 / value for value in (ratio, low, high))
     return f"{(ratio - 1) * 100:.1f}%", f"{(low - 1) * 100:.1f} to {(high - 1) * 100:.1f}%"
 
 
@@ -211,7 +211,8 @@ def p_text(row: Numbers, pattern: str) -> str:
 
 def _alone(row: Numbers, tests: int) -> str:
     """Say why nothing is decided where the interval beside it does not hold 1."""
-    if row["verdict"] != "undecided" or tests < 2 or row["speedup_low"] is None:
+    known = row["p_adjusted"] is not None and row["speedup_low"] is not None
+    if row["verdict"] != "undecided" or tests < 2 or not known:
         return ""
     if row["speedup_low"] <= 1 <= row["speedup_high"]:
         return ""
