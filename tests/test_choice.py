@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.test_time_to_target import evaluation, mlperf
 from tests.test_target import rows
+from tests.test_time_to_target import evaluation, mlperf
 from ttastats import api, choice
 from ttastats.choice import Part
 from ttastats.conditions import parse_all
