@@ -375,6 +375,43 @@ def test_a_point_tells_its_run(sides: list[Path], compared_page: Page) -> None:
     assert compared_page.locator("#hover").is_hidden()
 
 
+def test_what_is_near_the_pointer_answers(compared_page: Page) -> None:
+    figure = compared_page.locator('figure[data-kind="quality-time"]')
+    figure.scroll_into_view_if_needed()
+    place = figure.locator(".mark-line path").first.evaluate("""line => {
+        const half = line.getPointAtLength(line.getTotalLength() / 2);
+        const on = new DOMPoint(half.x, half.y).matrixTransform(line.getScreenCTM());
+        // Beside the line, where no mark lies.
+        for (let step = 2; step < 6; step += 0.5) {
+            for (const [x, y] of [[on.x, on.y - step], [on.x, on.y + step]]) {
+                if (!document.elementFromPoint(x, y).matches('.mark-line *, .mark-symbol *')) {
+                    return [x, y];
+                }
+            }
+        }
+    }""")
+    # What is told goes away when the page scrolls, of which a page hears a frame later.
+    compared_page.evaluate("new Promise((ready) => setTimeout(requestAnimationFrame, 50, ready))")
+    compared_page.mouse.move(*place)
+    told = compared_page.locator("#hover")
+    assert "result_" in told.inner_text()
+    compared_page.mouse.move(place[0], 1)
+    assert told.is_hidden()
+
+
+def test_a_tap_opens_what_is_behind_a_mark(browser: Browser, compared: Path) -> None:
+    with opened(browser, compared, width=375, has_touch=True) as page:
+        draw_all(page)
+        figure = page.locator('figure[data-kind="tta"]')
+        figure.scroll_into_view_if_needed()
+        box = figure.locator(".mark-symbol.role-mark path").last.bounding_box()
+        assert box is not None
+        page.touchscreen.tap(box["x"] + 7, box["y"] + 7)  # fingers are broad
+        assert "result_" in page.locator("#hover").inner_text()
+        page.touchscreen.tap(5, box["y"] - 200)
+        assert page.locator("#hover").is_hidden()
+
+
 def colours(page: Page) -> tuple[str, str | None]:
     """Give the colour behind the page, and that of the words of a plot."""
     label = page.locator("figure .role-axis-label text").first
@@ -434,6 +471,21 @@ def test_without_javascript_verdict_and_numbers_can_be_read(
         assert page.locator("table.report").is_visible()
         page.get_by_text("which does not run here").wait_for(state="visible")
         assert not page.locator("#filters").is_visible()
+        page.locator("details.section[data-benchmark] > summary").click()
+        assert page.locator(".verdict").is_visible()
+        assert not page.locator("figcaption:visible").count()  # of plots that are not drawn
+
+
+def test_names_stand_on_the_left_in_a_notebook(browser: Browser, sides: list[Path]) -> None:
+    style = ".jp-RenderedHTMLCommon :is(td, th) { text-align: right }"  # as Jupyter has it
+    shown = api.summary(sides)._repr_html_()
+    page = browser.new_page()
+    page.set_content(f'<style>{style}</style><div class="jp-RenderedHTMLCommon">{shown}</div>')
+    cells = page.locator("table.report :is(thead, tbody) tr:first-child > *").all()
+    read = "one => [one.matches('.number'), getComputedStyle(one).textAlign] + ''"
+    aligned = {cell.evaluate(read) for cell in cells}
+    page.close()
+    assert aligned == {"true,right", "false,left"}
 
 
 def test_names_do_nothing_but_show(hostile_page: Page) -> None:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 #: Notebooks have styles for tables of their own; this adds what the marks of a report need.
 _STYLE = """\
 <style>
+.ttastats table.report th, .ttastats table.report td { text-align: left }
 .ttastats table.report .number { text-align: right; font-variant-numeric: tabular-nums }
-.ttastats table.report tbody th { text-align: left; font-weight: normal }
-.ttastats table.report .details td { text-align: left; white-space: pre-line; opacity: .75 }
+.ttastats table.report tbody th { font-weight: normal }
+.ttastats table.report .details td { white-space: pre-line; opacity: .75 }
 .ttastats caption { text-align: left; font-weight: bold }
 .ttastats .notes { opacity: .85 }
 </style>

@@ -1,12 +1,17 @@
-/* What is behind a mark? A box beside the pointer, of text alone. */
+/* What is behind a mark? A box beside the pointer, of text alone; a finger opens it by a tap. */
 
 const hover = element('div', {id: 'hover', role: 'tooltip', hidden: true});
 document.body.append(hover);
+
+const NEAR = 7; // CSS pixels from the pointer within which the nearest mark answers
+const BELOW_A_FINGER = 18;
+let answered = false;
 
 /** Show what Vega tells of a mark; the texts are data and never markup. */
 function tell(handler, event, item, value) {
   hover.hidden = value === null || value === undefined || value === '';
   if (hover.hidden) return;
+  answered = true;
   hover.replaceChildren(told(value));
   place(event.clientX, event.clientY);
 }
@@ -30,5 +35,59 @@ function place(x, y) {
   hover.style.top = `${Math.max(4, below)}px`;
 }
 
+/** Give the mark with words that is nearest to a place in its plot, if one is so near. */
+function nearest(root, place, within) {
+  const best = {item: null, far: within};
+  const keep = (item, far) => { if (item.tooltip && far < best.far) Object.assign(best, {item, far}); };
+  const look = (mark, x, y) => {
+    if (mark.marktype === 'group') {
+      for (const group of mark.items) {
+        for (const inner of group.items) look(inner, x - (group.x ?? 0), y - (group.y ?? 0));
+      }
+    } else if (mark.marktype === 'symbol') {
+      for (const item of mark.items) keep(item, Math.hypot(item.x - x, item.y - y));
+    } else if (mark.marktype === 'line') {
+      mark.items.slice(1).forEach((end, before) => keep(end, toLine({x, y}, mark.items[before], end)));
+    }
+  };
+  look(root, ...place);
+  return best.item;
+}
+
+/** Give the distance of a place to what joins two points of a line. */
+function toLine(place, a, b) {
+  if (a.interpolate !== 'step-after') return toSegment(place, a, b);
+  const corner = {x: b.x, y: a.y};
+  return Math.min(toSegment(place, a, corner), toSegment(place, corner, b));
+}
+
+function toSegment({x, y}, a, b) {
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const share = ((x - a.x) * dx + (y - a.y) * dy) / (dx * dx + dy * dy || 1);
+  const along = Math.max(0, Math.min(1, share));
+  return Math.hypot(a.x + along * dx - x, a.y + along * dy - y);
+}
+
+/** Vega tells only of what lies right under the pointer, and of lines only at their points. */
+function askAround(event, within) {
+  if (!event.isTrusted || answered) return;
+  hover.hidden = true;
+  const figure = event.target.closest?.('.drawing')?.parentElement;
+  const view = drawn.get(figure)?.view?.view;
+  if (!view) return;
+  const {left, top} = view.container().firstElementChild.getBoundingClientRect();
+  const [right, down] = view.origin();
+  const place = [event.clientX - left - right, event.clientY - top - down];
+  const item = nearest(view.scenegraph().root, place, within);
+  if (item) tell(null, event, item, item.tooltip);
+}
+
+// Vega listens between these two.
+addEventListener('pointermove', () => { answered = false; }, {capture: true});
+addEventListener('pointermove', (event) => { if (event.pointerType !== 'touch') askAround(event, NEAR); });
+addEventListener('click', (event) => {
+  answered = false;
+  askAround(event, BELOW_A_FINGER);
+}, {capture: true});
 addEventListener('scroll', () => { hover.hidden = true; }, {passive: true});
 addEventListener('keydown', (event) => { if (event.key === 'Escape') hover.hidden = true; });
