@@ -101,6 +101,28 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def workers_say(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give where the workers that this process starts write what they say."""
+    import multiprocessing.forkserver  # of which they are forked: it imports torch for all tests
+
+    from ttastats.trainer import parallel
+
+    said = tmp_path_factory.mktemp("workers") / "said"
+    multiprocessing.set_forkserver_preload(list(parallel.IMPORTED_ONCE))
+    kept = [os.dup(number) for number in (1, 2)]
+    with said.open("a") as stream:
+        try:
+            for number in (1, 2):
+                os.dup2(stream.fileno(), number)
+            multiprocessing.forkserver.ensure_running()
+        finally:
+            for number, one in zip((1, 2), kept, strict=True):
+                os.dup2(one, number)
+                os.close(one)
+    return said
+
+
 @pytest.fixture
 def two_systems() -> Path:
     """Give the results folder of the embedded example."""

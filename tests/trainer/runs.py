@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +69,29 @@ def start(program: str, root: Path) -> subprocess.Popen[str]:
 def evaluating(program: str, root: Path) -> subprocess.Popen[str]:
     """Start a program that trains for very long, and give it when it has evaluated once."""
     process = start(program, root)
-    log = log_of(root)
-    programs.until(lambda: log.exists() and '"key": "eval_stop"' in log.read_text(), process)
+    programs.until(lambda: has_evaluated(root), process)
     return process
+
+
+def has_evaluated(root: Path) -> bool:
+    """Tell whether the first run of `request` has come to the end of an evaluation."""
+    log = log_of(root)
+    return log.exists() and '"key": "eval_stop"' in log.read_text()
+
+
+@contextmanager
+def forked(work: Callable[..., None], *given: object) -> Iterator[BaseProcess]:
+    """Do some work in a process that has torch imported from its start, and ends with the block."""
+    context = multiprocessing.get_context("forkserver")
+    process = context.Process(target=_within, args=(work, given), daemon=False)
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+def _within(work: Callable[..., None], given: tuple[object, ...]) -> None:
+    signal.alarm(int(programs.PATIENCE))
+    work(*given)

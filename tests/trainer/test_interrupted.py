@@ -14,8 +14,8 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs PyTorch")
 
-from tests.programs import ended
-from tests.trainer.runs import evaluating, log_of, request, small, start, trained
+from tests.programs import PATIENCE, ended, until
+from tests.trainer.runs import forked, has_evaluated, log_of, request, small, start, trained
 from ttastats import api, atomic, result_files
 from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
@@ -27,22 +27,6 @@ from ttastats.trainer import (
 )
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
 from ttastats.trainer.outcome import Checkpoint
-
-#: Trains for far longer than a test waits.
-LONG_RUN = """
-import sys
-from pathlib import Path
-from ttastats.errors import TtastatsError
-from ttastats.trainer import experiment
-from ttastats.trainer.settings import Options
-request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
-values = {"target": 0.9999, "epochs": 100_000.0, "width": 8}
-options = Options(values, device="cpu")
-try:
-    experiment.make(experiment.plan(request, options, [0]).missing)
-except TtastatsError as error:
-    sys.exit(f"ttastats: {error}")
-"""
 
 TAKE_NUMBERS = """
 import sys
@@ -84,10 +68,25 @@ def test_an_interrupted_run_says_so_and_is_set_aside(
     assert (row["run_status"], row["set_aside"], row["epochs"]) == ("stopped", "stopped", 2.0)
 
 
-def test_a_killed_run_leaves_whole_lines_and_is_set_aside(tmp_path: Path) -> None:
-    process = evaluating(LONG_RUN, tmp_path)
-    process.kill()
-    ended(process)
+def train_for_long(root: Path, most_bytes: int | None = None) -> None:
+    """Train in this process, which may write files of so many bytes."""
+    if most_bytes is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+    options = small(target=0.9999, epochs=100_000.0)
+    try:
+        experiment.make(experiment.plan(request(root), options, (0,)).missing)
+    except TtastatsError as error:
+        sys.exit(f"ttastats: {error}")
+
+
+def test_a_killed_run_leaves_whole_lines_and_is_set_aside(
+    tmp_path: Path, workers_say: Path
+) -> None:
+    with forked(train_for_long, tmp_path) as process:
+        until(lambda: has_evaluated(tmp_path) or process.exitcode is not None)
+    assert process.exitcode == -signal.SIGKILL
     text = log_of(tmp_path).read_text()
     assert text.endswith("\n")
     keys = [json.loads(line.removeprefix(":::MLLOG "))["key"] for line in text.splitlines()]
@@ -166,20 +165,15 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
     log.close()
 
 
-FILL_UP = (
-    """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
-"""
-    + LONG_RUN
-)
-
-
-def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(tmp_path: Path) -> None:
+def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(
+    tmp_path: Path, workers_say: Path
+) -> None:
     pytest.importorskip("resource", reason="this system has no limits on file sizes")
-    process = start(FILL_UP, tmp_path)
-    code, _, said = ended(process)
-    assert code == 1
+    before = workers_say.stat().st_size
+    with forked(train_for_long, tmp_path, 12_000) as process:
+        process.join(PATIENCE)
+    said = workers_say.read_bytes()[before:].decode()
+    assert process.exitcode == 1
     assert "Traceback" not in said
     assert "result_0.txt: cannot write: File too large" in said
     assert "What was written before is kept" in said

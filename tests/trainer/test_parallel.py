@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
@@ -18,16 +17,39 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch")
 if not torch.distributed.is_available():
     pytest.skip("this PyTorch has no process groups", allow_module_level=True)
 
-from tests.programs import PATIENCE, ended, environment, python  # noqa: E402
-from tests.trainer.runs import evaluating, log_of, request, small, trained  # noqa: E402
-from tests.trainer.test_interrupted import LONG_RUN  # noqa: E402
+from torch.distributed import run as torchrun_program  # noqa: E402
+
+from tests.programs import PATIENCE, ended, environment  # noqa: E402
+from tests.trainer.runs import (  # noqa: E402
+    evaluating,
+    forked,
+    has_evaluated,
+    log_of,
+    request,
+    small,
+    trained,
+)
 from ttastats import api  # noqa: E402
 from ttastats.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import experiment, parallel  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.settings import Options  # noqa: E402
 
-TWO_WORKERS = LONG_RUN.replace('"width": 8', '"width": 8, "workers": 2')
+#: Trains for far longer than a test waits.
+TWO_WORKERS = """
+import sys
+from pathlib import Path
+from ttastats.errors import TtastatsError
+from ttastats.trainer import experiment
+from ttastats.trainer.settings import Options
+request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
+values = {"target": 0.9999, "epochs": 100_000.0, "width": 8, "workers": 2}
+options = Options(values, device="cpu")
+try:
+    experiment.make(experiment.plan(request, options, [0]).missing)
+except TtastatsError as error:
+    sys.exit(f"ttastats: {error}")
+"""
 
 
 UNDER_TORCHRUN = """
@@ -42,19 +64,28 @@ print(experiment.leads())
 """
 
 
+def torchrun_of(program: Path, root: Path, said: Path) -> None:
+    """Do what torchrun does, in this process: it starts two workers, each a Python of its own."""
+    os.environ.update(environment(OMP_NUM_THREADS="1"))
+    with said.open("w") as stream:
+        for number in (1, 2):
+            os.dup2(stream.fileno(), number)
+    torchrun_program.main(["--standalone", "--nproc-per-node", "2", str(program), str(root)])
+
+
 @pytest.fixture(scope="module")
-def torchrun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CompletedProcess[str]]:
+def torchrun(tmp_path_factory: pytest.TempPathFactory, workers_say: Path) -> tuple[Path, str]:
     """Give the folder of a run by two workers that torchrun started, and what they said."""
     root = tmp_path_factory.mktemp("shared")
-    program = root / "run.py"
+    program, said = root / "run.py", root / "said"
     program.write_text(UNDER_TORCHRUN)
-    words = ("--standalone", "--nproc-per-node", "2", program, root)
-    done = python("-m", "torch.distributed.run", *words, env=environment(OMP_NUM_THREADS="1"))
-    return root, done
+    with forked(torchrun_of, program, root, said) as process:
+        process.join(PATIENCE)
+    return root, said.read_text()
 
 
 @pytest.fixture(scope="module")
-def shared_runs(torchrun: tuple[Path, CompletedProcess[str]]) -> list[Path]:
+def shared_runs(torchrun: tuple[Path, str]) -> list[Path]:
     """Give the logs of the same run twice: its two workers were started by torchrun, then by us."""
     root, _ = torchrun
     planned = experiment.plan(request(root), small(workers=2, epochs=2), (5,)).runs
@@ -62,12 +93,12 @@ def shared_runs(torchrun: tuple[Path, CompletedProcess[str]]) -> list[Path]:
     return sorted(planned[0].place.results.iterdir())
 
 
-def test_torchrun_starts_the_workers_as_well(torchrun: tuple[Path, CompletedProcess[str]]) -> None:
-    root, done = torchrun
+def test_torchrun_starts_the_workers_as_well(torchrun: tuple[Path, str]) -> None:
+    root, said = torchrun
     # Now and then gloo aborts a worker that has finished, so that its exit code says nothing.
-    assert values(log_of(root), "workers") == [2], done.stderr
+    assert values(log_of(root), "workers") == [2], said
     assert len(values(log_of(root), "run_stop")) == 1
-    assert sorted(done.stdout.split()) == ["False", "True"]
+    assert sorted(word for word in said.split() if word in {"True", "False"}) == ["False", "True"]
 
 
 def values(path: Path, key: str) -> list[object]:
@@ -110,12 +141,11 @@ def test_our_reader_finds_that_one_is_a_copy_and_no_problem_else(
 @contextmanager
 def as_soon_as_it_evaluated(root: Path, act: Callable[[], object]) -> Iterator[None]:
     """Do something while this process waits for the workers of a run."""
-    log, over, end = log_of(root), threading.Event(), time.monotonic() + PATIENCE
+    over, end = threading.Event(), time.monotonic() + PATIENCE
 
     def look() -> None:
         while not over.wait(0.02):
-            evaluated = log.exists() and '"key": "eval_stop"' in log.read_text()
-            if evaluated or time.monotonic() > end:
+            if has_evaluated(root) or time.monotonic() > end:
                 act()
                 return
 
@@ -128,19 +158,18 @@ def as_soon_as_it_evaluated(root: Path, act: Callable[[], object]) -> Iterator[N
         looking.join()
 
 
-def stopped(root: Path, act: Callable[[], object], capfd: pytest.CaptureFixture[str]) -> str:
+def stopped(root: Path, act: Callable[[], object], workers_say: Path) -> str:
     """Let two workers train for very long, give what is said when something has stopped them."""
     endless = small(workers=2, target=0.9999, epochs=100_000.0)
     planned = experiment.plan(request(root), endless, (0,)).runs
+    before = workers_say.stat().st_size
     with as_soon_as_it_evaluated(root, act), pytest.raises(TtastatsError) as caught:
         experiment.make(planned)
-    return f"{caught.value}{''.join(capfd.readouterr())}"
+    return f"{caught.value}{workers_say.read_bytes()[before:].decode()}"
 
 
-def test_an_interrupt_reaches_the_worker_that_logs(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    said = stopped(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT), capfd)
+def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path, workers_say: Path) -> None:
+    said = stopped(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT), workers_say)
     assert "interrupted by SIGINT" in said
     assert "Traceback" not in said
     last = json.loads(log_of(tmp_path).read_text().splitlines()[-1].removeprefix(":::MLLOG "))
@@ -149,18 +178,24 @@ def test_an_interrupt_reaches_the_worker_that_logs(
 
 def workers() -> list[int]:
     """Give the workers that this process has started, in their order."""
-    tasks = Path("/proc/self/task").glob("*/children")
-    children = {int(child) for task in tasks for child in task.read_text().split()}
-    return sorted(
-        child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-    )
+    (server,) = (one for one in children(os.getpid()) if b"forkserver" in command_line(one))
+    return sorted(children(server))
+
+
+def children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def command_line(process: int) -> bytes:
+    return Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the worker through /proc")
 def test_a_lost_worker_ends_the_run_with_one_clear_message(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, workers_say: Path
 ) -> None:
-    said = stopped(tmp_path, lambda: os.kill(workers()[1], signal.SIGKILL), capfd)
+    said = stopped(tmp_path, lambda: os.kill(workers()[1], signal.SIGKILL), workers_say)
     assert "worker 1 died" in said or "another worker was lost" in said
     assert "Traceback" not in said
     (row,) = api.runs(_ingested(tmp_path)).rows
@@ -237,6 +272,6 @@ def test_a_worker_whose_starter_is_gone_before_it_looks_stops() -> None:
     before = signal.signal(signal.SIGTERM, stop)
     try:
         with pytest.raises(StoppedError):
-            parallel.follow(2**22 + 1)
+            parallel.follow(lambda: False)
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -6,9 +6,12 @@ started: by torchrun, or by `launch`.
 
 from __future__ import annotations
 
+import gc
 import logging
+import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -32,6 +35,10 @@ _PATIENCE = timedelta(minutes=10)
 #: How often a worker looks whether it was left alone, and how long it then may take to end, however
 #: busy the machine is.
 _LOOK_SECONDS, _GRACE_SECONDS = 1.0, 120.0
+#: Where processes can be forked of a server, it imports once what else takes every worker three
+#: seconds of a CPU: PyTorch, what its optimizers import, and the trainer.
+_START = "forkserver" if sys.platform == "linux" else "spawn"
+IMPORTED_ONCE = ("torch._dynamo", "torch.distributed.elastic.agent", "ttastats.trainer.experiment")
 #: Under this key of the workers' store stands what went wrong with one of them.
 _FAILURE = "ttastats/failure"
 
@@ -124,7 +131,7 @@ def team(device: str) -> Iterator[Team]:
     if size == 1:
         yield Team(0, 1, place)
         return
-    threading.Thread(target=follow, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=follow, args=(_starter(),), daemon=True).start()
     dist.init_process_group(
         "nccl" if device == "cuda" else "gloo",
         timeout=_PATIENCE,
@@ -163,9 +170,12 @@ def launch(workers: int, work: Callable[..., None], *given: Any) -> None:
         rdzv_endpoint="localhost:0",
         local_addr="localhost",
         max_restarts=0,
+        start_method=_START,
     )
+    if _START == "forkserver":
+        multiprocessing.set_forkserver_preload(list(IMPORTED_ONCE))
     try:
-        elastic_launch(config, _worker)(os.getpid(), work, given)
+        elastic_launch(config, _worker)(work, given)
     except ChildFailedError as error:
         raise _failed(*error.get_first_failure()) from None
     except SignalException as error:
@@ -188,17 +198,27 @@ def _failed(number: int, failure: Any) -> TtastatsError:
     )
 
 
-def _worker(parent: int, work: Callable[..., None], given: tuple[Any, ...]) -> None:
+def _worker(work: Callable[..., None], given: tuple[Any, ...]) -> None:
     """Do the work in a process of its own."""
-    # A group of its own: Ctrl-C at the terminal must reach a worker once, from its parent.
+    # A group of its own: Ctrl-C at the terminal must reach a worker once, from its starter.
     os.setpgrp()
-    if os.getppid() == parent:  # or nobody waits for the work any more
+    gc.freeze()  # what was imported stays: a collection would copy it all from the server
+    if _starter()():  # or nobody waits for the work any more
         work(*given)
 
 
-def follow(parent: int) -> None:
+def _starter() -> Callable[[], bool]:
+    """Give what tells whether the process that started this one, `launch` or torchrun, lives."""
+    starter = multiprocessing.parent_process()  # which need not be the process this was forked of
+    if starter is not None:
+        return starter.is_alive
+    parent = os.getppid()
+    return lambda: os.getppid() == parent
+
+
+def follow(lives: Callable[[], bool]) -> None:
     """Stop this worker when the process that started it is gone, however it went."""
-    while os.getppid() == parent:
+    while lives():
         time.sleep(_LOOK_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_GRACE_SECONDS)
