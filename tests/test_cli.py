@@ -380,7 +380,7 @@ class TestRefusals:
         assert "--where: no run has nodes=99\n" in message
 
     def test_sides_that_are_none(self, one: Path, eight: Path) -> None:
-        assert "nothing to be compared with" in failed(run("compare", one))
+        assert "only one file to compare" in failed(run("compare", one))
         assert "two parts of one file" in failed(run("compare", one, "--a", "system=x"))
         assert "two parts of one file" in failed(
             run("compare", one, eight, "--a", "seed=1", "--b", "seed=2")

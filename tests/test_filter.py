@@ -147,5 +147,5 @@ def test_the_command_says_what_it_kept(table: Path, tmp_path: Path) -> None:
         f"wrote {tmp_path / 'x.parquet'}",
     ]
     said = run("filter", table, tmp_path / "x.parquet", "-o", tmp_path / "y.parquet")[2]
-    assert "1 run: it is a copy of another, see `duplicate_of`" in said
+    assert "1 run: it is a copy of another run, see `duplicate_of`" in said
     assert run("filter", table)[0] == 2

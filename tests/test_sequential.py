@@ -143,5 +143,5 @@ def test_what_holds_at_no_look_is_refused(more: Any, options: Any) -> None:
 
 def test_a_plan_without_looks_is_refused() -> None:
     words = ["compare", "a.parquet", "b.parquet", "--max-runs", "8"]
-    with pytest.raises(TtastatsError, match="a plan is for --sequential"):
+    with pytest.raises(TtastatsError, match="needs --sequential"):
         app(words, standalone_mode=False)

@@ -44,7 +44,7 @@ def test_profiles_become_a_page_too(tmp_path: Path) -> None:
     together = ("report", "--together", "a.parquet", "b.parquet", "-o", "-")
     assert "<h1>Where a step of a, b goes</h1>" in run(*together, cwd=tmp_path).stdout
     refused = failed(run("report", "a.parquet", "--where", "seed=1", cwd=tmp_path))
-    assert "--where: is about runs, and these are profiles" in refused
+    assert "--where: applies to runs, but the files are profiles" in refused
 
 
 def test_sides_can_be_named_and_chosen(sides: list[Path], tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_what_no_text_can_show_says_how_to_write_it(files: list[str]) -> None:
     ("words", "said"),
     [
         (["histogram", "{}"], "no plot is called 'histogram'"),
-        (["tta"], "no file to draw"),
+        (["tta"], "no input file"),
         (["tta", "{}", "-o", "x.gif"], ".svg, .pdf, .png, .html"),
         (["tta", "{}", "-o", "x.svg", "--width", "wide"], "paper-column"),
         (["tta", "{}", "-o", "{}"], "none of the formats"),
@@ -121,4 +121,4 @@ def test_intervals_are_of_the_confidence_asked_for_and_say_so(
         assert "80% interval" in output.read_text()
     code, _, err = run("scaling", *files, "--confidence", "80%", "-o", str(tmp_path / "x.svg"))
     assert code == 2
-    assert "There is one in: tta, speedups" in err
+    assert "Supported by: tta, speedups" in err

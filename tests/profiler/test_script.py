@@ -135,7 +135,7 @@ class TestCommand:
     def test_sizes_that_are_none_and_several_values_are_refused(self) -> None:
         assert "are no sizes" in run("profile", "digits", "--batch-sizes", "8,x").stderr
         assert "takes one value" in run("profile", "digits", "--width", "8,16").stderr
-        assert "changes no step" in run("profile", "digits", "--set", "target=0.5").stderr
+        assert "has no effect on a step" in run("profile", "digits", "--set", "target=0.5").stderr
         assert "knows no layers called 'bn'" in run("profile", "digits", "--without", "bn").stderr
         assert "no workload is called 'digit'" in run("profile", "digit").stderr
         assert "one at a time" in run("profile", "digits", "digits-lm").stderr

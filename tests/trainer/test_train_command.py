@@ -95,7 +95,7 @@ def test_a_sweep_prints_table_7_and_goes_on_where_it_was(tmp_path: Path) -> None
     assert (first.exception, second.exception) == (None, None)
     assert "speedup over batch_size 128" in first.stdout
     assert first.stdout == second.stdout
-    assert "2 of 2 runs are complete already" in second.stderr
+    assert "2 of 2 runs are already complete" in second.stderr
     assert len(list(tmp_path.rglob("result_*.txt"))) == 2
 
 

@@ -107,7 +107,7 @@ def test_what_has_no_plan_is_refused(setups: list[str], most: int, why: str) -> 
 
 def test_a_plan_without_looks_is_refused(tmp_path: Path) -> None:
     words = ["sweep", "--batch-size", "64,512", "--max-runs", "8", "--emit-log", str(tmp_path)]
-    with pytest.raises(TtastatsError, match="a plan is for --until-decided"):
+    with pytest.raises(TtastatsError, match="needs --until-decided"):
         app(words, standalone_mode=False)
 
 

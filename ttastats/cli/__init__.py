@@ -1,4 +1,4 @@
-"""The command line: each command parses its arguments, calls one function and prints the answer.
+"""The command line: each command parses its arguments, calls one function and prints the result.
 
 Exit codes: 0 done; 1 done, but some input was rejected; 2 nothing could be done; 3 a condition of
 `--fail-on` or `--require` failed, a claim does not hold, or there is no record.
@@ -35,8 +35,8 @@ from ttastats.version import __version__
 
 app = typer.Typer(
     name="ttastats",
-    help="Is this training setup really faster to a given quality than that one, by how much, "
-    "why, and how sure are we?",
+    help="Does training setup B reach the target quality faster than setup A, by how much, "
+    "why, and how certain is that?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

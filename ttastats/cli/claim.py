@@ -19,8 +19,8 @@ def claim(
         typer.Option(
             "--quality",
             metavar="CLAIM",
-            help="The mean quality is as good as this: 'val_loss <= 3.28'; at the end, unless "
-            "--at says otherwise.",
+            help="Claim about the mean quality: 'val_loss <= 3.28'; at the end of each run "
+            "unless --at is given.",
             show_default=False,
         ),
     ] = "",
@@ -29,20 +29,26 @@ def claim(
         typer.Option(
             "--seconds",
             metavar="CLAIM",
-            help="The mean time is at most this: '<= 80'; up to the budget, or to the target.",
+            help="Claim about the mean time in seconds: '<= 80'; to the budget, else to the "
+            "target.",
             show_default=False,
         ),
     ] = "",
     steps: Annotated[
         str,
         typer.Option(
-            "--steps", metavar="CLAIM", help="The same of steps: '<= 3325'.", show_default=False
+            "--steps",
+            metavar="CLAIM",
+            help="Claim about the mean number of steps: '<= 3325'.",
+            show_default=False,
         ),
     ] = "",
     level: Annotated[
         str,
         typer.Option(
-            "--level", metavar="SHARE", help="How often a claim that is false may be let pass."
+            "--level",
+            metavar="SHARE",
+            help="Significance level: the accepted probability of confirming a false claim.",
         ),
     ] = "5%",
     sigma: Annotated[
@@ -50,14 +56,14 @@ def claim(
         typer.Option(
             "--sigma",
             metavar="SD",
-            help="The standard deviation of the quality of one run, if it is known: a z test.",
+            help="Known standard deviation of the quality of one run; uses a z test.",
         ),
     ] = None,
     asked: JudgedOptions,
     budget: AtBudgetOptions,
     output: Output,
 ) -> None:
-    """Is the mean of the runs shown to be as good as a number? Exit code 0: yes; 3: no."""
+    """Test a claim about the mean of the runs. Exit code 0: it holds; 3: it does not."""
     from ttastats import api
 
     report = api.claim(

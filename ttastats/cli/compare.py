@@ -32,8 +32,8 @@ def compare(
         list[Path] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Parquet files: the baseline A, then B (or several to judge against A); "
-            "one file alone with --a and --b. Or two profiles.",
+            help="Parquet files: baseline A, then one or more B; a single file with --a and "
+            "--b; or two profiles.",
             show_default=False,
         ),
     ] = None,
@@ -49,8 +49,8 @@ def compare(
         typer.Option(
             "--block",
             metavar="COLUMN",
-            help="Compare within sessions, told by a column, day, order (runs in turn), a name in "
-            "extra or a condition; separated by commas.",
+            help="Compare within sessions (blocks): a column, day, order (alternating runs), "
+            "a name in extra, or a condition. Comma-separated.",
             show_default=False,
         ),
     ] = "",
@@ -58,15 +58,15 @@ def compare(
         bool,
         typer.Option(
             "--same",
-            help="The files (or, of one, what --by tells apart) are sets of runs of one setup: do "
-            "they lie apart, and what is worth claiming?",
+            help="The files (or the groups of --by in one file) are repeats of one setup: do "
+            "they differ, and which difference is worth claiming?",
         ),
     ] = False,
     wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
     verbose: Verbose = False,
     output: Output,
 ) -> None:
-    """Is B faster than A, by how much, why, and how sure? At a budget: is its quality better?"""
+    """Compare B with A: speedup to the target with its causes, or quality at a budget."""
     from ttastats import api
     from ttastats.report.compare import View
 
@@ -102,9 +102,9 @@ def _expect_no_number(files: list[Path]) -> None:
     for file in files:
         if percentages.any_number(str(file)) is not None and not file.exists():
             raise TtastatsError(
-                "takes no number: it says that the files hold runs of one setup",
+                "takes no number: it means that the files hold runs of one setup",
                 where=f"--same {file}",
-                remedy=f"Whether they are equal within a margin: --same --margin {file}.",
+                remedy=f"To test equality within a margin: --same --margin {file}.",
             )
 
 
@@ -113,11 +113,11 @@ def _told_apart(by: str) -> By:
         if by == known or not by:
             return known
     raise TtastatsError(
-        "is no way to tell the work of a step apart", where=f"--by {by}", remedy=_WAYS
+        "is not a breakdown of the work of a step", where=f"--by {by}", remedy=_WAYS
     )
 
 
-_WAYS = "There are: work, which is by kind and the default, and operator."
+_WAYS = "Choose work (by kind, the default) or operator."
 
 
 def targets(
@@ -130,16 +130,20 @@ def targets(
     *,
     parts: PartOptions,
     asked: CountedOptions,
-    points: Annotated[int, typer.Option("--points", min=2, help="Targets to ask about.")] = 9,
+    points: Annotated[
+        int, typer.Option("--points", min=2, help="Number of quality targets to evaluate.")
+    ] = 9,
     metric: Annotated[
         str | None,
         typer.Option(
-            "--metric", metavar="METRIC", help="The metric to vary, if there are several."
+            "--metric",
+            metavar="METRIC",
+            help="Metric whose target is varied, if there are several.",
         ),
     ] = None,
     output: Output,
 ) -> None:
-    """How the answer depends on the quality target."""
+    """Show how the answer depends on the quality target."""
     from ttastats import api
 
     sources = parts.of(files, one_will_do=True)

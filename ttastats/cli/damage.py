@@ -24,7 +24,7 @@ def of(error: BaseException, words: Iterable[str]) -> TtastatsError | None:
         for part in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
             if part.suffix == ".parquet" and part.is_file() and not _is_whole(part):
                 return TtastatsError(
-                    "is damaged: its rows cannot be read",
+                    "is corrupt: its rows cannot be read",
                     where=str(part),
                     remedy="Ingest the logs again, or restore the file.",
                 )

@@ -19,19 +19,19 @@ def export(
             "--output",
             "-o",
             metavar="PATH",
-            help="NAME.csv or NAME.jsonl for rows; any other name is a new folder of logs.",
+            help="NAME.csv or NAME.jsonl writes rows; any other name is a new folder for logs.",
             show_default=False,
         ),
     ],
     where: Where = None,
 ) -> None:
-    """Write runs as logs that other programs read, or as rows."""
+    """Export runs as logs that other programs read, or as rows."""
     from ttastats import api
     from ttastats.units import plural
 
     done = api.export(files, output, where=where or ())
     for suite, number in done.left_out.items():
-        say(f"  left out: {plural(number, 'run')} of {suite}, for which no log format is known")
+        say(f"  skipped {plural(number, 'run')} of {suite}: no log format is known for it")
     say(f"wrote {plural(done.runs, 'run')} to {done.output}")
     if done.left_out:
         raise typer.Exit(1)

@@ -23,12 +23,12 @@ def guess(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the proposed blocks: FOLDER/ttastats.toml is found by `ingest` by itself.",
+            help="Write the proposed blocks; `ingest` finds FOLDER/ttastats.toml automatically.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Propose how to read logs of your own, and show what runs they would become."""
+    """Propose how to read your own logs, and preview the runs."""
     from ttastats.guessing.folder import guess as look  # polars costs start-up time
 
     found = look(path, output)

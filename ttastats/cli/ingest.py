@@ -21,7 +21,7 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="PATH...",
-            help="Logs, folders, archives, patterns, URLs, or - for standard input.",
+            help="Logs, folders, archives, glob patterns, URLs, or - for standard input.",
             show_default=False,
         ),
     ],
@@ -32,13 +32,17 @@ def ingest(
             "--output",
             "-o",
             metavar="PATH",
-            help="Parquet file to write, or a folder of them: NAME/.",
+            help="Parquet file to write, or a folder of Parquet files: NAME/.",
             show_default="FOLDER.parquet",
         ),
     ] = None,
     dialect: Annotated[
         str | None,
-        typer.Option("--dialect", metavar="FORMAT", help="Read every file as this format."),
+        typer.Option(
+            "--dialect",
+            metavar="FORMAT",
+            help="Read every file as this format instead of detecting it.",
+        ),
     ] = None,
     edition: Annotated[
         str | None,
@@ -52,7 +56,8 @@ def ingest(
         Literal["evaluations", "all"],
         typer.Option(
             "--metrics",
-            help="`all` keeps training metrics too: loss, learning rate, throughput of every step.",
+            help="`all` also keeps the training metrics of every step: loss, learning rate, "
+            "throughput.",
         ),
     ] = "evaluations",
     workers: Annotated[
@@ -61,13 +66,15 @@ def ingest(
             "--workers",
             metavar="N",
             min=1,
-            help="Processes; every core where much is to be read, by default.",
+            help="Worker processes (default: all cores for large inputs, else 1).",
         ),
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
-            "--dask", metavar="ADDRESS", help="Read on the Dask cluster of this scheduler."
+            "--dask",
+            metavar="ADDRESS",
+            help="Read on a Dask cluster, given its scheduler's address.",
         ),
     ] = None,
     own: OwnLogs,
@@ -76,16 +83,18 @@ def ingest(
         typer.Option(
             "--config",
             metavar="PATH",
-            help="A ttastats.toml in the place of those beside the logs and in the folders above.",
+            help="Use this ttastats.toml instead of those beside the logs or in parent folders.",
             show_default=False,
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on any problem.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 if the logs have any problem.")
+    ] = False,
 ) -> None:
     """Read logs of any known format into one tidy Parquet file.
 
-    Logs of your own are described by a ttastats.toml beside or above them, or by the options from
-    --files to --preset: docs/your-logs.md.
+    Describe your own logs in a ttastats.toml beside them or in a parent folder, or with the options
+    from --files to --preset: docs/your-logs.md.
     """
     block = own.block(config)
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time

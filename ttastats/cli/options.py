@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How results are printed."""
+    """Format of the output."""
 
     table = "table"
     json = "json"
@@ -42,8 +42,9 @@ Where = Annotated[
         "-w",
         metavar="CONDITION",
         autocompletion=complete.conditions,
-        help="Keep runs with column=value, or one of a,b; also != < <= > >=, * in text, dates and "
-        "results (reached=no); numbers of the answer (cv>10%) keep its rows; repeat.",
+        help="Filter runs: column=value or column=a,b; also != < <= > >=, * in text, dates, "
+        "and results (reached=no). Columns of the answer (cv>10%) filter its rows. "
+        "Repeatable.",
     ),
 ]
 By = Annotated[
@@ -52,7 +53,7 @@ By = Annotated[
         "--by",
         metavar="COLUMNS",
         autocompletion=complete.columns,
-        help="Columns to group by, separated by commas.",
+        help="Comma-separated columns to group by.",
         show_default=False,
     ),
 ]
@@ -61,8 +62,8 @@ Target = Annotated[
     typer.Option(
         "--target",
         metavar="TARGET",
-        help="Another quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9; repeat for two "
-        "metrics.",
+        help="Override the quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9. Repeat "
+        "for two metrics.",
     ),
 ]
 
@@ -72,18 +73,29 @@ def sort_by(such_as: str) -> Any:
     return typer.Option(
         "--sort",
         metavar="COLUMN",
-        help=f"Sort the rows of each benchmark by a column such as {such_as}; -COLUMN: from high "
-        "to low.",
+        help=f"Sort the rows of each benchmark by a column such as {such_as}; -COLUMN sorts "
+        "in descending order.",
         show_default=False,
     )
 
 
 Top = Annotated[
-    int, typer.Option("--top", metavar="N", min=0, help="Rows to show of each benchmark; 0: all.")
+    int,
+    typer.Option(
+        "--top", metavar="N", min=0, help="Show the first N rows of each benchmark; 0: all."
+    ),
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show every run as a dot.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Draw each run as a dot below its row.")
+]
 Ddof = Annotated[
-    int, typer.Option("--ddof", min=0, max=1, help="1: sample deviations; 0: the paper's.")
+    int,
+    typer.Option(
+        "--ddof",
+        min=0,
+        max=1,
+        help="Standard deviation: 1 = sample, 0 = population (Coleman et al. 2019).",
+    ),
 ]
 #: Confidence of intervals unless the user says otherwise; the library has the same default.
 _CONFIDENCE = 0.95
@@ -121,28 +133,28 @@ class CountedOptions:
         "--in",
         metavar="UNIT",
         autocompletion=complete.units,
-        help="Count this to the target: seconds, epochs, steps, samples, evaluations, cost, "
-        "cpu-seconds or energy.",
-        show_default="seconds, where there are",
+        help="What to count to the target: seconds, epochs, steps, samples, evaluations, "
+        "cost, cpu-seconds or energy.",
+        show_default="seconds if logged",
     )
     clock: str = typer.Option(
         "",
         "--clock",
         metavar="CLOCK",
-        help="For seconds and cpu-seconds: total, or training alone.",
+        help="For seconds and cpu-seconds: total, or training (without evaluation).",
         show_default="total",
     )
     price: str = typer.Option(
         "",
         "--price",
         metavar="PRICE",
-        help="For --in cost: US dollars per hour, or the column that holds them.",
+        help="For --in cost: US dollars per hour, or a column with them.",
         show_default="cost_per_hour",
     )
     censor_stopped: bool = typer.Option(
         False,
         "--censor-stopped",
-        help="Count runs of your own that were stopped, as censored where they were.",
+        help="Count stopped runs as right-censored at the time they stopped (not in MLPerf logs).",
     )
 
     def counted(self) -> question.Counted:
@@ -173,8 +185,8 @@ Also = Annotated[
     typer.Option(
         "--also",
         metavar="METRIC",
-        help="Compare these metrics as well where the time of each run ended, such as "
-        "test_accuracy; separated by commas.",
+        help="Also compare these metrics at the end of each run, such as test_accuracy. "
+        "Comma-separated.",
         show_default=False,
     ),
 ]
@@ -185,27 +197,29 @@ class AtBudgetOptions:
     """At which budget a quality is asked for, in the place of the time to one."""
 
     at_end: bool = typer.Option(
-        False, "--at-end", help="The quality where each run ended, not the time to a target."
+        False,
+        "--at-end",
+        help="Compare the quality at the end of each run, not the time to a target.",
     )
     at: str = typer.Option(
         "",
         "--at",
         metavar="BUDGET",
-        help="The quality at step=3325, epoch=10, samples=1e6 or seconds=600: that of the last "
-        "evaluation by then.",
+        help="Compare the quality at a budget: step=3325, epoch=10, samples=1e6 or "
+        "seconds=600 (last evaluation up to it).",
         show_default=False,
     )
     best: bool = typer.Option(
-        False, "--best", help="With a budget: the best quality so far, not the last."
+        False, "--best", help="With --at or --at-end: the best quality so far, not the last."
     )
     interpolate: bool = typer.Option(
-        False, "--interpolate", help="With --at: the quality on the line between evaluations."
+        False, "--interpolate", help="With --at: interpolate linearly between evaluations."
     )
     metric: str = typer.Option(
         "",
         "--metric",
         metavar="METRIC",
-        help="With a budget: the quality, if there are several.",
+        help="With --at or --at-end: the quality metric, if there are several.",
         show_default=False,
     )
 
@@ -224,12 +238,8 @@ class AtBudgetOptions:
 class Output:
     """How an answer is printed."""
 
-    output_format: Format = typer.Option(
-        Format.table, "--format", "-f", help="How to print the result."
-    )
-    no_pager: bool = typer.Option(
-        False, "--no-pager", help="Print even what is taller than the screen without $PAGER."
-    )
+    output_format: Format = typer.Option(Format.table, "--format", "-f", help="Output format.")
+    no_pager: bool = typer.Option(False, "--no-pager", help="Do not page long output.")
 
 
 def given(*groups: Any) -> list[str]:
@@ -254,9 +264,9 @@ def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",
     for option in options:
         if option not in but:
             raise TtastatsError(
-                "is about runs, and these are profiles",
+                "applies to runs, but the files are profiles",
                 where=option,
-                remedy="Leave it out, or name tables of runs.",
+                remedy="Remove it, or give tables of runs.",
             )
 
 

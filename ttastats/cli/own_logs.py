@@ -21,46 +21,48 @@ class OwnLogs:
     files: str | None = _option(
         "--files",
         "PATTERN",
-        "Which files: '{entry}/seed{seed}.csv'; what stands in braces becomes a column.",
+        "Which files: '{entry}/seed{seed}.csv'; names in braces become columns.",
     )
     line: list[str] | None = _option(
         "--line",
         "REGEX",
-        "Lines that count, in a log that is no table: "
-        "'step (?P<step>\\d+) loss (?P<loss>\\S+)'. Named groups are columns and stay until they "
-        "are overwritten; repeat.",
+        "Lines to parse in a text log: 'step (?P<step>\\d+) loss (?P<loss>\\S+)'. Named groups "
+        "become columns and keep their value until the next match. Repeatable.",
     )
     metric: list[str] | None = _option(
-        "--metric", "METRIC", "val_loss, 'val_loss <= 3.28' or 'acc >= 97 %'; repeat."
+        "--metric",
+        "METRIC",
+        "Quality metric, with a target if there is one: val_loss, 'val_loss <= 3.28' or "
+        "'acc >= 97 %'. Repeatable.",
     )
     seconds: str | None = _option(
         "--seconds",
         "CLOCK",
-        "The column of the time and its unit: 'time ms' (s, min, h), 'stamp %H:%M:%S', "
-        "'timestamp unix', or 'time s per iter' for that of one iteration.",
+        "Column of the time and its unit: 'time ms' (s, min, h), 'stamp %H:%M:%S', 'timestamp "
+        "unix', or 'time s per iter' for the time of one iteration.",
     )
-    step: str | None = _option("--step", "COLUMN", "The column of optimizer steps.")
+    step: str | None = _option("--step", "COLUMN", "Column of optimizer steps.")
     epoch: str | None = _option(
-        "--epoch", "COLUMN", "The column of epochs; 'epoch + 1' where the first is called 0."
+        "--epoch", "COLUMN", "Column of epochs; 'epoch + 1' if they start at 0."
     )
-    samples: str | None = _option("--samples", "COLUMN", "The column of samples.")
+    samples: str | None = _option("--samples", "COLUMN", "Column of samples.")
     run: list[str] | None = _option(
-        "--run", "COLUMN", "The column that tells runs of one file apart; repeat."
+        "--run", "COLUMN", "Column that identifies the run, in files with several runs. Repeatable."
     )
     new_run: str | None = _option(
         "--new-run",
         "WHEN",
-        "Where a run begins in a file: 'step back', 'time back', each 'row', or a regular "
-        "expression of its first line.",
+        "Where a new run starts in a file: 'step back', 'time back', each 'row', or a regular "
+        "expression for its first line.",
     )
     resume: str | None = _option(
         "--resume", "WHEN", "Where a run was resumed: 'step back' or 'time back'."
     )
     new_epoch: str | None = _option(
-        "--new-epoch", "WHEN", "'step back': the step starts again in each epoch of a run."
+        "--new-epoch", "WHEN", "'step back': the step counter restarts in each epoch."
     )
     preset: str | None = _option(
-        "--preset", "NAME", "A known kind, such as nanogpt, keras or ultralytics."
+        "--preset", "NAME", "Known log layout, such as nanogpt, keras or ultralytics."
     )
 
     def block(self, config: str | None) -> dict[str, Any] | None:
@@ -75,8 +77,8 @@ class OwnLogs:
         if found and config:
             option = f"--{next(iter(found)).replace('_', '-')}"
             raise TtastatsError(
-                f"{option} says what the logs are, and so does --config",
+                f"{option} and --config both describe the logs",
                 where=option,
-                remedy="Write it in that file, or leave --config away.",
+                remedy="Move it to that file, or drop --config.",
             )
         return found or None

@@ -34,14 +34,13 @@ _WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
 def plot(
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="What to draw: tta, speedups, ...; `list` names all."),
+        typer.Argument(metavar="KIND", help="Plot kind: tta, speedups, ...; `list` shows all."),
     ],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Parquet files written by `ttastats ingest`: one, or several to compare with the "
-            "first.",
+            help="Parquet files written by `ttastats ingest`; several are compared with the first.",
             show_default=False,
         ),
     ] = None,
@@ -51,7 +50,7 @@ def plot(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to: .svg, .pdf, .png or .html.",
+            help="File to write: .svg, .pdf, .png or .html.",
             show_default=False,
         ),
     ] = None,
@@ -63,7 +62,8 @@ def plot(
         typer.Option(
             "--metric",
             metavar="METRIC",
-            help="In quality-time and quality-epochs: draw this, such as train_loss or throughput.",
+            help="In quality-time and quality-epochs: the metric to draw, such as train_loss "
+            "or throughput.",
         ),
     ] = "",
     confidence: Confidence = "",
@@ -72,7 +72,7 @@ def plot(
         typer.Option(
             "--width",
             metavar="SIZE",
-            help="paper-column (3.3in), paper-page (6.9in), page, or 4.5in.",
+            help="Width: paper-column (3.3in), paper-page (6.9in), page, or inches such as 4.5in.",
             show_default="paper-column; page in .html",
         ),
     ] = "",
@@ -80,7 +80,7 @@ def plot(
         192
     ),
     title: Annotated[
-        bool, typer.Option("--title/--no-title", help="Put the title into the plot.")
+        bool, typer.Option("--title/--no-title", help="Draw the title in the plot.")
     ] = True,
 ) -> None:
     """Draw one kind of plot, sized for a paper."""
@@ -95,16 +95,16 @@ def plot(
         kinds.of(kind, metric)
     if confidence and kind not in _OF_ANY_CONFIDENCE:
         raise TtastatsError(
-            f"{kind} shows no interval of another confidence",
+            f"plot {kind} does not support --confidence",
             where="--confidence",
-            remedy=f"There is one in: {', '.join(_OF_ANY_CONFIDENCE)}.",
+            remedy=f"Supported by: {', '.join(_OF_ANY_CONFIDENCE)}.",
         )
     if kind in of_profiles.KINDS:
         refuse_of_runs(["--metric"] if metric else given(sides, asked))
         _draw_profiles(kind, files or [], output, look)
         return
     if not files:
-        raise TtastatsError("no file to draw", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
+        raise TtastatsError("no input file", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
     drawn = look()
     if output is not None:
         _expected(output, files)
@@ -127,7 +127,7 @@ def _draw_profiles(
 
     if output is None or not files:
         raise TtastatsError(
-            "is drawn of profiles to a file",
+            "needs a profile and an output file",
             where=f"plot {kind}",
             remedy=f"ttastats plot {kind} prof.parquet -o {kind}.svg",
         )
@@ -157,7 +157,7 @@ def _inches(text: str) -> float:
         raise TtastatsError(
             f"{text!r} is not a width",
             where="--width",
-            remedy=f"Write {', '.join(_WIDTHS)}, or inches from 1.5 to 40, such as 4.5in.",
+            remedy=f"Use {', '.join(_WIDTHS)}, or inches from 1.5 to 40, such as 4.5in.",
         )
     return inches
 
@@ -185,9 +185,10 @@ def _print(kind: str, material: Material) -> None:
 
     if kind not in in_words.KINDS:
         raise TtastatsError(
-            f"{kind} cannot be shown as text",
+            f"{kind} cannot be printed as text",
             where="plot",
-            remedy=f"Write it: -o {kind}.svg. As text there are: {', '.join(in_words.KINDS)}.",
+            remedy=f"Write it to a file: -o {kind}.svg. Kinds with text output: "
+            f"{', '.join(in_words.KINDS)}.",
         )
     for line in in_words.lines(material, width=get_terminal_size().columns):
         typer.echo(line)

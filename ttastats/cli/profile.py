@@ -32,23 +32,26 @@ class Recorded:
         "--output",
         "-o",
         metavar="FILE",
-        help="Parquet file for the profile of a workload.",
+        help="Save the recorded profile to this Parquet file.",
         show_default=False,
     )
     steps: int | None = typer.Option(
-        None, min=1, help="Steps that are watched.", show_default="as many as seem enough"
+        None, min=1, help="Steps to record.", show_default="chosen automatically"
     )
     batch_sizes: str | None = typer.Option(
         None,
         metavar="SIZES",
-        help=f"Also measure others: 8,32,128, or {_AUTOMATIC} up to where more hardly helps.",
+        help=f"Also profile other batch sizes: 8,32,128, or {_AUTOMATIC} to double until "
+        "throughput levels off.",
         show_default=False,
     )
     without: str | None = typer.Option(
-        None, metavar="LAYERS", help="Leave out `batch norm`, or `batch norm,relu`."
+        None,
+        metavar="LAYERS",
+        help="Remove layers from the network: `batch norm`, or `batch norm,relu`.",
     )
     ablation: bool = typer.Option(
-        False, "--ablation", help="Also measure steps without batch norm, and without ReLU."
+        False, "--ablation", help="Also profile steps without batch norm, and without ReLU."
     )
 
     def sizes(self) -> tuple[int, ...] | None:
@@ -58,9 +61,9 @@ class Recorded:
         words = self.batch_sizes.split(",")
         if not all(word.strip().isdecimal() and int(word) for word in words):
             raise TtastatsError(
-                f"{self.batch_sizes!r} are no sizes",
+                f"invalid batch sizes {self.batch_sizes!r}",
                 where="--batch-sizes",
-                remedy=f"Write 8,32,128, or {_AUTOMATIC}.",
+                remedy=f"Write sizes such as 8,32,128, or {_AUTOMATIC}.",
             )
         return tuple(int(word) for word in words)
 
@@ -70,22 +73,22 @@ def profile(
         list[str],
         typer.Argument(
             metavar="WHAT...",
-            help="Profiles (Parquet), traces of PyTorch or folders of them; or one workload of "
-            "`train`, or a script with tta.profile(...), to be profiled now.",
+            help="Profiles (Parquet), PyTorch traces, or folders of traces; or, to profile "
+            "now, one workload of `train` or a script that calls tta.profile(...).",
             show_default=False,
         ),
     ],
     *,
     top: Annotated[
-        int, typer.Option("--top", metavar="N", min=0, help="Operators to show; 0: all.")
+        int, typer.Option("--top", metavar="N", min=0, help="Number of operators to show; 0: all.")
     ] = 10,
     recorded: Recorded,
     setup: Setup,
     output: Output,
 ) -> None:
-    """Where a step goes: computing, communication, host, idle; by operator, kernel and rank.
+    """Show where the time of a training step goes: compute, communication, host, idle.
 
-    A workload is profiled in steps of its own, never in a run that is timed.
+    A workload is profiled in separate steps, never during a timed run.
     """
     from ttastats import api
 
@@ -98,7 +101,7 @@ def profile(
         written = _run(what[0], path, recorded, setup)
         show(api.profiled(written, top=top), output)
     if recorded.keep is None and written == [path]:
-        say("next: add -o prof.parquet to keep it   (this time nothing was kept)")
+        say("next: add -o prof.parquet to save the profile   (nothing was saved this time)")
 
 
 def _is_to_be_run(what: Sequence[str]) -> bool:
@@ -111,7 +114,9 @@ def _is_to_be_run(what: Sequence[str]) -> bool:
     """
     to_be_run = [name for name in what if _is_no_file(Path(name))]
     if to_be_run and len(what) > 1:
-        raise TtastatsError("workloads and scripts are profiled one at a time", where=to_be_run[0])
+        raise TtastatsError(
+            "only one workload or script can be profiled at a time", where=to_be_run[0]
+        )
     return bool(to_be_run)
 
 
@@ -123,9 +128,9 @@ def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:
     """Refuse options of a recording where nothing is recorded."""
     for option in given(recorded, setup):
         raise TtastatsError(
-            "is for a profile that is recorded now, of a workload",
+            "only applies when a workload is profiled now",
             where=option,
-            remedy="Name a workload, such as digits, instead of files.",
+            remedy="Give a workload, such as digits, instead of files.",
         )
 
 
@@ -144,13 +149,15 @@ def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
     options, grid = setup.options(name)
     for value in ENDS:
         if value in options.values:
-            raise TtastatsError("changes no step", where=f"--set {value}", remedy="Leave it out.")
+            raise TtastatsError(
+                "has no effect on a step", where=f"--set {value}", remedy="Leave it out."
+            )
     if grid:
         several = next(iter(grid))
         raise TtastatsError(
             "takes one value",
             where=f"--set {several}",
-            remedy="Profile each; --batch-sizes takes several.",
+            remedy="Profile each value separately; only --batch-sizes takes several.",
         )
     without = tuple(word.strip() for word in (recorded.without or "").split(",") if word.strip())
     request = workload.Request(
@@ -188,9 +195,9 @@ def _run_script(name: str) -> list[Path]:
         sys.argv, sys.path[:] = before
     if not script.WRITTEN:
         raise TtastatsError(
-            "has run and recorded no profile",
+            "ran but recorded no profile",
             where=name,
-            remedy='Put its steps into `with tta.profile("prof.parquet") as prof:`, and call '
-            "prof.step() after each; a workload's file defines RECIPE, data and model.",
+            remedy='Wrap the steps in `with tta.profile("prof.parquet") as prof:` and call '
+            "prof.step() after each. A workload file must define RECIPE, data and model.",
         )
     return script.WRITTEN

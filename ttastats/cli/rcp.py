@@ -29,8 +29,8 @@ def rcp(
         typer.Option(
             "--records",
             metavar="FOLDER",
-            help="Where rcps_*.json lie.",
-            show_default="the installed package mlperf_logging",
+            help="Folder with rcps_*.json.",
+            show_default="installed mlperf_logging",
         ),
     ] = None,
     ruleset: Annotated[
@@ -38,28 +38,31 @@ def rcp(
         typer.Option(
             "--ruleset",
             metavar="X.Y.Z",
-            help="The records and rules of this round.",
+            help="Use the records and rules of this round.",
             show_default="that of each entry's edition",
         ),
     ] = "",
     bypass: Annotated[
-        bool, typer.Option("--bypass", help="Let pass what the official --rcp_bypass lets pass.")
+        bool, typer.Option("--bypass", help="Apply the official --rcp_bypass.")
     ] = False,
     by: By = "",
     where: Where = None,
     confidence: Confidence = "",
     draws: Annotated[
-        int, typer.Option("--draws", min=100, help="Draws behind each error rate of the check.")
+        int,
+        typer.Option("--draws", min=100, help="Simulation draws for each error rate of the check."),
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the draws.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the simulation.")
+    ] = 1,
     sort: Annotated[str, sort_by("ratio, official_factor or n")] = "",
     top: Top = 0,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show what is behind each verdict.")
+        bool, typer.Option("--verbose", "-v", help="Show the numbers behind each verdict.")
     ] = False,
     output: Output,
 ) -> None:
-    """Does each entry converge as the reference does (RCP)? With the official verdict."""
+    """Check convergence against the official reference convergence points (RCP)."""
     from ttastats import api
     from ttastats.report.ordering import arranged
     from ttastats.report.rcp import unanswered

@@ -18,8 +18,8 @@ def record(
         list[Path] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Parquet files: the baseline A, then the runs B; one file with --a and --b, or B "
-            "alone with --against.",
+            help="Parquet files: baseline A, then runs B; one file with --a and --b; or only "
+            "B with --against.",
             show_default=False,
         ),
     ] = None,
@@ -27,7 +27,10 @@ def record(
     rules: Annotated[
         str,
         typer.Option(
-            "--rules", metavar="NAME", help="Whose rules; `list` names them.", show_default=False
+            "--rules",
+            metavar="NAME",
+            help="Contest rules to apply; `list` shows them.",
+            show_default=False,
         ),
     ] = "",
     against: Annotated[
@@ -35,7 +38,8 @@ def record(
         typer.Option(
             "--against",
             metavar="NUMBER",
-            help="The baseline's seconds, steps or quality, as the rules count, without its runs.",
+            help="The baseline as a number (seconds, steps or quality, as the rules count) "
+            "instead of runs.",
         ),
     ] = None,
     metric: Annotated[
@@ -43,7 +47,7 @@ def record(
         typer.Option(
             "--metric",
             metavar="METRIC",
-            help="The quality, if not one the rules name.",
+            help="Quality metric, if it differs from that of the rules.",
             show_default=False,
         ),
     ] = "",
@@ -52,7 +56,7 @@ def record(
     where: Where = None,
     output: Output,
 ) -> None:
-    """Are these runs a record by the rules of a contest? Exit code 0: yes; 3: no, or undecided."""
+    """Check a record against the rules of a contest. Exit code 0: a record; 3: no, or undecided."""
     from ttastats import api
 
     if rules == "list":
@@ -61,7 +65,9 @@ def record(
         show(of_rules(), output)
         return
     if not files:
-        raise TtastatsError("which runs?", remedy="Write: ttastats record A.parquet B.parquet.")
+        raise TtastatsError(
+            "no runs given", remedy="Usage: ttastats record A.parquet B.parquet --rules NAME"
+        )
     found = api.judge_record(
         *parts.of(files, one_will_do=True),
         rules=rules,

@@ -29,8 +29,8 @@ def report(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Parquet files: one is summarised, several are compared with the first; tables of "
-            "runs, or profiles and traces.",
+            help="Parquet files, profiles or traces; one is summarized, several are compared "
+            "with the first.",
             show_default=False,
         ),
     ],
@@ -45,7 +45,10 @@ def report(
         typer.Option("--title", metavar="TEXT", help="Heading of the page.", show_default=False),
     ] = "",
     together: Annotated[
-        bool, typer.Option("--together", help="Summarise several files as one; compare nothing.")
+        bool,
+        typer.Option(
+            "--together", help="Pool several files into one summary instead of comparing them."
+        ),
     ] = False,
     *,
     sides: SideOptions,
@@ -54,7 +57,7 @@ def report(
     budget: AtBudgetOptions,
     also: Also = "",
 ) -> None:
-    """One HTML page with verdict, numbers and plots, to open offline or to mail."""
+    """Write one self-contained HTML page with verdict, numbers and plots."""
     from ttastats import api
     from ttastats.ingestion.profiled import are_profiles
     from ttastats.page import place

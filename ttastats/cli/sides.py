@@ -29,14 +29,14 @@ class PartOptions:
         "--a",
         metavar="CONDITION",
         autocompletion=complete.conditions,
-        help="Condition that chooses side A of one file; repeat.",
+        help="Select side A from one file: system=dgx2. Repeatable.",
     )
     b: list[str] | None = typer.Option(
         None,
         "--b",
         metavar="CONDITION",
         autocompletion=complete.conditions,
-        help="Condition that chooses side B of one file; repeat.",
+        help="Select side B from the same file. Repeatable.",
     )
 
     def of(self, files: Sequence[Path], *, one_will_do: bool = False) -> list[Source]:
@@ -47,16 +47,16 @@ class PartOptions:
         if self.a or self.b:
             if len(files) != 1 or not (self.a and self.b):
                 raise TtastatsError(
-                    "--a and --b choose two parts of one file",
-                    remedy="Give one file with both, or two files with neither.",
+                    "--a and --b select two parts of one file",
+                    remedy="Give one file and both options, or two files and neither.",
                 )
             conditions = (parse_all(self.a, "--a"), parse_all(self.b, "--b"))
             return [Part(files[0], each) for each in conditions]
         if len(files) < 2 and not one_will_do:
             raise TtastatsError(
-                "one file has nothing to be compared with",
+                "only one file to compare",
                 where=str(files[0]),
-                remedy="Give a second file, or choose two parts: --a 'system=...' --b 'system=...'",
+                remedy="Give a second file, or select two parts: --a 'system=...' --b 'system=...'",
             )
         return [*files]
 
@@ -66,10 +66,13 @@ class SideOptions(PartOptions):
     """Which runs are set against which, by what name and how matched."""
 
     label: list[str] | None = typer.Option(
-        None, "--label", metavar="NAME", help="Name of a side, in the order of the files; repeat."
+        None,
+        "--label",
+        metavar="NAME",
+        help="Name of a side, in the order of the files. Repeatable.",
     )
     pool: bool = typer.Option(
-        False, "--pool", help="Compare all runs of a benchmark, whatever hardware they ran on."
+        False, "--pool", help="Pool all runs of a benchmark, even if the hardware differs."
     )
 
     def compared(
@@ -94,12 +97,13 @@ class ProfileOptions:
         None,
         "--profile-a",
         metavar="PATH",
-        help="A profile of A, with --profile-b: what part of a step did the throughput come from? "
-        "Repeat, or give a folder, for its noise. Without runs the profiles alone are compared.",
+        help="Profile of A; needs --profile-b. Attributes the throughput ratio to parts of a "
+        "step. Several profiles (repeat, or a folder) estimate the noise. Without runs, "
+        "only the profiles are compared.",
         show_default=False,
     )
     profile_b: list[Path] | None = typer.Option(
-        None, "--profile-b", metavar="PATH", help="A profile of B; repeat.", show_default=False
+        None, "--profile-b", metavar="PATH", help="Profile of B. Repeatable.", show_default=False
     )
 
     def both(self) -> tuple[Sequence[Path], Sequence[Path]] | None:
@@ -108,7 +112,7 @@ class ProfileOptions:
             return self.profile_a, self.profile_b
         if self.profile_a or self.profile_b:
             lacking = "--profile-b" if self.profile_a else "--profile-a"
-            raise TtastatsError("profiles of one side alone", remedy=f"Add {lacking}.")
+            raise TtastatsError("profiles were given for one side only", remedy=f"Add {lacking}.")
         return None
 
     def alone(self, files: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]] | None:
@@ -133,9 +137,9 @@ class ProfileOptions:
         for file in files:
             if are_profiles([file]):
                 raise TtastatsError(
-                    "a profile among runs",
+                    "is a profile, but other files are runs",
                     where=str(file),
-                    remedy="Say whose it is: --profile-a or --profile-b.",
+                    remedy="Pass it as --profile-a or --profile-b.",
                 )
         return None
 
@@ -148,31 +152,33 @@ class Judging:
         "",
         "--margin",
         metavar="MARGIN",
-        help="Difference that does not matter, such as 1%; at a budget in the unit of the quality.",
+        help="Equivalence margin, such as 1%; with --at or --at-end in the unit of the quality.",
     )
     estimand: Literal["mean", "geomean"] = typer.Option(
-        "mean", "--estimand", help="Which mean of times is compared."
+        "mean", "--estimand", help="Mean of the times to compare."
     )
     same_convergence: bool = typer.Option(
         False,
         "--same-convergence",
-        help="Assume that both sides need the same epochs to the target: compare time per epoch.",
+        help="Assume equal epochs to the target; compare time per epoch.",
     )
     epochs_fixed: bool = typer.Option(
-        False, "--epochs-fixed", help="Epochs to the target cannot vary, by design."
+        False,
+        "--epochs-fixed",
+        help="Declare that the number of epochs to the target is constant by design.",
     )
-    fdr: bool = typer.Option(False, "--fdr", help="Adjust p by Benjamini-Hochberg, not by Holm.")
+    fdr: bool = typer.Option(False, "--fdr", help="Adjust p by Benjamini-Hochberg instead of Holm.")
     sequential: bool = typer.Option(
         False,
         "--sequential",
-        help="Runs are added until it is decided: an interval and a verdict that hold however "
-        "often one looks.",
+        help="Runs are added until the result is decided; interval and verdict stay valid "
+        "under repeated looks.",
     )
     max_runs: int | None = typer.Option(
         None,
         "--max-runs",
         metavar="N",
-        help="With --sequential: the most runs a side, set before the first look.",
+        help="With --sequential: maximum runs per side, fixed before the first look.",
         show_default="20",
     )
     ddof: Ddof = 1
@@ -181,16 +187,16 @@ class Judging:
         "",
         "--fail-on",
         metavar="slower:PERCENT",
-        help="Exit 3 if B is shown to be slower than A by more than this, or lacks a benchmark "
-        "of A: slower:2%; at a budget worse:0.001.",
+        help="Regression gate: exit 3 if B is shown to be more than 2% slower than A, or "
+        "lacks a benchmark of A: slower:2%. With --at or --at-end: worse:0.001.",
         show_default=False,
     )
     require: str = typer.Option(
         "",
         "--require",
         metavar="not-slower:PERCENT",
-        help="Exit 3 unless B is shown not to be slower than A by more than this: not-slower:2%; "
-        "at a budget not-worse:0.001.",
+        help="Non-inferiority gate: exit 3 unless B is shown to be at most 2% slower than A: "
+        "not-slower:2%. With --at or --at-end: not-worse:0.001.",
         show_default=False,
     )
 
@@ -201,9 +207,9 @@ class Judging:
 
         if self.max_runs is not None and not self.sequential:
             raise TtastatsError(
-                "a plan is for --sequential",
+                "needs --sequential",
                 where=f"--max-runs {self.max_runs}",
-                remedy="Add --sequential, or leave it out.",
+                remedy="Add --sequential, or remove --max-runs.",
             )
         return Options(
             ddof=self.ddof,

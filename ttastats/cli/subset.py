@@ -24,7 +24,7 @@ def filter(  # noqa: A001 - the name of the command
     ],
     where: Where = None,
 ) -> None:
-    """Write a part of a table, or several as one: a baseline, a round, a history."""
+    """Write selected runs of one or more tables to a new table."""
     from ttastats import api
     from ttastats.units import plural
 
@@ -35,7 +35,7 @@ def filter(  # noqa: A001 - the name of the command
     )
     if done.copies:
         of_others = "it is a copy" if done.copies == 1 else "they are copies"
-        say(f"  {plural(done.copies, 'run')}: {of_others} of another, see `duplicate_of`")
+        say(f"  {plural(done.copies, 'run')}: {of_others} of another run, see `duplicate_of`")
     for note in done.notes:
         say(f"  {note}")
     say(f"wrote {done.output}")

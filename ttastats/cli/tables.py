@@ -44,7 +44,7 @@ def runs(
     top: Top = 0,
     output: Output,
 ) -> None:
-    """One row per run: reached the target? when? how many epochs?"""
+    """Show one row per run: whether and when it reached the target, epochs, time per epoch."""
     from ttastats import api
 
     report = api.runs(files, where=where or (), target=target or (), **budget.asked())
@@ -63,7 +63,7 @@ def summary(
     verbose: Verbose = False,
     output: Output,
 ) -> None:
-    """One row per entry: runs that reached, mean TTA, CV with its interval."""
+    """Show one row per entry: runs that reached the target, mean TTA, and CV with its interval."""
     from ttastats import api
 
     level = confidence_level(confidence)
@@ -82,7 +82,7 @@ def variance(
     top: Top = 0,
     output: Output,
 ) -> None:
-    """Why runs of one entry differ: epochs to the target, or time per epoch."""
+    """Decompose the variance of runs into epochs to the target and time per epoch."""
     from ttastats import api
 
     _show_arranged(api.variance(files, ddof=ddof, **asked.judged()), sort, top, output)
@@ -91,37 +91,45 @@ def variance(
 def power(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Parquet files to plan from.", show_default=False),
+        typer.Argument(
+            metavar="FILE...", help="Parquet files with pilot runs.", show_default=False
+        ),
     ] = None,
     cv: Annotated[
-        str, typer.Option("--cv", metavar="PERCENT", help="Plan from this CV instead, such as 14%.")
+        str,
+        typer.Option(
+            "--cv",
+            metavar="PERCENT",
+            help="Plan from this coefficient of variation instead, such as 14%.",
+        ),
     ] = "",
     number: Annotated[
         int | None,
-        typer.Option("--runs", "-n", metavar="N", min=2, help="Runs a side you can afford."),
+        typer.Option("--runs", "-n", metavar="N", min=2, help="Runs per side."),
     ] = None,
     detect: Annotated[
         list[str] | None,
         typer.Option(
-            "--detect", metavar="PERCENT", help="A difference to see, such as 5%; repeat."
+            "--detect", metavar="PERCENT", help="Effect size to detect, such as 5%. Repeatable."
         ),
     ] = None,
     level: Annotated[
-        str, typer.Option("--power", metavar="SHARE", help="Chance to see it.")
+        str, typer.Option("--power", metavar="SHARE", help="Statistical power.")
     ] = "80%",
     max_runs: Annotated[
         int | None,
         typer.Option(
             "--max-runs",
             metavar="N",
-            help="Also how many runs `compare --sequential --max-runs N` takes on average.",
+            help="Also show the average number of runs that `compare --sequential --max-runs "
+            "N` needs.",
         ),
     ] = None,
     *,
     asked: JudgedOptions,
     output: Output,
 ) -> None:
-    """How many runs are needed to see a difference of x %."""
+    """Compute how many runs are needed to detect a given difference."""
     from ttastats import api
 
     report = api.power(
@@ -137,7 +145,7 @@ def power(
 
 
 def scaling(files: Files, *, asked: JudgedOptions, output: Output) -> None:
-    """Speedup and efficiency over the number of accelerators."""
+    """Show speedup and efficiency over the number of accelerators."""
     from ttastats import api
 
     show(api.scaling(files, **asked.judged()), output)
@@ -152,7 +160,7 @@ def score(
     top: Top = 0,
     output: Output,
 ) -> None:
-    """The official MLPerf score, kept apart from our statistics."""
+    """Compute the official MLPerf score of each entry."""
     from ttastats import api
 
     report = api.score(files, by=columns(by), where=where or ())
@@ -166,12 +174,12 @@ def problems(
     code: Annotated[
         list[str] | None,
         typer.Option(
-            "--code", metavar="CODE", help="Show the problems of this code, all of them; repeat."
+            "--code", metavar="CODE", help="Show all problems with this code. Repeatable."
         ),
     ] = None,
     output: Output,
 ) -> None:
-    """What was wrong with the logs, and which runs need a second look: copies, outliers."""
+    """List problems found in the logs, and suspicious runs: duplicates, outliers."""
     from ttastats import api
 
     show(api.problems(*files, where=where or (), codes=code or ()), output)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Device(StrEnum):
-    """What computes."""
+    """Compute device."""
 
     auto = "auto"
     cpu = "cpu"
@@ -35,22 +35,27 @@ Workload = Annotated[
     str,
     typer.Argument(
         metavar="WORKLOAD",
-        help="digits, digits-lm, gpt, cifar10, airbench94, airbench96, or a file of your own.",
+        help="digits, digits-lm, gpt, cifar10, airbench94, airbench96, or your own workload file.",
     ),
 ]
-Runs = Annotated[int, typer.Option("--runs", metavar="N", min=1, help="Runs of each setup.")]
+Runs = Annotated[
+    int, typer.Option("--runs", metavar="N", min=1, help="Number of runs of each setup.")
+]
 Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, help="Seed of the first run; then the next.")
+    int,
+    typer.Option(
+        "--seed", metavar="N", min=0, help="Seed of the first run; each further run adds 1."
+    ),
 ]
 Org = Annotated[
-    str, typer.Option("--org", metavar="NAME", help="Whose runs these are: a folder's name.")
+    str, typer.Option("--org", metavar="NAME", help="Submitter; the name of a folder in the logs.")
 ]
 System = Annotated[
     str | None,
     typer.Option(
         "--system",
         metavar="NAME",
-        help="What they ran on: a folder's name.",
+        help="System; the name of a folder in the logs.",
         show_default="detected",
     ),
 ]
@@ -68,24 +73,26 @@ ENDS = ("target", "epochs")
 class Ending:
     """Where a run ends, by the names that this has in a recipe."""
 
-    target: str | None = _of_recipe("TARGET", "Quality at which a run ends: 0.97 or 97%.")
-    epochs: str | None = _of_recipe("N", "Give up after so many.")
+    target: str | None = _of_recipe("TARGET", "Quality target, at which a run ends: 0.97 or 97%.")
+    epochs: str | None = _of_recipe("N", "Maximum number of epochs.")
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What may be changed of the steps of a recipe, by the names it has there."""
 
-    batch_size: str | None = _of_recipe("N", "Samples per step, all workers.")
+    batch_size: str | None = _of_recipe(
+        "N", "Global batch size: samples per step over all workers."
+    )
     width: str | None = _of_recipe("N", "Width of the network.")
     precision: str | None = _of_recipe("NAME", "fp32, tf32 or bf16.")
     optimizer: str | None = _of_recipe("NAME", "sgd or adamw.")
-    compile: bool = typer.Option(False, "--compile", help="Compile the network first.")
+    compile: bool = typer.Option(False, "--compile", help="Compile the network with torch.compile.")
     channels_last: bool = typer.Option(
-        False, "--channels-last", help="Store images with their channels last."
+        False, "--channels-last", help="Use the channels-last memory format."
     )
-    threads: str | None = _of_recipe("N", "Threads of each worker; 1 on a CPU.")
-    workers: str | None = _of_recipe("N", "Processes that share each batch.")
+    threads: str | None = _of_recipe("N", "Threads per worker.")
+    workers: str | None = _of_recipe("N", "Worker processes (data parallel).")
 
 
 @dataclass(frozen=True)
@@ -96,12 +103,15 @@ class Setup(Recipe):
         None,
         "--set",
         metavar="NAME=VALUE",
-        help="Any value of the recipe, such as lr=0.1.",
+        help="Set any value of the recipe, such as lr=0.1.",
         show_default=False,
     )
-    device: Device = typer.Option(Device.auto, help="What computes. CUDA: not yet run.")
+    device: Device = typer.Option(Device.auto, help="Compute device. CUDA is untested.")
     data: Path | None = typer.Option(
-        None, metavar="FOLDER", help="Folder with the data, if not built in.", show_default=False
+        None,
+        metavar="FOLDER",
+        help="Folder with the data set, if it is not built in.",
+        show_default=False,
     )
 
     def options(self, workload: str) -> tuple[Options, dict[str, list[Any]]]:
@@ -156,19 +166,19 @@ def train(
         typer.Option(
             "--emit-log",
             metavar="FOLDER",
-            help="Folder for the logs; go on with what is there.",
+            help="Folder for the logs; an interrupted command resumes from it.",
             show_default=False,
         ),
     ] = None,
     dawnbench: Annotated[
-        bool, typer.Option("--dawnbench", help="Write DAWNBench files beside the logs.")
+        bool, typer.Option("--dawnbench", help="Also write DAWNBench files beside the logs.")
     ] = False,
     org: Org = "local",
     system: System = None,
 ) -> None:
-    """Train a workload to its target, and log each run in the MLPerf format.
+    """Train a workload to its target and log each run in the MLPerf format.
 
-    `--runs 10` makes it ten seeds: those that the folder of logs holds already are not made again.
+    `--runs 10` trains with ten seeds. Runs that are already complete in the log folder are skipped.
     """
     if dawnbench and emit_log is None:
         raise TtastatsError("needs a folder", where="--dawnbench", remedy="Add --emit-log DIR.")
@@ -204,7 +214,9 @@ def sweep(
     emit_log: Annotated[
         Path,
         typer.Option(
-            "--emit-log", metavar="FOLDER", help="Folder for the logs; go on with what is there."
+            "--emit-log",
+            metavar="FOLDER",
+            help="Folder for the logs; an interrupted command resumes from it.",
         ),
     ] = Path("sweep"),
     org: Org = "local",
@@ -213,8 +225,8 @@ def sweep(
         bool,
         typer.Option(
             "--until-decided",
-            help="In place of --runs: of two setups, add runs in turns until it is decided which "
-            "is faster, from 3 a side on.",
+            help="Instead of --runs: add runs of two setups in alternation until it is "
+            "decided which is faster, starting with 3 per side.",
         ),
     ] = False,
     max_runs: Annotated[
@@ -222,15 +234,15 @@ def sweep(
         typer.Option(
             "--max-runs",
             metavar="N",
-            help="With --until-decided: the most runs a side.",
+            help="With --until-decided: maximum runs per side.",
             show_default="20",
         ),
     ] = None,
 ) -> None:
-    """Run a grid of settings in turns, and show throughput beside time-to-accuracy (Table 7).
+    """Run a parameter grid, interleaved, and compare throughput with time-to-accuracy.
 
-    Every value may be a list, such as `--batch-size 32,512 --set lr=0.05,0.1`; the first of each
-    makes the baseline. A sweep that was stopped goes on where it was.
+    Every value may be a list, such as `--batch-size 32,512 --set lr=0.05,0.1`; the first value of
+    each is the baseline. Run an interrupted sweep again to resume it.
     """
     with needs_torch("training"):
         from ttastats.looks import MAX_RUNS
@@ -243,9 +255,9 @@ def sweep(
         return
     if max_runs is not None:
         raise TtastatsError(
-            "a plan is for --until-decided",
+            "needs --until-decided",
             where=f"--max-runs {max_runs}",
-            remedy="Add --until-decided, or say --runs.",
+            remedy="Add --until-decided, or use --runs.",
         )
     plan = experiment.plan(request, options, range(seed, seed + runs), grid)
     results = _made(plan)
@@ -285,7 +297,7 @@ def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
 
     there = len(plan.runs) - len(plan.missing)
     if there and experiment.leads():
-        _say(f"{there} of {len(plan.runs)} runs are complete already")
+        _say(f"{there} of {len(plan.runs)} runs are already complete")
     experiment.make(plan.missing, write_dawnbench=write_dawnbench)
     return [place.results for place in plan.setups.values()] if experiment.leads() else None
 
@@ -299,7 +311,7 @@ def needs_torch(what: str) -> Iterator[None]:
         if error.name != "torch":
             raise
         raise TtastatsError(
-            f"{what} needs PyTorch", remedy='Get it with: pip install "ttastats[train]"'
+            f"{what} needs PyTorch", remedy='Install it: pip install "ttastats[train]"'
         ) from None
 
 
@@ -325,7 +337,7 @@ def _print(report: Report) -> None:
 def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
     """Name the commands that say more, by the clock that tells of these runs."""
     if emit_log is None:
-        _say("next: ttastats train --runs 10 --emit-log logs   (this time nothing was kept)")
+        _say("next: ttastats train --runs 10 --emit-log logs   (nothing was saved this time)")
         return
     file = f"{emit_log.resolve().name}.parquet"
     contended = any(note.code == "contended" for note in report.notes)
