@@ -178,9 +178,9 @@ def error_rates(library: Library, draws: int, seed: int) -> Iterator[str]:
 
 
 def _rates(library: Library, ruleset: str, draws: int, seed: int) -> Iterator[list[float]]:
-    edition = f"v{ruleset.removesuffix('.0')}"
+    round_ = f"v{ruleset.removesuffix('.0')}"
     for benchmark, records in library("mlperf", ruleset).items():
-        goals = benchmarks.targets("mlperf", benchmark, edition)
+        goals = benchmarks.targets("mlperf", benchmark, round_)
         runs = goals[0].runs if goals else max(len(record.values) for record in records) // 2
         rules = convergence_rules.rules(benchmark, ruleset, runs)
         points = convergence_rules.points(records, rules)

@@ -100,7 +100,7 @@ def run(
         for epoch in range(1, epochs + 1)
     )
     facts: dict[str, Any] = {
-        "suite": "mlperf", "edition": "v5.0", "benchmark": "resnet", "division": "closed",
+        "suite": "mlperf", "round": "v5.0", "benchmark": "resnet", "division": "closed",
         "submitter": "lab", "system": "one", "entry": "lab/one", "hardware": "a100",
         "accelerators": 8, "framework": "torch", "global_batch_size": 256, "seed": number,
         "cost_per_hour": 36.0, "run_status": "success" if reaches else "aborted",
@@ -143,7 +143,7 @@ VARIED, MANY, STEADY = (5, 6, 5, 7, 6), (5, 6, 5, 7, 6, 5, 5, 6, 7, 5, 8, 6), (4
 OTHER = {"system": "two", "entry": "lab/two", "hardware": "h100", "accelerators": 16,
          "global_batch_size": 512, "started_at": datetime(2024, 1, 1, tzinfo=UTC)}  # fmt: skip
 BERT = {"benchmark": "bert", "extra": {"opt_base_learning_rate": 0.1}}
-GNN = {"benchmark": "gnn", "edition": "v4.1"}
+GNN = {"benchmark": "gnn", "round": "v4.1"}
 
 
 @cache
@@ -195,9 +195,9 @@ def odd() -> pl.DataFrame:
     at_once = run(9, 0.0, 1, reaches=False, benchmark="bert")
     never = run(8, 70.0, 1, reaches=False, run_status="unknown", benchmark="bert")
     untimed = run(7, 70.0, 5, reaches=False, timed=False, benchmark="bert")
-    inference = several(24, 1.0, (3, 4), suite="dawnbench", edition=None,
+    inference = several(24, 1.0, (3, 4), suite="dawnbench", round=None,
                         benchmark="imagenet_inference")  # fmt: skip
-    nowhere = {"suite": None, "edition": None, "benchmark": None, "entry": "own"}
+    nowhere = {"suite": None, "round": None, "benchmark": None, "entry": "own"}
     own = several(25, 2.0, VARIED, **nowhere)
     rows = table(mixed, [at_once, never, untimed], inference, own)
     return rows.with_columns(
@@ -219,7 +219,7 @@ def faulty() -> pl.DataFrame:
             **{
                 **OTHER,
                 "suite": "mlperf",
-                "edition": "v5.0",
+                "round": "v5.0",
                 "benchmark": "bert",
                 "division": "closed",
                 "run_seconds": 30.0,
@@ -255,13 +255,13 @@ def random_runs() -> pl.DataFrame:
         )  # fmt: skip
 
     def made(number: int) -> Run:
-        suite, edition, benchmark = (
+        suite, round_, benchmark = (
             ("mlperf", "v5.0", "bert"), ("dawnbench", None, "squad"), (None, None, "own")
         )[number % 3]  # fmt: skip
         pace, count = float(rng.choice([0.5, 2.0, 60.0])), int(rng.integers(0, 6))
         metrics = ["masked_lm_accuracy", "loss", "odd"][: int(rng.choice([1, 1, 1, 2, 3]))]
         return Run(
-            suite=suite, edition=edition, benchmark=benchmark, entry=f"e{number % 2}",
+            suite=suite, round=round_, benchmark=benchmark, entry=f"e{number % 2}",
             run_status=str(rng.choice(["success", "aborted", "truncated", "unknown"])),
             run_seconds=maybe(pace * (count + float(rng.choice([-1, 0, 0.5])))),
             cost_per_hour=maybe(3.6), train_samples=maybe(500),
@@ -410,7 +410,7 @@ CLOSE_GEOMEAN = Options(margin=0.2, estimand="geomean", confidence=0.9)
 SEQUENTIAL = Options(max_runs=12)
 MARGIN = Options(margin=0.05, fdr=True, confidence=0.9)
 GEOMEAN = Options(estimand="geomean", same_convergence=True, epochs_fixed=True, ddof=0)
-NCF = {"benchmark": "ncf", "edition": "v0.5"}
+NCF = {"benchmark": "ncf", "round": "v0.5"}
 WIDE = View(wide=True, strips=True, margin_claims=True, named=True)
 RESNET = "benchmark=resnet"
 GATE = {"fail_on": "slower:2%", "require": "not-slower:5%"}

@@ -554,8 +554,8 @@ def of_references() -> Found:
                                ("llama31_405b", None), ("bert", "x.0")):  # fmt: skip
         rules = convergence_rules.rules(benchmark, ruleset, 10)
         yield ("rules", benchmark, ruleset), [rules, convergence_rules.as_written(rules, ruleset)]
-    for edition in ("v5.0", "5.1", "v5.0.1", "v5", "v5.0 ", "", None):
-        yield ("ruleset", edition), ruleset_of(edition)
+    for round_ in ("v5.0", "5.1", "v5.0.1", "v5", "v5.0 ", "", None):
+        yield ("ruleset", round_), ruleset_of(round_)
 
 
 def of_entries() -> Found:
@@ -719,14 +719,14 @@ def paired(side: int, *groups: dict[str, Any]) -> Side:
 
 def of_pairs() -> Found:
     x, y, z, unknown = ({"benchmark": name} for name in ("x", "y", "z", None))
-    old, new = {"edition": "v1"}, {"edition": "v2"}
+    old, new = {"round": "v1"}, {"round": "v2"}
     eight, sixteen = {"accelerators": 8}, {"accelerators": 16}
     one, two = {"system": "one", "hardware": "a100"}, {"system": "two", "hardware": "h100"}
     cases: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
         "some": ([x, y], [z, x]),
         "of no benchmark": ([unknown, x], [unknown]),
-        "of two editions": ([x | old, y | old], [x | new]),
-        "of mixed editions": ([x | old, y | new], [x | new, y | new]),
+        "of two rounds": ([x | old, y | old], [x | new]),
+        "of mixed rounds": ([x | old, y | new], [x | new, y | new]),
         "of other suites": ([x], [x | {"suite": "t"}]),
         "nothing alike": ([x], [y]),
         "setups": ([x | eight, x | sixteen, y | one], [x | eight | two, y | two, y | one]),
@@ -741,7 +741,7 @@ def of_pairs() -> Found:
     for name, (of_a, of_b) in cases.items():
         sides_of = paired(0, *of_a), paired(1, *of_b)
         ways = [((), False)]
-        if "setups" in name or "editions" in name or "alike" in name:
+        if "setups" in name or "rounds" in name or "alike" in name:
             ways += [((), True), (("benchmark", "system"), False)]
         for by, pool in ways:
             found = tried(pairing.pairings, sides_of[0], sides_of[1:], by, pool=pool)
@@ -864,7 +864,7 @@ def metrics_logged() -> pl.DataFrame:
         (None, measured("reward", -300.0)),
     )
     runs = frame(*(of(*some, benchmark=kind) for kind, some in kinds))
-    again = frame(of(*measured("top1", 0.3), benchmark="image", suite="other", edition="v1"))
+    again = frame(of(*measured("top1", 0.3), benchmark="image", suite="other", round="v1"))
     return pl.concat([runs, again.with_columns(source=pl.lit("again"))])
 
 

@@ -21,10 +21,10 @@ from ttastats.ingestion import containers
 
 #: Row keys that scripts may rely on.
 KEYS = {
-    "runs": "run_id source dialect suite edition benchmark entry submitter system run_status "
+    "runs": "run_id source dialect suite round benchmark entry submitter system run_status "
     "reached tta_seconds run_seconds epochs epoch_seconds value_final target_value accelerators "
     "global_batch_size seed",
-    "summary": "suite edition benchmark entry n reached tta_mean_seconds tta_std_seconds cv cv_low "
+    "summary": "suite round benchmark entry n reached tta_mean_seconds tta_std_seconds cv cv_low "
     "cv_high ert_seconds epochs_mean epoch_seconds_mean",
     "variance": "benchmark entry n epochs_mean epochs_std epoch_seconds_mean epoch_seconds_std "
     "cv_ratio share_epochs share_epoch_time",
@@ -371,7 +371,7 @@ class TestRefusals:
         (tmp_path / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
         run("ingest", "a.tsv", cwd=tmp_path)
         message = failed(run("compare", one, tmp_path / "a.parquet"))
-        assert "nothing in common by edition, benchmark: " in message
+        assert "nothing in common by round, benchmark: " in message
         assert "has digits; " in message
         assert "has squad" in message
 
@@ -428,7 +428,7 @@ class TestRefusals:
             (["--ddof", "2"], "--ddof"),
             (
                 ["--sort", "colour"],
-                "Columns are: suite, edition, benchmark, entry, n, reached, tta",
+                "Columns are: suite, round, benchmark, entry, n, reached, tta",
             ),
             (["--top", "-1"], "--top"),
             (["--where", "benchmrk=x"], "no column is called 'benchmrk'\n  Nearest: benchmark.\n"),

@@ -45,7 +45,7 @@ def side(outcomes: Sequence[Outcome], benchmark: str = "resnet", **more: Any) ->
         )
         run = Run(
             suite="mlperf",
-            edition="v4.0",
+            round="v4.0",
             benchmark=benchmark,
             run_status="success" if epochs else "aborted",
             run_seconds=seconds,

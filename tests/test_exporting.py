@@ -78,11 +78,11 @@ class TestRoundTrip:
         assert api.score(again).rows == api.score(first).rows
 
     @pytest.mark.real
-    @pytest.mark.parametrize("edition", ["v0.5", "v0.6", "v0.7", "dawnbench"])
+    @pytest.mark.parametrize("round_", ["v0.5", "v0.6", "v0.7", "dawnbench"])
     def test_a_public_round_comes_back_as_it_was(
-        self, edition: str, ingested_round: Callable[[str], Account], tmp_path: Path
+        self, round_: str, ingested_round: Callable[[str], Account], tmp_path: Path
     ) -> None:
-        whole = ingested_round(edition).output
+        whole = ingested_round(round_).output
         assert_same(*round_trip(some_runs(whole, tmp_path / "some.parquet"), tmp_path))
 
     def test_runs_of_every_end_keep_it(self, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ class TestNames:
         assert len({file_name(name) for name in names}) == len(names)
 
     @pytest.mark.parametrize("name", HOSTILE)
-    @pytest.mark.parametrize("column", ["entry", "benchmark", "edition", "submitter", "system"])
+    @pytest.mark.parametrize("column", ["entry", "benchmark", "round", "submitter", "system"])
     def test_nothing_is_written_outside_the_folder(
         self, column: str, name: str, one_run: Path, tmp_path: Path
     ) -> None:

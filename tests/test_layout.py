@@ -39,9 +39,9 @@ def read(
     path: str,
     data: bytes | None = None,
     companions: dict[str, bytes] | None = None,
-    edition: str | None = None,
+    round_: str | None = None,
 ) -> Run:
-    log = log_from_bytes(data or mllog(), path, companions, edition=edition)
+    log = log_from_bytes(data or mllog(), path, companions, round=round_)
     dialect = registry.recognise(log.read())
     assert dialect is not None
     (run,) = dialect.parse(log)
@@ -56,7 +56,7 @@ def codes(run: Run) -> set[str]:
 def test_the_official_tree_names_submitter_system_and_entry() -> None:
     description = {"/x/v4.0/Org/systems/big.json": json.dumps(SYSTEM).encode()}
     run = read("/x/v4.0/Org/results/big/resnet/result_0.txt", companions=description)
-    assert (run.edition, run.submitter, run.system) == ("v4.0", "Org", "big")
+    assert (run.round, run.submitter, run.system) == ("v4.0", "Org", "big")
     assert (run.entry, run.benchmark, run.division) == ("Org/big", "resnet", "closed")
     assert (run.nodes, run.accelerators, run.hardware) == (2, 16, "Example GPU")
     assert codes(run) == set()
@@ -64,25 +64,25 @@ def test_the_official_tree_names_submitter_system_and_entry() -> None:
 
 
 @pytest.mark.parametrize("folder", ["v4.0", "4.0", "training_results_v4.0", "v4.0.0"])
-def test_an_edition_is_found_in_the_name_of_a_folder(folder: str) -> None:
-    assert read(f"/x/{folder}/Org/results/big/resnet/result_0.txt").edition == "v4.0"
+def test_a_round_is_found_in_the_name_of_a_folder(folder: str) -> None:
+    assert read(f"/x/{folder}/Org/results/big/resnet/result_0.txt").round == "v4.0"
 
 
 def test_a_persons_own_results_folder_is_no_official_tree() -> None:
     run = read("/home/me/results/bs64/result_0.txt")
-    assert (run.submitter, run.system, run.entry, run.edition) == (None, None, None, None)
+    assert (run.submitter, run.system, run.entry, run.round) == (None, None, None, None)
     assert codes(run) == {"no_target"}
 
 
-def test_a_system_description_makes_a_tree_without_an_edition_official() -> None:
+def test_a_system_description_makes_a_tree_without_a_round_official() -> None:
     description = {"/x/Org/systems/big.json": json.dumps(SYSTEM).encode()}
     run = read("/x/Org/results/big/digits/result_0.txt", mllog("digits"), description)
     assert (run.submitter, run.system, run.entry) == ("Org", "big", "Org/big")
 
 
-def test_the_edition_of_the_user_wins() -> None:
-    run = read("/x/v4.0/Org/results/big/resnet/result_0.txt", edition="v3.1")
-    assert run.edition == "v3.1"
+def test_the_round_of_the_user_wins() -> None:
+    run = read("/x/v4.0/Org/results/big/resnet/result_0.txt", round="v3.1")
+    assert run.round == "v3.1"
 
 
 def test_the_log_is_believed_over_its_folder_and_it_is_said() -> None:
@@ -146,17 +146,17 @@ def test_v05_counts_the_nodes_that_took_part(described: int, nodes: int) -> None
     assert (run.submitter, run.entry) == ("org", "org/submission/big")
 
 
-def test_lines_of_another_edition_than_the_folders_are_believed() -> None:
+def test_lines_of_another_round_than_the_folders_are_believed() -> None:
     run = read("/x/v4.0/org/results/big/resnet/result_0.txt", V05)
-    assert run.edition == "v0.5"
-    assert "edition_mismatch" in codes(run)
+    assert run.round == "v0.5"
+    assert "round_mismatch" in codes(run)
 
 
 def test_a_benchmark_of_mlperf_hpc_that_measures_an_error_has_its_own_target() -> None:
     data = mllog("cosmoflow").replace(b"eval_accuracy", b"eval_error").replace(b"0.76", b"0.12")
     run = read("/x/hpc_results_v1.0/Org/results/big/cosmoflow/result_0.txt", data)
     (evaluation,) = run.evaluations
-    assert (run.suite, run.edition, run.benchmark) == ("mlperf_hpc", "v1.0", "cosmoflow")
+    assert (run.suite, run.round, run.benchmark) == ("mlperf_hpc", "v1.0", "cosmoflow")
     assert (evaluation.metric, evaluation.value, evaluation.higher_is_better) == (
         "eval_error",
         0.12,

@@ -39,7 +39,7 @@ def report(entries: int = ENTRIES, stem: str = "Example/machine") -> Report:
     rows = [
         {
             "suite": "mlperf",
-            "edition": "v5.0",
+            "round": "v5.0",
             "benchmark": benchmark,
             "entry": f"{stem}_{number}",
             "n": 10,

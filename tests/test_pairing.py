@@ -49,7 +49,7 @@ def table(seconds: Sequence[float] = FIVE, *, values: Sequence[float] = (), **fa
             for index, value in enumerate(seen)
         )
         known = {
-            "suite": "mlperf", "edition": "v4.0", "benchmark": "resnet", "entry": "lab/one",
+            "suite": "mlperf", "round": "v4.0", "benchmark": "resnet", "entry": "lab/one",
             "run_status": "success", "started_at": datetime(2024, 1, 1, tzinfo=UTC)
             + timedelta(hours=number),
         }  # fmt: skip
@@ -81,8 +81,8 @@ class TestPairsThatCannotBeJudged:
 class TestRunsOnBothSides:
     def test_are_named_and_left_out_of_both(self) -> None:
         again = table((70.0, 90.0))
-        resent = again.with_columns(source=pl.col("source") + "_resent", edition=pl.lit("v5.0"))
-        newer = table(FASTER, edition="v5.0")
+        resent = again.with_columns(source=pl.col("source") + "_resent", round=pl.lit("v5.0"))
+        newer = table(FASTER, round="v5.0")
         plain = api.compare(table(), newer)
         report = api.compare(pl.concat([table(), again]), pl.concat([newer, resent]))
         (row,) = report.rows
@@ -156,11 +156,11 @@ class TestOverlappingParts:
                 command(runs, runs)
 
 
-class TestEditions:
+class TestRounds:
     def test_of_two_rounds_are_no_criterion_and_stand_in_the_title(self) -> None:
-        report = api.compare(table(edition="v0.5"), table(FASTER, edition="v0.6"))
+        report = api.compare(table(round="v0.5"), table(FASTER, round="v0.6"))
         (row,) = report.rows
-        assert (row["suite"], row["edition"], row["benchmark"]) == ("mlperf", None, "resnet")
+        assert (row["suite"], row["round"], row["benchmark"]) == ("mlperf", None, "resnet")
         assert report.tables[0].title.startswith("mlperf: A v0.5, B v0.6   A = A   B = B")
 
     def test_that_are_equal_stand_in_the_title_once_whatever_the_groups(self) -> None:
@@ -168,19 +168,19 @@ class TestEditions:
         assert report.tables[0].title.startswith("mlperf v4.0   A = A   B = B")
 
     def test_of_several_sides_are_said_for_each(self) -> None:
-        sides = (table(edition="v1"), table(FASTER, edition="v1"), table(FASTER, edition="v2"))
+        sides = (table(round="v1"), table(FASTER, round="v1"), table(FASTER, round="v2"))
         first, second = (one.title.split("   ")[0] for one in api.compare(*sides).tables)
         assert (first, second) == ("mlperf v1", "mlperf: A v1, B v2")
 
     def test_are_a_criterion_where_a_side_has_several(self) -> None:
-        older = pl.concat([table(edition="v0.5"), table(edition="v0.6")])
-        report = api.compare(older, table(FASTER, edition="v0.6"))
-        assert [row["edition"] for row in report.rows] == ["v0.6"]
+        older = pl.concat([table(round="v0.5"), table(round="v0.6")])
+        report = api.compare(older, table(FASTER, round="v0.6"))
+        assert [row["round"] for row in report.rows] == ["v0.6"]
         assert report.only_a == ("mlperf v0.5 resnet",)
 
     def test_are_a_criterion_if_the_user_says_so(self) -> None:
-        with pytest.raises(TtastatsError, match="nothing in common by edition, benchmark"):
-            api.compare(table(edition="v0.5"), table(edition="v0.6"), by=["edition", "benchmark"])
+        with pytest.raises(TtastatsError, match="nothing in common by round, benchmark"):
+            api.compare(table(round="v0.5"), table(round="v0.6"), by=["round", "benchmark"])
 
 
 class TestLikeForLike:
@@ -313,8 +313,8 @@ def test_names_of_hardware_agree_if_one_says_no_more_than_the_other(
 
 class TestDifferentTargets:
     def test_both_are_judged_at_the_stricter_where_the_evaluations_tell(self) -> None:
-        a = table(values=(0.70, 0.749, 0.76), target=0.75, edition="v0.5")
-        b = table(FASTER, values=(0.70, 0.755, 0.759), target=0.759, edition="v0.6")
+        a = table(values=(0.70, 0.749, 0.76), target=0.75, round="v0.5")
+        b = table(FASTER, values=(0.70, 0.755, 0.759), target=0.759, round="v0.6")
         report = api.compare(a, b)
         (row,) = report.rows
         assert (row["target_value"], row["tta_a_seconds"]) == (0.759, 100.0)
@@ -325,29 +325,29 @@ class TestDifferentTargets:
         ]
 
     def test_both_are_judged_at_the_laxer_where_a_side_stopped_there(self) -> None:
-        a = table(values=(0.70, 0.75), target=0.75, edition="v0.5")
-        b = table(FASTER, values=(0.752, 0.759), target=0.759, edition="v0.6")
+        a = table(values=(0.70, 0.75), target=0.75, round="v0.5")
+        b = table(FASTER, values=(0.752, 0.759), target=0.759, round="v0.6")
         (row,) = api.compare(a, b).rows
         assert (row["target_value"], row["reached_a"], row["reached_b"]) == (0.75, 5, 5)
         assert (row["tta_a_seconds"], row["tta_b_seconds"]) == (100.0, 25.0)
 
     def test_the_stricter_is_the_smaller_where_less_is_better(self) -> None:
         how = {"metric": "loss", "higher_is_better": False}
-        a = table(values=(0.9, 0.5, 0.4), target=0.5, edition="v0.5", **how)
-        b = table(FASTER, values=(0.9, 0.45, 0.4), target=0.4, edition="v0.6", **how)
+        a = table(values=(0.9, 0.5, 0.4), target=0.5, round="v0.5", **how)
+        b = table(FASTER, values=(0.9, 0.45, 0.4), target=0.4, round="v0.6", **how)
         (row,) = api.compare(a, b).rows
         assert row["target_value"] == 0.4
 
     def test_a_run_that_failed_its_own_target_forbids_nothing(self) -> None:
-        a = table(values=(0.70, 0.76), target=0.75, edition="v0.5")
-        lost = table((200.0,), values=(0.5, 0.6), target=0.75, edition="v0.5", run_status="aborted")
-        b = table(FASTER, values=(0.70, 0.76), target=0.76, edition="v0.6")
+        a = table(values=(0.70, 0.76), target=0.75, round="v0.5")
+        lost = table((200.0,), values=(0.5, 0.6), target=0.75, round="v0.5", run_status="aborted")
+        b = table(FASTER, values=(0.70, 0.76), target=0.76, round="v0.6")
         (row,) = api.compare(pl.concat([a, lost]), b).rows
         assert (row["target_value"], row["reached_a"], row["n_a"]) == (0.76, 5, 6)
 
     def test_without_evaluations_they_are_not_comparable(self) -> None:
-        a = api.run_table(table(target=0.75, edition="v0.5"))
-        b = api.run_table(table(FASTER, target=0.759, edition="v0.6"))
+        a = api.run_table(table(target=0.75, round="v0.5"))
+        b = api.run_table(table(FASTER, target=0.759, round="v0.6"))
         report = api.compare(a, b)
         (row,) = report.rows
         assert (row["verdict"], row["claim"]) == ("unavailable", "not comparable")
@@ -366,7 +366,7 @@ class TestDifferentTargets:
         assert notes(report, "targets_differ") == []
 
     def test_of_the_user_hold_for_both(self) -> None:
-        a, b = table(edition="v0.5"), table(FASTER, target=0.759, edition="v0.6")
+        a, b = table(round="v0.5"), table(FASTER, target=0.759, round="v0.6")
         report = api.compare(a, b, target=["accuracy=0.7"])
         assert [row["target_value"] for row in report.rows] == [0.7]
         assert notes(report, "targets_differ") == []

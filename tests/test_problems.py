@@ -117,7 +117,7 @@ class TestReport:
         assert {row["benchmark"] for row in rows if row["code"] == "not_a_run"} == {None}
         assert set(rows[0]) == {
             *("code", "severity", "source", "line", "message"),
-            *("suite", "edition", "benchmark", "entry"),
+            *("suite", "round", "benchmark", "entry"),
         }
 
     def test_a_run_never_evaluated_is_told_once(self, table: Path) -> None:
@@ -195,9 +195,7 @@ class TestReport:
         official = (
             pl.read_parquet(table)
             .drop("content_digest")
-            .with_columns(
-                benchmark=pl.lit("resnet"), edition=pl.lit("v0.7"), suite=pl.lit("mlperf")
-            )
+            .with_columns(benchmark=pl.lit("resnet"), round=pl.lit("v0.7"), suite=pl.lit("mlperf"))
         )
         (row,) = (row for row in tta.problems(official).rows if row["code"] == "run_count")
         assert row["message"] == "10 runs, where the rules want 5"

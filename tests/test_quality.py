@@ -1,4 +1,4 @@
-"""Quality targets: every edition, and what an unknown edition may conclude."""
+"""Quality targets: every round, and what an unknown round may conclude."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ttastats import benchmarks
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "edition", "expected"),
+    ("benchmark", "round_", "expected"),
     [
         ("resnet", "v0.5", {("top1_accuracy", True, 0.749)}),
         ("resnet", "v4.0", {("top1_accuracy", True, 0.759)}),
@@ -25,21 +25,21 @@ from ttastats import benchmarks
         ("resnet", "v5.0", set()),
     ],
 )
-def test_targets_are_those_of_the_edition(
-    benchmark: str, edition: str, expected: set[tuple[str, bool, float]]
+def test_targets_are_those_of_the_round(
+    benchmark: str, round_: str, expected: set[tuple[str, bool, float]]
 ) -> None:
-    found = benchmarks.targets("mlperf", benchmark, edition)
+    found = benchmarks.targets("mlperf", benchmark, round_)
     assert {(t.metric, t.higher_is_better, t.value) for t in found} == expected
 
 
-def test_without_an_edition_only_an_undisputed_target_is_given() -> None:
+def test_without_a_round_only_an_undisputed_target_is_given() -> None:
     assert benchmarks.targets("mlperf", "resnet", None) == ()
     assert [t.value for t in benchmarks.targets("mlperf", "unet3d", None)] == [0.908]
     assert len(benchmarks.targets("mlperf", "maskrcnn", None)) == 2
 
 
 @pytest.mark.parametrize(
-    ("name", "edition", "canonical"),
+    ("name", "round_", "canonical"),
     [
         ("mask", "v0.6", "maskrcnn"),
         ("gnn", "v4.1", "rgat"),
@@ -50,27 +50,27 @@ def test_without_an_edition_only_an_undisputed_target_is_given() -> None:
         ("my_own", "v5.0", "my_own"),
     ],
 )
-def test_names_are_resolved_by_edition(name: str, edition: str | None, canonical: str) -> None:
-    assert benchmarks.canonical_name("mlperf", name, edition) == canonical
+def test_names_are_resolved_by_round(name: str, round_: str | None, canonical: str) -> None:
+    assert benchmarks.canonical_name("mlperf", name, round_) == canonical
 
 
 def test_every_benchmark_has_targets_with_a_source_and_a_number_of_runs() -> None:
     for suite in ("mlperf", "dawnbench"):
         for name in benchmarks.of(suite):
-            editions = benchmarks.editions(suite) or (None,)
-            found = [t for edition in editions for t in benchmarks.targets(suite, name, edition)]
+            rounds = benchmarks.rounds(suite) or (None,)
+            found = [t for round_ in rounds for t in benchmarks.targets(suite, name, round_)]
             assert found, name
             assert all(target.source and target.runs >= 1 for target in found), name
 
 
-def test_every_edition_has_benchmarks() -> None:
-    for edition in benchmarks.editions("mlperf"):
-        named = [b for b in benchmarks.of("mlperf") if benchmarks.targets("mlperf", b, edition)]
-        assert len(named) >= 6, edition
+def test_every_round_has_benchmarks() -> None:
+    for round_ in benchmarks.rounds("mlperf"):
+        named = [b for b in benchmarks.of("mlperf") if benchmarks.targets("mlperf", b, round_)]
+        assert len(named) >= 6, round_
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "edition", "division", "expected"),
+    ("benchmark", "round_", "division", "expected"),
     [
         ("bert", "v5.0", "closed", (10, 1, 1, 30)),
         ("bert", "v5.0", "Open", (10, 1, 1, 240)),
@@ -83,10 +83,10 @@ def test_every_edition_has_benchmarks() -> None:
         ("llama31_405b", "v5.0", "closed", (3, 1, 1, 30)),
     ],
 )
-def test_scoring_rules_are_those_of_benchmark_edition_and_division(
-    benchmark: str, edition: str, division: str | None, expected: tuple[int, int, int, float | None]
+def test_scoring_rules_are_those_of_benchmark_round_and_division(
+    benchmark: str, round_: str, division: str | None, expected: tuple[int, int, int, float | None]
 ) -> None:
-    rules = benchmarks.scoring("mlperf", benchmark, edition, division)
+    rules = benchmarks.scoring("mlperf", benchmark, round_, division)
     assert rules is not None
     failures = rules.dropped if rules.converging is None else rules.runs - rules.converging
     found = (rules.runs, rules.dropped, failures, rules.init_minutes)
@@ -94,7 +94,7 @@ def test_scoring_rules_are_those_of_benchmark_edition_and_division(
 
 
 @pytest.mark.parametrize(
-    ("suite", "benchmark", "edition"),
+    ("suite", "benchmark", "round_"),
     [
         ("dawnbench", "cifar10", None),
         ("mlperf", "bert", None),
@@ -104,19 +104,19 @@ def test_scoring_rules_are_those_of_benchmark_edition_and_division(
     ],
 )
 def test_without_official_rules_there_is_no_scoring(
-    suite: str, benchmark: str, edition: str | None
+    suite: str, benchmark: str, round_: str | None
 ) -> None:
-    assert benchmarks.scoring(suite, benchmark, edition, "closed") is None
+    assert benchmarks.scoring(suite, benchmark, round_, "closed") is None
 
 
-def test_every_benchmark_of_every_edition_can_be_scored_and_only_v05_has_no_limit() -> None:
-    for edition in benchmarks.editions("mlperf"):
+def test_every_benchmark_of_every_round_can_be_scored_and_only_v05_has_no_limit() -> None:
+    for round_ in benchmarks.rounds("mlperf"):
         for name in benchmarks.of("mlperf"):
-            if benchmarks.targets("mlperf", name, edition):
-                rules = benchmarks.scoring("mlperf", name, edition, "closed")
+            if benchmarks.targets("mlperf", name, round_):
+                rules = benchmarks.scoring("mlperf", name, round_, "closed")
                 assert rules is not None
                 assert rules.runs > 2 * rules.dropped
-                assert (rules.init_minutes is None) == (edition == "v0.5"), (name, edition)
+                assert (rules.init_minutes is None) == (round_ == "v0.5"), (name, round_)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_every_benchmark_of_every_edition_can_be_scored_and_only_v05_has_no_limi
         ),
         ('meets = ">="', 'meets = ">"', "Invalid enum value '>' - at `$.target[0].meets`"),
         ("runs = 5\n", "", "missing required field `runs` - at `$.target[0]`"),
-        ("[editions]", "[edition]", "unknown field `edition`"),
+        ("[rounds]", "[round]", "unknown field `round`"),
     ],
 )
 def test_a_slip_in_the_file_is_named_with_its_place(

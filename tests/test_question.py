@@ -7,7 +7,8 @@ from inspect import signature
 import pytest
 
 from tests.test_axis import losses
-from ttastats import api
+from ttastats import api, columns
+from ttastats.own_logs.block import block_of
 from ttastats.question import Question
 
 SHARED = ("by", "where", "target", "unit", "price")
@@ -42,3 +43,12 @@ def test_the_signature_of_a_function_names_all_keywords_with_their_defaults(
 def test_a_keyword_that_a_function_does_not_have_is_refused(name: str, keyword: str) -> None:
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{keyword}'"):
         getattr(api, name)(losses([[0.5]]), **{keyword: ()})
+
+
+def test_columns_are_known_by_their_former_names_too() -> None:
+    assert Question(by=["edition", "benchmark"]).by == ("round", "benchmark")
+    assert columns.full_name("edition", ["round"]) == "round"
+    assert columns.full_name("edition", ["edition", "round"]) == "edition"
+    assert columns.full_name("edition", ["entry"]) is None
+    block = block_of({"metric": "loss", "edition": "v9"}, lambda key: key)
+    assert block.fields.keys() == {"round"}

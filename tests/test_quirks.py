@@ -194,7 +194,7 @@ def test_a_log_is_read_whatever_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("logged", "edition", "canonical"),
+    ("logged", "round_", "canonical"),
     [
         ("mask", "v0.6", "maskrcnn"),
         ("gnn", "v4.1", "rgat"),
@@ -203,10 +203,8 @@ def test_a_log_is_read_whatever_its_name(name: str) -> None:
         ("ssd", "v2.0", "retinanet"),
     ],
 )
-def test_an_alias_is_resolved_without_a_complaint(
-    logged: str, edition: str, canonical: str
-) -> None:
-    path = f"/x/{edition}/Org/results/big/{logged}/result_0.txt"
+def test_an_alias_is_resolved_without_a_complaint(logged: str, round_: str, canonical: str) -> None:
+    path = f"/x/{round_}/Org/results/big/{logged}/result_0.txt"
     run = read(log(GOOD, STOP, benchmark=logged), path)
     assert run.benchmark == canonical
     assert codes(run) == {"no_system_file"}
@@ -214,7 +212,7 @@ def test_an_alias_is_resolved_without_a_complaint(
 
 def test_a_stray_log_in_a_code_tree_is_a_run_with_what_it_says_itself() -> None:
     run = read(log(GOOD), "/x/v4.0/Org/benchmarks/resnet/implementation/train_run3.log")
-    assert (run.benchmark, run.edition, run.submitter) == ("resnet", "v4.0", None)
+    assert (run.benchmark, run.round, run.submitter) == ("resnet", "v4.0", None)
 
 
 LOGGED_SYSTEM = rb"""org: {"value": "Example", "metadata": {"file": "a.py", "lineno": 1}}

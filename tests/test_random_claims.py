@@ -250,7 +250,7 @@ def entries(draw: random.Random, benchmark: str, number: int) -> pl.DataFrame:
         for _ in range(draw.choice([1, 3, 10, 10, 10])):
             needed = each * max(1, about + shift + draw.choice([-1, 0, 0, 1]))
             facts: dict[str, Any] = {
-                "suite": "mlperf", "edition": "v5.0", "benchmark": benchmark,
+                "suite": "mlperf", "round": "v5.0", "benchmark": benchmark,
                 "division": "open" if name == 2 else "closed", "submitter": owner,
                 "system": f"s{name}", "entry": f"Lab/s{name}", "global_batch_size": size,
                 "scaling_factor": published,

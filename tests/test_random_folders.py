@@ -195,12 +195,12 @@ MAKERS: tuple[tuple[Callable[[random.Random], Files], int], ...] = (
 )  # fmt: skip
 
 
-def read(files: Files, edition: str | None) -> Iterator[str]:
+def read(files: Files, round_: str | None) -> Iterator[str]:
     """Give what each of some files tells, with its name; blank if it is of no kind."""
     for path, data in files.items():
         dialect = registry.recognise(data, path)
         if dialect is not None:
-            log = log_from_bytes(data, path, files, edition=edition)
+            log = log_from_bytes(data, path, files, round=round_)
             for item in dialect.parse(log):
                 more = list(item.extra) if isinstance(item, Run) else []
                 yield f"{path} {told(item)} {more}"

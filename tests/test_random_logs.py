@@ -52,7 +52,7 @@ def odd(draw: random.Random, value: Any, chance: float = 0.06) -> Any:
 def mllog(draw: random.Random) -> Made:
     """Give a log of MLPerf; every part may be missing or odd."""
     benchmark = draw.choice(list(BENCHMARKS))
-    edition, metrics = BENCHMARKS[benchmark]
+    round_, metrics = BENCHMARKS[benchmark]
     lines: list[str] = []
     clock = 1_600_000_000_000
 
@@ -84,7 +84,7 @@ def mllog(draw: random.Random) -> Made:
     event("run_stop", status=draw.choice(["success", "success", "aborted", "x"]), chance=0.85)
     for _ in range(draw.choice([0, 0, 1])):
         draw.shuffle(lines)
-    folder = f"/x/{edition}/Lab/results/big/{benchmark}"
+    folder = f"/x/{round_}/Lab/results/big/{benchmark}"
     return "\n".join(lines).encode(), f"{folder}/result_{draw.randrange(4)}.txt", {}
 
 

@@ -40,7 +40,7 @@ SIDES: tuple[Callable[[], list[pl.DataFrame]], ...] = (
     lambda: [one.filter(pl.col("benchmark") == "few") for one in made.claims()],
     lambda: [one.filter(benchmark="unet") for one in (made.before(), made.both())],
 )  # fmt: skip
-KEYS = ("benchmark", "entry", "system", "hardware", "seed", "division", "edition", "run_id")
+KEYS = ("benchmark", "entry", "system", "hardware", "seed", "division", "round", "run_id")
 UNITS = ("seconds", "epochs", "steps", "samples", "evaluations", "cost", "energy", "cpu-seconds")
 WHERE = ("benchmark=bert", "benchmark!=resnet", "cv>1%", "reached>=4", "accelerators<16", "n>2",
          "global_batch_size=256", "seed<3", "speedup>1", "nothing=1", "tta>100")  # fmt: skip

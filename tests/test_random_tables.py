@@ -57,7 +57,7 @@ def said(draw: random.Random, columns: Collection[str]) -> dict[str, Any]:
         "run": ("name", ["name", "seed"], "none"), "new_run": ("row", "step back", "time back"),
         "resume": ("step back", "time back"), "new_epoch": ("step back",), "clock": ("train",),
         "carry": (True,), "failed": ("state = crashed, x", "none = x"), "seed": ("seed", 4),
-        "entry": ("{name}-{lr}", "name"), "benchmark": ("a", "name"), "edition": ("x",),
+        "entry": ("{name}-{lr}", "name"), "benchmark": ("a", "name"), "round": ("x",),
     }  # fmt: skip
     likely = {"metric": 0.7, "seconds": 0.6, "step": 0.4, "run": 0.3, "new_run": 0.3, "resume": 0.2}
     lacking = (COLUMNS | NOWHERE) - set(columns)

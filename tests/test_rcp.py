@@ -354,7 +354,7 @@ class TestRecords:
         assert "--records FOLDER" in str(caught.value)
 
     @pytest.mark.parametrize(
-        ("edition", "ruleset"),
+        ("round_", "ruleset"),
         [
             ("v5.0", "5.0.0"),
             ("v10.1", "10.1.0"),
@@ -364,8 +364,8 @@ class TestRecords:
             ("mine", None),
         ],
     )
-    def test_an_edition_has_a_ruleset(self, edition: str | None, ruleset: str | None) -> None:
-        assert convergence_records.ruleset_of(edition) == ruleset
+    def test_a_round_has_a_ruleset(self, round_: str | None, ruleset: str | None) -> None:
+        assert convergence_records.ruleset_of(round_) == ruleset
 
 
 # ------------------------------------------------------------------------------------------ answers
@@ -415,7 +415,7 @@ def lora(samples: float, batch_size: int | None = 8, **more: Any) -> Run:
     )
     defaults: dict[str, Any] = {
         "suite": "mlperf",
-        "edition": "v5.0",
+        "round": "v5.0",
         "benchmark": "llama2_70b_lora",
         "division": "closed",
         "submitter": "Example",
@@ -576,7 +576,7 @@ class TestAnswers:
 
     def test_two_benchmarks_are_no_entry(self, records: Path) -> None:
         runs = [*EIGHT, lora(3072, benchmark="bert")]
-        with pytest.raises(TtastatsError, match="several benchmarks or editions in one group"):
+        with pytest.raises(TtastatsError, match="several benchmarks or rounds in one group"):
             answered(runs, records, by=["system"])
 
     def test_runs_that_do_not_tell_how_far_they_trained_have_no_ratio(self, records: Path) -> None:
@@ -612,7 +612,7 @@ class TestAnswers:
             "a": {"Benchmark": "gpt3", "BS": 1536, "Epochs to converge": [1.2e9, 1.25e9] * 3}
         }
         (tmp_path / "rcps_gpt3.json").write_text(json.dumps(content))
-        runs = [lora(600_000, 1536, benchmark="gpt3", edition="v4.0") for _ in range(3)]
+        runs = [lora(600_000, 1536, benchmark="gpt3", round="v4.0") for _ in range(3)]
         assert row(runs, tmp_path)["entry_mean"] == 600_000 * 2048
 
     def test_records_may_have_the_name_that_their_round_gave_the_benchmark(
@@ -625,7 +625,7 @@ class TestAnswers:
             lora(
                 1,
                 benchmark="rgat",
-                edition="v4.0",
+                round="v4.0",
                 evaluations=(msgspec.structs.replace(curve, epoch=epoch),),
             )
             for epoch in (0.8, 0.85, 0.9)
@@ -635,7 +635,7 @@ class TestAnswers:
     def test_epochs_that_no_run_could_have_are_samples(self, tmp_path: Path) -> None:
         content = {"a": {"Benchmark": "unet3d", "BS": 8, "Epochs to converge": [300_000] * 80}}
         (tmp_path / "rcps_unet3d.json").write_text(json.dumps(content))
-        runs = [lora(n, benchmark="unet3d", edition="v3.1") for n in (299_000, 301_000)]
+        runs = [lora(n, benchmark="unet3d", round="v3.1") for n in (299_000, 301_000)]
         assert (row(runs, tmp_path)["unit"], row(runs, tmp_path)["ratio"]) == ("samples", 1.0)
 
     def test_counts_of_another_unit_are_not_compared(self, records: Path) -> None:
@@ -770,7 +770,7 @@ class TestCommand:
         assert "is not a ruleset" in str(done.exception)
 
     @pytest.mark.parametrize("written", ["5.0", "v5.0", "5.0.0"])
-    def test_a_ruleset_may_be_written_as_an_edition(
+    def test_a_ruleset_may_be_written_as_a_round(
         self, written: str, file: Any, records: Path
     ) -> None:
         words = (file(EIGHT), "--records", str(records), "--ruleset", written, "-f", "json")

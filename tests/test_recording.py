@@ -69,7 +69,7 @@ class TestRoundTrip:
         assert (first["system"], first["entry"], first["submitter"]) == (
             "b200-fp8", "us/b200-fp8", "us",
         )  # fmt: skip
-        assert (first["suite"], first["edition"]) == (None, None)
+        assert (first["suite"], first["round"]) == (None, None)
         assert (first["seed"], first["global_batch_size"], first["train_samples"]) == (
             7, 512, 50_000,
         )  # fmt: skip

@@ -72,15 +72,15 @@ def test_slopes_name_all_in_which_curves_differ() -> None:
     assert "resnet old 0.9" in said
 
 
-def test_benchmarks_and_editions_are_never_mixed() -> None:
+def test_benchmarks_and_rounds_are_never_mixed() -> None:
     rows = pl.concat(
         [
             entry("a", 8, 800.0),
             entry("b", 16, 420.0),
             entry("c", 8, 90.0, benchmark="bert"),
             entry("d", 16, 46.0, benchmark="bert"),
-            entry("e", 8, 600.0, edition="v5.0"),
-            entry("f", 16, 310.0, edition="v5.0"),
+            entry("e", 8, 600.0, round="v5.0"),
+            entry("f", 16, 310.0, round="v5.0"),
         ]
     )
     report = api.scaling(rows, by=["submitter"])

@@ -25,7 +25,7 @@ def run(minutes: float | None, **more: Any) -> Run:
     seconds = None if minutes is None else minutes * 60
     defaults: dict[str, Any] = {
         "suite": "mlperf",
-        "edition": "v5.0",
+        "round": "v5.0",
         "benchmark": "bert",
         "division": "closed",
         "submitter": "Example",
@@ -107,7 +107,7 @@ class TestOlympicMean:
         )  # fmt: skip
         slowest = (900.0 + n for n in range(4))
         times = [1.0, 2.0, 3.0, 4.0, *(10.0 + n for n in range(32)), *slowest]
-        more: dict[str, Any] = {"edition": "v3.1", "benchmark": "unet3d", "evaluations": (dice,)}
+        more: dict[str, Any] = {"round": "v3.1", "benchmark": "unet3d", "evaluations": (dice,)}
         row = scored([run(minutes, **more) for minutes in times])
         assert row["score_minutes"] == pytest.approx(10 + 31 / 2)
         assert (row["dropped"], row["status"]) == (4, "scored")
@@ -156,14 +156,14 @@ class TestFailedRuns:
 
 class TestInitialisation:
     @pytest.mark.parametrize(
-        ("edition", "division", "limit"),
+        ("round_", "division", "limit"),
         [("v0.7", "closed", 20), ("v1.0", "closed", 30), ("v5.0", "closed", 30),
          ("v5.0", "open", 240), ("v5.0", "Open", 240), ("v5.0", None, 30)],
     )  # fmt: skip
-    def test_it_must_take_less_than_the_limit_of_edition_and_division(
-        self, edition: str, division: str | None, limit: float
+    def test_it_must_take_less_than_the_limit_of_round_and_division(
+        self, round_: str, division: str | None, limit: float
     ) -> None:
-        more = {"edition": edition, "division": division}
+        more = {"round": round_, "division": division}
         below = scored([slow_init(minutes, limit - 0.001, **more) for minutes in MINUTES])
         reached = scored([slow_init(minutes, limit, **more) for minutes in MINUTES])
         assert (below["failed"], below["status"]) == (0, "scored")
@@ -171,7 +171,7 @@ class TestInitialisation:
         assert f"under {limit} allowed" in reached["failures"][0]
 
     def test_v05_has_no_limit_and_an_unlogged_initialisation_breaks_none(self) -> None:
-        gnmt = {"edition": "v0.5", "benchmark": "gnmt"}
+        gnmt = {"round": "v0.5", "benchmark": "gnmt"}
         assert benchmarks.targets("mlperf", "gnmt", "v0.5")
         assert scored([slow_init(m, 300.0, **gnmt) for m in MINUTES])["status"] == "scored"
         assert scored([run(m, extra={"seeds": 2}) for m in MINUTES])["status"] == "scored"
@@ -214,7 +214,7 @@ class TestFirstThatConverge:
             index=0, metric="hit_rate_at_10", value=0.64, logged_value=0.64, seconds=60.0,
             higher_is_better=True, target_value=0.635,
         )  # fmt: skip
-        more: dict[str, Any] = {"edition": "v0.5", "benchmark": "ncf", "evaluations": (hit,)}
+        more: dict[str, Any] = {"round": "v0.5", "benchmark": "ncf", "evaluations": (hit,)}
         ends = ["aborted"] * (100 - converge) + ["success"] * converge
         return [run(n + 1.0, **more, run_status=end) for n, end in enumerate(ends)]
 
@@ -261,7 +261,7 @@ class TestNoRules:
         [
             ({"suite": "dawnbench"}, "not an MLPerf Training suite: dawnbench"),
             ({"suite": None}, "not an MLPerf Training suite: unknown"),
-            ({"edition": None}, "edition unknown"),
+            ({"round": None}, "round unknown"),
             ({"benchmark": None}, "benchmark unknown"),
             ({"benchmark": "resnet"}, "no quality target for resnet in v5.0"),
         ],
@@ -274,7 +274,7 @@ class TestNoRules:
         assert (row["n"], row["failed"]) == (10, None)
 
     def test_a_group_of_several_benchmarks_is_not_one_result(self) -> None:
-        mixed = table([*TEN, run(5.0, edition="v4.1")])
+        mixed = table([*TEN, run(5.0, round="v4.1")])
         (row,) = score.report(mixed, ["submitter"]).rows
         assert row["score_minutes"] is None
         assert row["status"].startswith("not one result")

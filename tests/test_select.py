@@ -29,7 +29,7 @@ TABLE = pl.DataFrame(
         "reached": [True, False, None],
         "cv": [0.05, 0.1, math.inf],
         "flags": [["few_runs", "ert"], [], None],
-        "edition": [None, None, None],
+        "round": [None, None, None],
     },
     schema_overrides={"nodes": pl.Int64, "started_at": pl.Datetime("us", "UTC")},
 ).lazy()
@@ -79,9 +79,9 @@ TABLE = pl.DataFrame(
         (["cv<inf"], [10.0, 20.5]),
         (["flags=ert"], [10.0]),
         (["flags!=ert"], [20.5, 30.0]),
-        (["edition=v0.5"], []),
-        (["edition!=v0.5"], [10.0, 20.5, 30.0]),
-        (["edition>3"], []),
+        (["round=v0.5"], []),
+        (["round!=v0.5"], [10.0, 20.5, 30.0]),
+        (["round>3"], []),
     ],
 )
 def test_rows_that_meet_every_condition_are_kept(
@@ -155,7 +155,7 @@ def test_any_text_is_a_condition_or_is_refused(column: str, operator: str, text:
             "--where: no run has started_at>2025-01-01\n  started_at lies between "
             "2024-01-01T00:00:00+00:00 and 2024-02-01T00:00:00+00:00.",
         ),
-        (["edition=v0.5"], "--where: no run has edition=v0.5\n  edition is unknown for every run."),
+        (["round=v0.5"], "--where: no run has round=v0.5\n  round is unknown for every run."),
         (
             ["benchmark=ssd", "nodes<16"],
             "--where benchmark=ssd --where nodes<16: no run meets all conditions\n"

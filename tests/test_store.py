@@ -72,6 +72,15 @@ def test_a_newer_schema_is_refused_by_name(frame: pl.DataFrame, tmp_path: Path) 
         store.read([tmp_path / "x.parquet"])
 
 
+def test_a_table_of_the_first_schema_has_its_columns_by_their_names_of_today(
+    frame: pl.DataFrame, tmp_path: Path
+) -> None:
+    frame = frame.with_columns(round=pl.lit("v0.7"))
+    about = {"ttastats": json.dumps({"schema": 1, "writer": "ttastats 0.1.0"})}
+    frame.rename({"round": "edition"}).write_parquet(tmp_path / "x.parquet", metadata=about)
+    assert store.read([tmp_path / "x.parquet"]).collect().equals(frame)
+
+
 def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> None:
     foreign, text = tmp_path / "foreign.parquet", tmp_path / "text.parquet"
     pl.DataFrame({"name": ["a"], "losses": [0.5]}).write_parquet(foreign)

@@ -196,13 +196,13 @@ def test_a_name_for_none_of_several_metrics_without_a_target_is_asked_for() -> N
 
 def test_runs_of_no_known_benchmark_are_not_called_by_one() -> None:
     own = curve("x", "acc", 0.1, 0.9)
-    own = msgspec.structs.replace(own, suite=None, edition=None, benchmark=None)
+    own = msgspec.structs.replace(own, suite=None, round=None, benchmark=None)
     assert "logged: acc lies between" in message(own, target="acc=97")
     assert "Metrics are: acc." in message(own, target="bleu=3")
 
 
-def test_editions_of_one_benchmark_are_told_apart() -> None:
-    newer = mlperf(evaluation(0, 0.7, 10.0, metric="accuracy"), edition="v5.0")
+def test_rounds_of_one_benchmark_are_told_apart() -> None:
+    newer = mlperf(evaluation(0, 0.7, 10.0, metric="accuracy"), round="v5.0")
     report = api.summary(rows(RESNET, newer), target=["accuracy=0.7"])
     assert "left out, not failed, are mlperf v4.0 resnet" in report.notes[-1].text
 

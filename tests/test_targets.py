@@ -53,7 +53,7 @@ def diffusion(*fid_and_clip: tuple[float, float], pace: float = 10.0, **more: An
         for (name, facts), value in zip(metrics.items(), pair, strict=True)
     )  # fmt: skip
     fields: dict[str, Any] = {
-        "suite": "mlperf", "edition": "v5.0", "benchmark": "stable_diffusion", "entry": "x",
+        "suite": "mlperf", "round": "v5.0", "benchmark": "stable_diffusion", "entry": "x",
         "run_status": "success", "run_seconds": pace * len(fid_and_clip), "accelerators": 8,
     }  # fmt: skip
     return Run(evaluations=evaluations, **(fields | more))
@@ -182,7 +182,7 @@ def test_a_target_within_rounding_of_the_official_one_is_no_second_row() -> None
             for n, value in enumerate(values)
         )  # fmt: skip
         return Run(
-            suite="mlperf", edition="v0.5", benchmark="gnmt", run_status="success",
+            suite="mlperf", round="v0.5", benchmark="gnmt", run_status="success",
             run_seconds=10.0 * len(values), evaluations=evaluations,
         )  # fmt: skip
 

@@ -39,7 +39,7 @@ def judged(*runs: Run, target: tuple[str, ...] = ()) -> list[dict[str, Any]]:
 def mlperf(*evaluations: Evaluation, **more: Any) -> Run:
     fields = {
         "suite": "mlperf",
-        "edition": "v4.0",
+        "round": "v4.0",
         "benchmark": "resnet",
         "run_status": "success",
         "run_seconds": 100.0,
@@ -106,7 +106,7 @@ def test_float32_values_meet_the_target_and_lower_ones_do_not() -> None:
     def gnmt(value: float) -> Run:
         return mlperf(
             evaluation(0, value, 90.0, metric="bleu", target_value=21.8),
-            edition="v0.5",
+            round="v0.5",
             benchmark="gnmt",
         )
 
@@ -134,7 +134,7 @@ def two_metrics(*pairs: tuple[float | None, float | None]) -> Run:
             found.append(evaluation(index, first, 40.0 + index, **fid))
         if second is not None:
             found.append(evaluation(index, second, 41.0 + index, **clip))
-    return mlperf(*found, edition="v5.0", benchmark="stable_diffusion")
+    return mlperf(*found, round="v5.0", benchmark="stable_diffusion")
 
 
 def test_two_metrics_must_be_met_at_one_checkpoint() -> None:

@@ -533,7 +533,7 @@ def rcp(
     records
         Where records lie other than those of the installed package `mlperf_logging`.
     ruleset
-        Such as `5.0.0`, in the place of that of each entry's edition.
+        Such as `5.0.0`, in the place of that of each entry's round.
     bypass
         Let pass officially what `--rcp_bypass` of the official checker lets pass.
     draws, seed
@@ -676,7 +676,7 @@ def targets(
         expect_metric(one.rows, metric or "", "--metric")
     sides = question.labelled(found, what, labels or question.labels(sources))
     keys = question.keys(what.by, ENTRY if b is None else BENCHMARK, found[0])
-    # Qualities of two benchmarks have no order; of one table no edition is mixed with another.
+    # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
     report = targets_report.report(
         sides, tuple(dict.fromkeys((*always, *keys))), points=points, metric=metric

@@ -1,4 +1,4 @@
-"""What does `benchmarks.toml` say of benchmarks: names, editions, quality targets, scores?"""
+"""What does `benchmarks.toml` say of benchmarks: names, rounds, quality targets, scores?"""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ FEWEST_SAMPLES = 20_000
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A row of the file: of all editions, or of `first` to `last`, both included."""
+    """A row of the file: of all rounds, or of `first` to `last`, both included."""
 
     suite: str
     source: str = ""
     first: str | None = None
     last: str | None = None
 
-    def covers(self, edition: str | None) -> bool:
-        """Tell whether it holds for an edition; for one unknown only what holds for all."""
+    def covers(self, round_: str | None) -> bool:
+        """Tell whether it holds for a round; for one unknown only what holds for all."""
         if self.first is None or self.last is None:
             return True
-        known = editions(self.suite)
+        known = rounds(self.suite)
         first, last = known.index(self.first), known.index(self.last)
-        return edition in known[first : last + 1]
+        return round_ in known[first : last + 1]
 
 
 class Benchmark(_Row, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class _Initialisation(_Row, frozen=True, kw_only=True):
 class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
-    editions: dict[str, tuple[str, ...]]
+    rounds: dict[str, tuple[str, ...]]
     time_to_accuracy_ends_at: dict[str, Literal["run_stop", "evaluation"]]
     score: tuple[_Score, ...]
     initialisation: tuple[_Initialisation, ...]
@@ -97,9 +97,9 @@ def _facts() -> Facts:
     return msgspec.toml.decode(text, type=Facts)
 
 
-def editions(suite: str) -> tuple[str, ...]:
-    """Give the known editions of a suite, oldest first."""
-    return _facts().editions.get(suite, ())
+def rounds(suite: str) -> tuple[str, ...]:
+    """Give the known rounds of a suite, oldest first."""
+    return _facts().rounds.get(suite, ())
 
 
 def suites_ending_at_run_stop() -> tuple[str, ...]:
@@ -115,29 +115,29 @@ def of(suite: str) -> dict[str, Benchmark]:
 
 
 @cache
-def canonical_name(suite: str, name: str, edition: str | None) -> str:
+def canonical_name(suite: str, name: str, round_: str | None) -> str:
     """Give the canonical name of a benchmark: aliases and renamings resolved, others unchanged."""
     for row in _facts().renamed:
-        if (row.suite, row.name) == (suite, name) and row.covers(edition):
+        if (row.suite, row.name) == (suite, name) and row.covers(round_):
             return row.benchmark
     known = (row.name for row in of(suite).values() if name in row.aliases)
     return next(known, name)
 
 
 @cache
-def targets(suite: str, benchmark: str, edition: str | None) -> tuple[Target, ...]:
-    """Give the quality targets of a benchmark in an edition; all must be met at one checkpoint.
+def targets(suite: str, benchmark: str, round_: str | None) -> tuple[Target, ...]:
+    """Give the quality targets of a benchmark in a round; all must be met at one checkpoint.
 
-    Without an edition the answer is given only where every edition agrees, since a guessed target
+    Without a round the answer is given only where every round agrees, since a guessed target
     would be a wrong result; otherwise it is empty.
     """
     rows = _targets(suite, benchmark)
-    if edition is None:
+    if round_ is None:
         by_metric = {row.metric: row for row in rows}
         agree = len({(row.metric, row.value) for row in rows}) == len(by_metric)
         rows = tuple(by_metric.values()) if agree else ()
     else:
-        rows = tuple(row for row in rows if row.covers(edition))
+        rows = tuple(row for row in rows if row.covers(round_))
     return tuple(
         Target(row.metric, row.meets == ">=", row.value, row.runs, row.source) for row in rows
     )
@@ -150,22 +150,22 @@ def _targets(suite: str, benchmark: str) -> tuple[_Target, ...]:
 
 @cache
 def scoring(
-    suite: str, benchmark: str, edition: str | None, division: str | None = None
+    suite: str, benchmark: str, round_: str | None, division: str | None = None
 ) -> Scoring | None:
     """Give the rules of the official score, or None where there are none.
 
-    There are none outside MLPerf Training, in an edition unknown, and for a benchmark that is not
-    part of its edition. A division unknown is taken for the closed one.
+    There are none outside MLPerf Training, in a round unknown, and for a benchmark that is not
+    part of its round. A division unknown is taken for the closed one.
     """
-    found = targets(suite, benchmark, edition)
+    found = targets(suite, benchmark, round_)
     rows = {row.benchmark: row for row in _facts().score if row.suite == suite}
-    if edition is None or not found or not rows:
+    if round_ is None or not found or not rows:
         return None
     row = rows.get(benchmark) or rows[None]
     limits = (
         limit.minutes.get((division or "closed").lower())
         for limit in _facts().initialisation
-        if limit.suite == suite and limit.covers(edition)
+        if limit.suite == suite and limit.covers(round_)
     )
     return Scoring(found[0].runs, row.dropped, row.converging, next(limits, None))
 
@@ -177,5 +177,5 @@ def scored_suites() -> tuple[str, ...]:
 
 @cache
 def metrics(suite: str, benchmark: str) -> dict[str, bool]:
-    """Give the metrics of a benchmark in any edition, each with whether higher is better."""
+    """Give the metrics of a benchmark in any round, each with whether higher is better."""
     return {row.metric: row.meets == ">=" for row in _targets(suite, benchmark)}

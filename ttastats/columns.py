@@ -54,7 +54,10 @@ def spoken(names: Iterable[str]) -> dict[str, str]:
 
 def full_name(name: str, known: Sequence[str]) -> str | None:
     """Give the column that is meant, None if there is none."""
-    return name if name in known else spoken(known).get(name)
+    if name in known:
+        return name
+    former = schema.FORMER.get(name, "")
+    return former if former in known else spoken(known).get(name)
 
 
 def in_percent(name: str) -> bool:

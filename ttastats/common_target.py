@@ -1,6 +1,6 @@
 """At which quality target can both sides of a comparison be judged?
 
-Editions of a benchmark ask for different qualities. A run is stopped where it reaches its own
+Rounds of a benchmark ask for different qualities. A run is stopped where it reaches its own
 target, so a stricter one can be judged only where the evaluations happen to show it.
 """
 

@@ -57,14 +57,14 @@ class _Written(msgspec.Struct, frozen=True):
     samples: tuple[float, ...] = msgspec.field(name="samples to converge", default=())
 
 
-def ruleset_of(edition: str | None) -> str | None:
-    """Give the ruleset of an edition: `5.0.0` of `v5.0`; None where it has no such name."""
-    match = _RULESET.fullmatch(edition or "")
+def ruleset_of(round_: str | None) -> str | None:
+    """Give the ruleset of a round: `5.0.0` of `v5.0`; None where it has no such name."""
+    match = _RULESET.fullmatch(round_ or "")
     return None if match is None else ".".join(part or "0" for part in match.groups())
 
 
 def ruleset(written: str) -> str:
-    """Read the name of a ruleset, which may be written as an edition.
+    """Read the name of a ruleset, which may be written as a round.
 
     Raises
     ------

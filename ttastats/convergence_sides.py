@@ -62,13 +62,13 @@ def benchmark_of(
     library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
 ) -> Benchmark | str:
     """Give what holds for a benchmark, or why it has no reference."""
-    edition = f"v{ruleset.removesuffix('.0')}" if ruleset else None
-    records = _records(library(suite, ruleset), suite or "", edition, benchmark or "")
+    round_ = f"v{ruleset.removesuffix('.0')}" if ruleset else None
+    records = _records(library(suite, ruleset), suite or "", round_, benchmark or "")
     if not records:
-        of = f" under ruleset {ruleset}" if ruleset else ", and its edition is unknown"
+        of = f" under ruleset {ruleset}" if ruleset else ", and its round is unknown"
         return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
     told = benchmarks.of(suite or "").get(benchmark or "")
-    goals = benchmarks.targets(suite or "", benchmark or "", edition)
+    goals = benchmarks.targets(suite or "", benchmark or "", round_)
     # Where no rule says how many runs a submission makes: the reference makes twice as many.
     number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
     found = convergence_rules.rules(benchmark or "", ruleset, number)
@@ -82,10 +82,10 @@ def benchmark_of(
     )
 
 
-def _records(found: Records, suite: str, edition: str | None, benchmark: str) -> tuple[Record, ...]:
+def _records(found: Records, suite: str, round_: str | None, benchmark: str) -> tuple[Record, ...]:
     """Find the records of a benchmark, which may be named as the logs of their round name it."""
     names = (name for name in found if name != benchmark)
-    same = (name for name in names if canonical_name(suite, name, edition) == benchmark)
+    same = (name for name in names if canonical_name(suite, name, round_) == benchmark)
     return found.get(benchmark) or found.get(next(same, ""), ())
 
 

@@ -9,7 +9,7 @@ import polars as pl
 #: The files that count in a submission; other logs in its folders do not.
 _RESULT_FILE = r"(^|/)results/[^/]+/[^/]+/result_[^/]*\.txt(\.\w+)?$"
 #: What one submitted result is about. `entry` is part of it: v0.5 calls every TPU system `tpu`.
-RESULT = ("suite", "edition", "division", "submitter", "system", "entry", "benchmark")
+RESULT = ("suite", "round", "division", "submitter", "system", "entry", "benchmark")
 
 
 def set_aside() -> pl.Expr:

@@ -40,8 +40,8 @@ class Log(msgspec.Struct, frozen=True):
         of any size is read in bounded memory.
     companion
         Gives the bytes of another file, or None where there is none.
-    edition
-        The edition the user named, which settles what the path leaves open.
+    round
+        The round the user named, which settles what the path leaves open.
     listing
         Gives the names of what lies directly in a folder, in order; those of folders end with a
         slash. Empty where there is none.
@@ -57,7 +57,7 @@ class Log(msgspec.Struct, frozen=True):
     name: str
     blocks: Callable[[], Iterator[bytes]]
     companion: Callable[[PurePosixPath], bytes | None] = lambda _path: None
-    edition: str | None = None
+    round: str | None = None
     listing: Callable[[PurePosixPath], Sequence[str]] = lambda _folder: ()
     metrics: Metrics = "evaluations"
     block: Block | None = None
@@ -100,7 +100,7 @@ def log_from_bytes(
     path: str = "/logs/result_0.txt",
     companions: Mapping[str, bytes] | None = None,
     *,
-    edition: str | None = None,
+    round: str | None = None,  # noqa: A002 - the name of the column
     metrics: Metrics = "evaluations",
     block: Block | None = None,
     named: Mapping[str, str] | None = None,
@@ -113,7 +113,7 @@ def log_from_bytes(
         place.name,
         lambda: iter((data,)),
         files.get,
-        edition,
+        round,
         lambda folder: listed(files, folder),
         metrics,
         block,

@@ -93,7 +93,7 @@ class Alone:
 class Pairing:
     """Two sides as pairs. `by` are the keys of every pair.
 
-    `shared` names the suite and edition of both, `apart` those in which they differ (`A v0.5,
+    `shared` names the suite and round of both, `apart` those in which they differ (`A v0.5,
     B v0.6`), where they are no keys. `a` and `b` are the runs that found a partner, copies
     included, with the number of their pair in `pair`.
     """
@@ -123,8 +123,8 @@ def name_of(keys: Keys) -> str:
 
 
 def _short_names(keys: Sequence[Keys]) -> list[str]:
-    """Name groups without a suite and edition that all share."""
-    shared = {name for name in ("suite", "edition") if len({one.get(name) for one in keys}) == 1}
+    """Name groups without a suite and round that all share."""
+    shared = {name for name in ("suite", "round") if len({one.get(name) for one in keys}) == 1}
     return [
         name_of({name: value for name, value in one.items() if name not in shared}) for one in keys
     ]
@@ -135,9 +135,9 @@ def pairings(
 ) -> tuple[Pairing, ...]:
     """Give the pairs of the baseline with each of the others, all by the same keys.
 
-    Without `by`, runs of one suite, edition and benchmark belong together, and of these, unless
+    Without `by`, runs of one suite, round and benchmark belong together, and of these, unless
     they are pooled, the ones on as many accelerators of the same hardware (`setups.match`). What
-    each side has but one of, and not the same, is what the comparison asks about: an edition, a
+    each side has but one of, and not the same, is what the comparison asks about: a round, a
     suite or a setup is then no criterion. `by` is taken as it is.
 
     Raises
@@ -158,7 +158,7 @@ def pairings(
 
 
 def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
-    """Leave out the suite and edition where each side has one and they differ."""
+    """Leave out the suite and round where each side has one and they differ."""
     values = {
         name: [side.runs.get_column(name).unique().to_list() for side in sides]
         for name in BENCHMARK
@@ -302,7 +302,7 @@ def _targets(side: Side) -> Runs:
 
 
 def _title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
-    """Say the suite and edition of both sides, and those in which they differ, if no keys.
+    """Say the suite and round of both sides, and those in which they differ, if no keys.
 
     Of what a side has several there is nothing to say in a line.
     """

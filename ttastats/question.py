@@ -125,6 +125,10 @@ class Question:
     interpolate: bool = False
     metric: str = ""
 
+    def __post_init__(self) -> None:
+        """Take columns by their former names too."""
+        object.__setattr__(self, "by", tuple(schema.FORMER.get(name, name) for name in self.by))
+
     @property
     def budget(self) -> Budget | None:
         """Give the budget at which qualities are asked for; None where a time is.

@@ -63,7 +63,7 @@ class Run(msgspec.Struct, frozen=True):
     """
 
     suite: str | None = None
-    edition: str | None = None
+    round: str | None = None
     benchmark: str | None = None
     division: str | None = None
     submitter: str | None = None

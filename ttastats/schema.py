@@ -11,7 +11,7 @@ import polars as pl
 from ttastats import footer
 
 #: Raised by one whenever a column is added, removed or changes its meaning.
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ COLUMNS: tuple[Column, ...] = (
     _run("duplicate_of", _TEXT, "source of the first run with the same content, if there is one"),
     _run("dialect", _TEXT, "log format"),
     _run("suite", _TEXT, "benchmark suite: mlperf, dawnbench, ..."),
-    _run("edition", _TEXT, "edition of the suite, such as v0.5"),
+    _run("round", _TEXT, "round of the benchmark suite, such as v0.5"),
     _run("benchmark", _TEXT, "canonical name of the benchmark"),
     _run("division", _TEXT, "division of the suite: closed, open"),
     _run("submitter", _TEXT, "who ran it"),
@@ -99,7 +99,7 @@ NAMES = tuple(column.name for column in COLUMNS)
 RUN_NAMES = tuple(column.name for column in COLUMNS if column.of_run)
 EVALUATION_NAMES = tuple(column.name for column in COLUMNS if not column.of_run)
 #: What makes results comparable at all.
-BENCHMARK = ("suite", "edition", "benchmark")
+BENCHMARK = ("suite", "round", "benchmark")
 POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})
 
 
@@ -108,8 +108,13 @@ def of_evaluations() -> pl.Expr:
     return pl.col("metric").is_not_null() & (pl.col("eval_index") >= 0)
 
 
+#: Columns by the names they had; conditions and `by` take these too.
+FORMER = {"edition": "round"}
+
 #: What turns a table of the version before into the next; keyed by the version it starts from.
-UPGRADES: dict[int, Callable[[pl.LazyFrame], pl.LazyFrame]] = {}
+UPGRADES: dict[int, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
+    1: lambda frame: frame.rename(FORMER, strict=False),
+}
 
 
 def arrow(metadata: dict[str, str]) -> Any:

@@ -1,9 +1,9 @@
 """Where tables are kept: Parquet files and folders of them, written whole or not at all.
 
 A folder holds the same rows in the same order as one file would, cut into parts of a million. It
-is not cut by edition or submitter (`edition=v5.0/`): the rows are sorted by source, so the smallest
+is not cut by round or submitter (`round=v5.0/`): the rows are sorted by source, so the smallest
 and largest values that every row group carries already let a reader skip most of it; unknown
-editions need no made-up name; and the order of the rows is kept. polars, duckdb and pyarrow read
+rounds need no made-up name; and the order of the rows is kept. polars, duckdb and pyarrow read
 it by its name or as `FOLDER/*.parquet`. The part without rows says what the whole is.
 """
 

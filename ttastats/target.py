@@ -222,8 +222,8 @@ def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
         .collect()
     )
     found: _Logged = {}
-    for suite, edition, benchmark, *metric in table.iter_rows():
-        found.setdefault((suite, edition, benchmark), []).append(_Metric(*metric))
+    for suite, round_, benchmark, *metric in table.iter_rows():
+        found.setdefault((suite, round_, benchmark), []).append(_Metric(*metric))
     return found
 
 
@@ -334,7 +334,7 @@ def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
 
 
 def _name(key: _Key, logged: _Logged) -> str:
-    """Name a benchmark; suite and edition are said only where the benchmark alone is not enough."""
+    """Name a benchmark; suite and round are said only where the benchmark alone is not enough."""
     same = [other for other in logged if other[-1] == key[-1]]
     if len(same) == 1 and key[-1]:
         return key[-1]

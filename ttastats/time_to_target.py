@@ -219,19 +219,19 @@ def finite(name: str) -> pl.Expr:
 
 def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     """Add how many metrics the rules ask for, so that a metric never logged is not met."""
-    kinds = evaluations.select("suite", "benchmark", "edition").unique().collect()
+    kinds = evaluations.select("suite", "benchmark", "round").unique().collect()
     expected = kinds.with_columns(
         expected=pl.Series(
             [
-                len(benchmarks.targets(suite or "", benchmark or "", edition))
-                for suite, benchmark, edition in kinds.iter_rows()
+                len(benchmarks.targets(suite or "", benchmark or "", round_))
+                for suite, benchmark, round_ in kinds.iter_rows()
             ],
             dtype=pl.Int64,
         )
     )
     return evaluations.join(
         expected.lazy(),
-        on=["suite", "benchmark", "edition"],
+        on=["suite", "benchmark", "round"],
         how="left",
         nulls_equal=True,
         maintain_order="left",

@@ -12,7 +12,7 @@ from ttastats.extra import recorded
 
 #: Columns in which runs of one group are expected to agree.
 SETUP = (
-    "suite", "edition", "benchmark", "division", "submitter", "system", "entry", "hardware",
+    "suite", "round", "benchmark", "division", "submitter", "system", "entry", "hardware",
     "accelerators", "nodes", "framework", "global_batch_size", "clock",
 )  # fmt: skip
 

@@ -197,7 +197,7 @@ def _real(figures: Sequence[Figure], plan: Plan) -> str:
         return ""
     text = (
         "Runs of published MLPerf Training entries, from Parquet files that `ttastats ingest` "
-        "wrote of the logs of one edition each. The runs of an entry are split at random into two "
+        "wrote of the logs of one round each. The runs of an entry are split at random into two "
         "sides that share none, so that the true ratio is 1 whatever their distribution; "
         f"{splits_of(plan).replicates} splits of every entry that has at least twice the runs. "
         '"Successes" takes the runs that reached the target; "entries with failures" all runs '

@@ -77,7 +77,7 @@ BROKEN = (
 #: Columns whose values come from a list, or are read as a language.
 WORDS: dict[str, Sequence[str]] = {
     "suite": ("mlperf", "mlperf_hpc", "dawnbench", *TEXTS),
-    "edition": ("v0.5", "v0.6", "v5.0", "v99", *TEXTS),
+    "round": ("v0.5", "v0.6", "v5.0", "v99", *TEXTS),
     "benchmark": ("resnet", "ncf", "maskrcnn", "bert", "unet3d", "imagenet", "squad", *TEXTS),
     "run_status": ("success", "aborted", "truncated", "unknown", *TEXTS),
     "target_source": ("log", "rules", "user", *TEXTS),
@@ -154,8 +154,8 @@ def setups(rng: random.Random) -> list[Row]:
 
 
 def of_quality(quality: Quality) -> Row:
-    suite, edition, benchmark = quality.keys
-    names = {"suite": suite, "edition": edition, "benchmark": benchmark}
+    suite, round_, benchmark = quality.keys
+    names = {"suite": suite, "round": round_, "benchmark": benchmark}
     return names | {"metrics": quality.metrics}
 
 

@@ -62,10 +62,8 @@ def ingested(rng: random.Random, logs: Sequence[bytes], folder: Path) -> Made:
     for side in ("a", "b"):
         for number in range(rng.choice((1, 3, 6))):
             name, log = mutations.mutilate(rng, chosen) if rng.random() < 0.7 else ("", chosen[0])
-            edition, system = rng.choice(("v0.5", "v5.0")), rng.choice(("one", "two"))
-            place = (
-                folder / side / edition / "Org" / "results" / system / rng.choice(("resnet", ""))
-            )
+            round_, system = rng.choice(("v0.5", "v5.0")), rng.choice(("one", "two"))
+            place = folder / side / round_ / "Org" / "results" / system / rng.choice(("resnet", ""))
             place.mkdir(parents=True, exist_ok=True)
             end = "tsv" if log.startswith(b"epoch\t") else "txt"
             (place / f"result_{number}.{end}").write_bytes(log)

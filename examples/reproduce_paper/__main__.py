@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         try:
             output = ingest([Path(arguments[0])], Path(folder, "v0.5.parquet")).output
-            runs = api.run_table(output, where=["edition=v0.5"])
+            runs = api.run_table(output, where=["round=v0.5"])
         except TtastatsError as error:
             print(f"reproduce_paper: {error}", file=sys.stderr)
             return 2

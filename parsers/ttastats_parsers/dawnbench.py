@@ -217,7 +217,7 @@ def _described(fields: dict[str, Any], log: Log) -> Run:
     known = {"author", "hardware", "framework", "costPerHour"}
     return Run(
         suite=_SUITE,
-        edition=log.edition,
+        round=log.round,
         submitter=_text(fields.get("author")),
         system=_text(fields.get("hardware")),
         entry=log.path.stem,

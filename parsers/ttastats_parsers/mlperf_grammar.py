@@ -53,7 +53,7 @@ _UNDERSTOOD = frozenset(
 class Style:
     """How a line format differs from the others in what its events mean."""
 
-    edition: str | None = None
+    round: str | None = None
     fractional_bleu: bool = False
     counts_cache_clears: bool = False
     labels_epoch_just_trained: bool = False
@@ -124,23 +124,23 @@ def _run(
 ) -> Run:
     problems: list[Problem] = list(_unreadable_lines(trace))
     recorded_here = RECORDER in by_key
-    place = mlperf_layout.place_of(log, style.edition)
+    place = mlperf_layout.place_of(log, style.round)
     if recorded_here:
         place = mlperf_layout.outside_rounds(place)
     named = token_benchmark or _text(_first_value(by_key, "submission_benchmark"))
-    suite, edition = place.suite, place.edition
+    suite, round_ = place.suite, place.round
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
     problems += [*mismatch, *place.problems]
     system = place.described
 
     start, stop = _clock(by_key)
-    status, run_seconds = _end(by_key, trace, start, stop, benchmark, edition)
+    status, run_seconds = _end(by_key, trace, start, stop, benchmark, round_)
     problems += _end_problems(by_key, stop, status)
     if recorded_here:
         status = recorded.ended(status, stop)
-    targets = _targets(by_key, suite, benchmark, edition)
+    targets = _targets(by_key, suite, benchmark, round_)
     if not targets:
-        problems.append(_no_target(suite, benchmark, edition))
+        problems.append(_no_target(suite, benchmark, round_))
     if recorded_here:
         evaluations, score_problems = recorded.evaluations_of(_scored(by_key), start, targets)
     else:
@@ -165,7 +165,7 @@ def _run(
         problems.append(Problem("no_evaluation", "the run has no evaluation", "warning"))
     run = Run(
         suite=suite or None,
-        edition=edition,
+        round=round_,
         benchmark=benchmark,
         division=system.division or _text(_first_value(by_key, "submission_division")),
         submitter=place.submitter or _text(_first_value(by_key, "submission_org")),
@@ -213,10 +213,10 @@ def _end(
     start: Event,
     stop: Event | None,
     benchmark: str | None,
-    edition: str | None,
+    round_: str | None,
 ) -> tuple[RunStatus, float | None]:
     """Give how the run ended, and its length in seconds."""
-    if benchmark == "minigo" and edition == "v0.6" and "eval_result" in by_key:
+    if benchmark == "minigo" and round_ == "v0.6" and "eval_result" in by_key:
         # Checkpoints are scored after the run; the score is the moment the winning one was saved.
         scored = as_float(by_key["eval_result"][0].metadata.timestamp)
         if scored is not None:
@@ -270,10 +270,10 @@ def _end_problems(
 
 
 def _targets(
-    by_key: dict[str, list[Event]], suite: str, benchmark: str | None, edition: str | None
+    by_key: dict[str, list[Event]], suite: str, benchmark: str | None, round_: str | None
 ) -> dict[str, quality.Target]:
     """Give the targets by metric: the rules', and the log's own where it names one."""
-    known = benchmarks.targets(suite, benchmark or "", edition)
+    known = benchmarks.targets(suite, benchmark or "", round_)
     logged = by_key.get("eval_target", ())
     if len(known) <= 1 and any(as_float(event.value) is not None for event in logged):
         return {target.metric: target for target in _logged_target(logged, known)}
@@ -289,9 +289,9 @@ def _rules(known: Sequence[quality.Target]) -> dict[str, quality.Target]:
     }
 
 
-def _no_target(suite: str, benchmark: str | None, edition: str | None) -> Problem:
-    if edition is None and benchmarks.metrics(suite, benchmark or ""):
-        text = f"the target of {benchmark} depends on the edition, which no folder names: --edition"
+def _no_target(suite: str, benchmark: str | None, round_: str | None) -> Problem:
+    if round_ is None and benchmarks.metrics(suite, benchmark or ""):
+        text = f"the target of {benchmark} depends on the round, which no folder names: --round"
         return Problem("no_target", text)
     return Problem("no_target", f"no quality target is known for {benchmark}: the status decides")
 

@@ -23,7 +23,7 @@ from ttastats_parsers.payloads import as_float, as_int, as_mapping, decode
 
 Companion = Callable[[PurePosixPath], bytes | None]
 
-_EDITION = re.compile(r"(?:^|_)v?(\d+\.\d+)(?:\.\d+)?$")
+_ROUND = re.compile(r"(?:^|_)v?(\d+\.\d+)(?:\.\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class LogPlace:
     """
 
     suite: str = "mlperf"
-    edition: str | None = None
+    round: str | None = None
     submitter: str | None = None
     system: str | None = None
     benchmark: str | None = None
@@ -57,33 +57,33 @@ class LogPlace:
     problems: tuple[Problem, ...] = ()
 
 
-def place_of(log: Log, edition: str | None) -> LogPlace:
+def place_of(log: Log, round_: str | None) -> LogPlace:
     """Give what the path of a log says.
 
-    Folders count as an official results tree only where something else agrees: an edition among
+    Folders count as an official results tree only where something else agrees: a round among
     them, or a system description in its place. A person's own `results/` folder is not one.
     """
-    return _place(log.folder, edition, log.edition, log.companion)
+    return _place(log.folder, round_, log.round, log.companion)
 
 
 @lru_cache(maxsize=256)
 def _place(
-    folder: PurePosixPath, edition: str | None, user_edition: str | None, companion: Companion
+    folder: PurePosixPath, round_: str | None, user_round: str | None, companion: Companion
 ) -> LogPlace:
     """Give the place of every log in a folder: they share it."""
     folders = folder.parts
     results = max((i for i, one in enumerate(folders) if one == "results"), default=None)
     above = enumerate(folders[:results])
-    edition_at = max((i for i, one in above if _edition_name(one)), default=None)
-    named = _edition_name(folders[edition_at]) if edition_at is not None else None
-    problems = _edition_problems(named, edition)
-    is_hpc = edition_at is not None and folders[edition_at].startswith("hpc_results")
+    round_at = max((i for i, one in above if _round_name(one)), default=None)
+    named = _round_name(folders[round_at]) if round_at is not None else None
+    problems = _round_problems(named, round_)
+    is_hpc = round_at is not None and folders[round_at].startswith("hpc_results")
     suite = "mlperf_hpc" if is_hpc else "mlperf"
     factor = _scaling_factor(folder, companion)
     metered = _is_metered(folder, companion)
     found = LogPlace(
         suite,
-        user_edition or edition or named,
+        user_round or round_ or named,
         scaling_factor=factor,
         metered=metered,
         problems=problems,
@@ -92,15 +92,15 @@ def _place(
         return found
     system = folders[results + 1]
     description = _description(companion, folders, results, system)
-    if edition_at is None and description is None:
+    if round_at is None and description is None:
         return found
-    first = results - 1 if edition_at is None else edition_at + 1
+    first = results - 1 if round_at is None else round_at + 1
     first = min(first, results - 1)
     owner = folders[first:results]
     described, system_problems = _described(system, description, companion)
     return LogPlace(
         suite,
-        found.edition,
+        found.round,
         owner[0] if owner else None,
         system,
         folders[results + 2] if results + 2 < len(folders) else None,
@@ -113,15 +113,15 @@ def _place(
 
 
 def outside_rounds(place: LogPlace) -> LogPlace:
-    """Give the place of somebody's own run: no rules and no edition of a round hold for it."""
-    return replace(place, suite="", edition=None)
+    """Give the place of somebody's own run: no round and none of its rules hold for it."""
+    return replace(place, suite="", round=None)
 
 
 def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, list[Problem]]:
     """Give the canonical name of the benchmark; what the log says wins over its folder."""
 
     def canonical(name: str | None) -> str | None:
-        return benchmarks.canonical_name(place.suite, name, place.edition) if name else None
+        return benchmarks.canonical_name(place.suite, name, place.round) if name else None
 
     from_log, from_folder = canonical(logged), canonical(place.benchmark)
     known = benchmarks.of(place.suite)
@@ -158,16 +158,16 @@ def _is_metered(folder: PurePosixPath, companion: Companion) -> bool:
     return any(companion(folder / path) is not None for path in first)
 
 
-def _edition_name(folder: str) -> str | None:
-    match = _EDITION.search(folder)
+def _round_name(folder: str) -> str | None:
+    match = _ROUND.search(folder)
     name = f"v{match.group(1)}" if match else None
-    return name if name in benchmarks.editions("mlperf") else None
+    return name if name in benchmarks.rounds("mlperf") else None
 
 
-def _edition_problems(named: str | None, logged: str | None) -> tuple[Problem, ...]:
+def _round_problems(named: str | None, logged: str | None) -> tuple[Problem, ...]:
     if named and logged and named != logged:
         text = f"the lines are those of {logged}, the folders say {named}: the lines are believed"
-        return (Problem("edition_mismatch", text),)
+        return (Problem("round_mismatch", text),)
     return ()
 
 

@@ -17,7 +17,7 @@ name = "mlperf-mll"
 
 _LINE = re.compile(rb":::MLL[ \t]+([0-9.]+)[ \t]+(?!model_hp_)(\w+)[ \t]*:[ \t]*" + REST)
 _TORN = re.compile(rb":::MLL[ \t]++(?![0-9.]+[ \t]+\w+[ \t]*:)" + REST)
-_STYLE = Style(edition="v0.6")
+_STYLE = Style(round="v0.6")
 
 
 def recognises(head: bytes) -> bool:

@@ -25,7 +25,7 @@ _LINE = re.compile(
     rb"(\w+)[ \t]*:?[ \t]*" + REST
 )
 _TORN = re.compile(rb"(?!" + _HEAD + rb"[ \t]+\w):::MLPv" + REST)
-_STYLE = Style(edition="v0.5", counts_cache_clears=True, labels_epoch_just_trained=True)
+_STYLE = Style(round="v0.5", counts_cache_clears=True, labels_epoch_just_trained=True)
 
 
 def recognises(head: bytes) -> bool:

@@ -13,7 +13,7 @@ from ttastats.report.grouping import BENCHMARK
 from ttastats.report.verdicts import Verdict, verdicts
 
 COMPARED: dict[str, Any] = {
-    "suite": "mlperf", "edition": "v0.5", "benchmark": "resnet", "a": "old", "b": "new",
+    "suite": "mlperf", "round": "v0.5", "benchmark": "resnet", "a": "old", "b": "new",
     "n_a": 5, "n_b": 5, "reached_a": 5, "reached_b": 5, "estimand": "mean",
     "speedup": 2.0, "speedup_low": 1.6, "speedup_high": 2.5, "p_adjusted": 0.0004,
     "progress_unit": "epochs", "throughput_speedup": 4.0, "throughput_low": 3.9,
@@ -132,7 +132,7 @@ def test_several_sides_are_told_apart() -> None:
 
 
 def test_names_do_not_depend_on_the_order_of_keys() -> None:
-    turned = dict(reversed((COMPARED | {"entry": "x", "edition": "v0.6"}).items()))
+    turned = dict(reversed((COMPARED | {"entry": "x", "round": "v0.6"}).items()))
     two = (COMPARED | {"entry": None}, turned)
     report = Report("compare", two, (), by=(*BENCHMARK, "entry"))
     assert [each.about for each in verdicts(report)] == ["v0.5 resnet", "v0.6 resnet x"]

@@ -36,7 +36,7 @@ def rows(
             for epoch in range(1, last + 1)
         )
         facts: dict[str, Any] = {
-            "suite": "mlperf", "edition": "v4.0", "benchmark": "resnet", "entry": entry,
+            "suite": "mlperf", "round": "v4.0", "benchmark": "resnet", "entry": entry,
             "submitter": "lab", "system": entry.rsplit("/", maxsplit=1)[-1], "seed": number,
         }  # fmt: skip
         run = Run(
@@ -76,7 +76,7 @@ def leaders() -> pl.DataFrame:
 
     times = (9000.0, 4000.0, 5000.0, 300.0, 60.0)
     return pl.concat(
-        rows([(seconds, 5 + n)], entry=f"entry_{n}", suite="dawnbench", edition=None,
+        rows([(seconds, 5 + n)], entry=f"entry_{n}", suite="dawnbench", round=None,
              benchmark="cifar10", cost_per_hour=1.0 + n,
              started_at=datetime(2018 + n // 3, 1 + n, 1, tzinfo=UTC))
         for n, seconds in enumerate(times)

@@ -1,4 +1,4 @@
-"""Are the images of CIFAR-10 read alike from both editions, and is a harmful file refused?"""
+"""Are the images of CIFAR-10 read alike from both versions, and is a harmful file refused?"""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_python(folder: Path) -> Path:
     return folder
 
 
-def test_both_editions_hold_the_same_images(tmp_path: Path) -> None:
+def test_both_versions_hold_the_same_images(tmp_path: Path) -> None:
     binary = cifar10_files.read(write_binary(tmp_path / "bin"))
     python = cifar10_files.read(write_python(tmp_path / "py"))
     assert binary.train_pixels.shape == (5 * PER_FILE, 3, 32, 32)
@@ -113,7 +113,7 @@ def test_a_missing_file_and_a_missing_folder_are_named(tmp_path: Path) -> None:
         cifar10_files.read(None)
 
 
-def test_training_on_either_edition_gives_bitwise_the_same_curve(tmp_path: Path) -> None:
+def test_training_on_either_version_gives_bitwise_the_same_curve(tmp_path: Path) -> None:
     folders = write_binary(tmp_path / "bin"), write_python(tmp_path / "py")
     options = [small(width=1, batch_size=40, data=str(folder)) for folder in folders]
     first, second, again = (

@@ -44,12 +44,13 @@ def ingest(
             help="Read every file as this format instead of detecting it.",
         ),
     ] = None,
-    edition: Annotated[
+    round_: Annotated[
         str | None,
         typer.Option(
+            "--round",
             "--edition",
             metavar="ROUND",
-            help="Edition of the suite, such as v5.0, if no folder says it.",
+            help="Round of the suite, such as v5.0, if no folder says it.",
         ),
     ] = None,
     metrics: Annotated[
@@ -106,7 +107,7 @@ def ingest(
                 paths,
                 output,
                 dialect=dialect,
-                edition=edition,
+                round=round_,
                 metrics=metrics,
                 block=block,
                 config=config,

@@ -39,7 +39,7 @@ def rcp(
             "--ruleset",
             metavar="X.Y.Z",
             help="Use the records and rules of this round.",
-            show_default="that of each entry's edition",
+            show_default="that of each entry's round",
         ),
     ] = "",
     bypass: Annotated[

@@ -32,10 +32,10 @@ def was_recorded(run: Row) -> bool:
 def folder(run: Row) -> PurePosixPath:
     """Give the place of a run's log in a tree of official results: `v5.0/ORG/results/SYSTEM/..`."""
     *owner, system = str(run["entry"] or run["system"] or "unknown").split("/")
-    edition = run["edition"]
-    if edition is not None and run["suite"] == "mlperf_hpc":
-        edition = f"hpc_results_{edition}"
-    above = [edition, *(owner or [run["submitter"]])]
+    round_ = run["round"]
+    if round_ is not None and run["suite"] == "mlperf_hpc":
+        round_ = f"hpc_results_{round_}"
+    above = [round_, *(owner or [run["submitter"]])]
     names = [file_name(name) for name in above if name is not None]
     return PurePosixPath(*names, "results", file_name(system), file_name(run["benchmark"]))
 
@@ -116,7 +116,7 @@ def _unless_folder(name: str | None) -> str | None:
 
 
 def _targets(rows: Iterable[Row]) -> Iterator[_Event]:
-    """Give the targets that the log itself had named; the rules' are known by the edition."""
+    """Give the targets that the log itself had named; the rules' are known by the round."""
     named = {row["metric"]: row for row in rows if row["target_source"] == "log"}
     for metric, row in named.items():
         higher = row["higher_is_better"]

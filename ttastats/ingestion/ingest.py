@@ -70,7 +70,7 @@ def ingest(
     output: str | Path | None = None,
     *,
     dialect: str | None = None,
-    edition: str | None = None,
+    round: str | None = None,  # noqa: A002 - the name of the option
     metrics: Metrics = "evaluations",
     block: Mapping[str, Any] | None = None,
     config: str | Path | None = None,
@@ -91,8 +91,8 @@ def ingest(
         slash; by default a file with the name of the one path, in the working directory.
     dialect
         Reads every file as this dialect instead of recognising each.
-    edition
-        The edition of the suite, where the logs lie in no folder that names it.
+    round
+        The round of the suite, where the logs lie in no folder that names it.
     metrics
         `all` keeps training metrics, such as a loss of every step, beside the evaluations.
     block
@@ -118,7 +118,7 @@ def ingest(
     target = Path(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_place(target, in_parts=in_parts)
-    reading = Reading(registry.named(dialect).name if dialect else None, edition, metrics)
+    reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
     # In this order: those who read have stopped when what they left behind is removed.
     said = Said(block, config)
     with Held(target) as held, Workers(workers, executor) as readers:
@@ -151,7 +151,7 @@ def _ingest(
     sources = _unique(found if target.exists() else _announced(found, readers), target)
     blocks, sources = described.gathered(said, [str(path) for path in paths], sources)
     reading = replace(reading, blocks=blocks)
-    words = (reading.dialect, reading.edition, reading.metrics, described.digest(blocks))
+    words = (reading.dialect, reading.round, reading.metrics, described.digest(blocks))
     if (account := _unchanged_profile(sources, target, words)) is not None:
         return account
     before = {} if profile_store.is_profile(target) else manifest.of(target)

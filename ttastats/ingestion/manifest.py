@@ -18,7 +18,7 @@ from ttastats.packed import packed, unpacked
 from ttastats.version import __version__
 
 Manifest = dict[str, Any]
-#: The user's words that decide the rows: the dialect, the edition, which metrics.
+#: The user's words that decide the rows: the dialect, the round, which metrics.
 Reader = tuple[str | None, ...]
 
 

@@ -35,7 +35,7 @@ class Reading:
     """How logs are read: what the user named, which metrics, and blocks of own logs."""
 
     dialect: str | None = None
-    edition: str | None = None
+    round: str | None = None
     metrics: Metrics = "evaluations"
     blocks: tuple[Block, ...] = ()
 
@@ -143,7 +143,7 @@ def _read(
             name,
             bytes_of.blocks,
             companion,
-            reading.edition,
+            reading.round,
             listing,
             reading.metrics,
             block,

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ttastats import percentages
+from ttastats import percentages, schema
 from ttastats.errors import TtastatsError
 from ttastats.metric_names import higher_is_better
 from ttastats.nearest import among
@@ -21,7 +21,7 @@ from ttastats.own_logs import patterns
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (
     "entry", "system", "benchmark", "seed", "submitter", "hardware", "accelerators", "nodes",
-    "global_batch_size", "train_samples", "framework", "division", "edition",
+    "global_batch_size", "train_samples", "framework", "division", "round",
 )  # fmt: skip
 UNITS = {
     "ms": 1e-3,
@@ -186,6 +186,7 @@ def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
     TtastatsError
         A key is unknown, or what it says cannot be read.
     """
+    said = {schema.FORMER.get(key, key): value for key, value in said.items()}
     for key in said:
         if key not in KEYS:
             raise TtastatsError(

@@ -42,7 +42,7 @@ def choices(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
 
 def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     """Give the runs of all sides; a run that several of them hold counts once."""
-    columns = [*schema.RUN, "content_digest", "reached", "suite", "edition", *FILTERS]
+    columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
     columns += ["started_at", "problems"]
     frames = [runs.select(columns) for _, runs in sides]
     return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)
@@ -67,7 +67,7 @@ def _reached(runs: pl.DataFrame) -> str:
 
 
 def _suites(runs: pl.DataFrame) -> str:
-    found = runs.select("suite", "edition").unique().sort("suite", "edition", nulls_last=True)
+    found = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
     return ", ".join(" ".join(filter(None, pair)) for pair in found.iter_rows() if any(pair))
 
 

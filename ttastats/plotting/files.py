@@ -85,5 +85,5 @@ def _expect_one_benchmark(plots: Sequence[Filed]) -> None:
         raise TtastatsError(
             f"{len(plots)} plots and one file: {'; '.join(titles)}",
             where=plots[0].kind,
-            remedy="Choose one with --where edition=..., or write all to an .html file.",
+            remedy="Choose one with --where round=..., or write all to an .html file.",
         )

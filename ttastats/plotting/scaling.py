@@ -39,9 +39,9 @@ def plots(material: Material) -> tuple[Plot, ...]:
     except TtastatsError as error:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
     every = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
-    keys = ("suite", "edition", "benchmark")
+    keys = ("suite", "round", "benchmark")
     parts = every.partition_by(keys, maintain_order=True)
-    several = every.select("suite", "edition").unique().height > 1
+    several = every.select("suite", "round").unique().height > 1
     return tuple(_plot(part, several) for part in parts)
 
 
@@ -94,11 +94,11 @@ def _plot(rows: pl.DataFrame, several: bool) -> Plot:
     colour = pl.when(pl.col("curve").is_in(shown)).then("curve").otherwise(pl.lit(OTHERS))
     found = found.with_columns(colour=colour)
     ends = [1.0, float(found.get_column("growth").max() or 1.0)]  # type: ignore[arg-type]
-    key = " ".join(str(first[name]) for name in ("suite", "edition", "benchmark") if first[name])
+    key = " ".join(str(first[name]) for name in ("suite", "round", "benchmark") if first[name])
     names_ = (f"scaling: {key}", f"ideal: {key}")
     ideal = pl.DataFrame({"benchmark": [first["benchmark"]] * 2, "growth": ends, "speedup": ends})
     title = f"Speedup over accelerators: {first['benchmark']}"
-    title += f" ({first['suite']} {first['edition']})" if several else ""
+    title += f" ({first['suite']} {first['round']})" if several else ""
     n, reached = int(rows.get_column("n").sum()), int(rows.get_column("reached").sum())
     bases = rows.select("base_accelerators", curve=pl.Series(_curves(rows), dtype=pl.String))
     said = [

@@ -45,7 +45,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     except TtastatsError as error:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
     rows = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
-    parts = rows.partition_by("suite", "edition", "benchmark", maintain_order=True)
+    parts = rows.partition_by("suite", "round", "benchmark", maintain_order=True)
     wide = [part for part in parts if part.get_column("target").n_unique() > 1]
     if not wide:
         raise NothingToDrawError("no benchmark has two targets to ask about")

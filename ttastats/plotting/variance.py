@@ -72,7 +72,7 @@ def _rows(material: Material, number: int) -> list[dict[str, Any]]:
 
 def _labels(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[str]:
     """Give the groups' names; where there are several benchmarks, with theirs."""
-    keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "edition"}]
+    keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
     full = [names.label([row[key] for key in keys]) if keys else "all runs" for row in rows]
     short = names.short(list(dict.fromkeys(full)))
     return [short[name] for name in full]

@@ -128,13 +128,13 @@ def row_keys(by: Sequence[str], first: Sequence[str] = BENCHMARK) -> tuple[str, 
 def shown_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
     """Give the keys worth a column.
 
-    Not suite and edition where every row has the same, and no benchmark where none is known.
+    Not suite and round where every row has the same, and no benchmark where none is known.
     """
     return tuple(name for name in by if _tells(name, {row[name] for row in rows}))
 
 
 def _tells(name: str, values: Collection[Any]) -> bool:
-    if name in {"suite", "edition"}:
+    if name in {"suite", "round"}:
         return len(values) > 1
     return name != "benchmark" or set(values) != {None}
 

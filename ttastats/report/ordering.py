@@ -91,7 +91,7 @@ def _left_out(pairs: Sequence[_Pair], kept: Sequence[_Pair], top: int) -> list[N
 
 
 def _names(places: Sequence[Sequence[tuple[bool, str]]]) -> list[str]:
-    """Name benchmarks; suite and edition are said only where the benchmark alone is not enough."""
+    """Name benchmarks; suite and round are said only where the benchmark alone is not enough."""
     short = [place[-1][1] or "unknown benchmark" for place in places]
     if len(set(short)) == len(short):
         return short

@@ -176,7 +176,7 @@ def _run_count(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding
     suite, benchmark = keys["suite"], keys["benchmark"]
     if suite is None or benchmark is None:
         return
-    rules = benchmarks.scoring(suite, benchmark, keys["edition"], keys["division"])
+    rules = benchmarks.scoring(suite, benchmark, keys["round"], keys["division"])
     if rules is not None and group.height != rules.runs:
         message = f"{units.plural(group.height, 'run')}, where the rules want {rules.runs}"
         yield _finding("run_count", "warning", message, keys)
@@ -212,7 +212,7 @@ def _listings(found: Sequence[Finding], *, whole: bool) -> Iterator[Table]:
 
 def _where(finding: Finding) -> str:
     if finding["source"] is None:
-        names = (finding[name] for name in ("edition", "benchmark", "entry"))
+        names = (finding[name] for name in ("round", "benchmark", "entry"))
         return " ".join(name for name in names if name is not None)
     line = "" if finding["line"] is None else f":{finding['line']}"
     return f"{finding['source']}{line}"

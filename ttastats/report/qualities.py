@@ -33,13 +33,13 @@ from ttastats.stats.means import mean_quality
 from ttastats.stats.moments import standard_deviation
 
 KEYS = (
-    "run_id", "source", "suite", "edition", "benchmark", "entry", "submitter", "system",
+    "run_id", "source", "suite", "round", "benchmark", "entry", "submitter", "system",
     "run_status", "metric", "quality", "short", "seconds", "steps", "epochs", "samples",
     "run_seconds", "seed", "cost", "set_aside",
 )  # fmt: skip
 #: What is told beside a quality, where runs tell it.
 _PROGRESS = ("steps", "epochs", "samples")
-_SHOWN = ("suite", "edition", "benchmark", "entry")
+_SHOWN = ("suite", "round", "benchmark", "entry")
 #: Runs a note names; of more it says how many.
 _NAMED = 4
 

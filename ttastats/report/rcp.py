@@ -58,7 +58,7 @@ FEW = 12
 class Options:
     """How entries are held against the reference.
 
-    `ruleset` replaces that of each entry's edition. `bypass` is the official `--rcp_bypass`.
+    `ruleset` replaces that of each entry's round. `bypass` is the official `--rcp_bypass`.
     `draws` of a whole submission tell the error rates of the check; `seed` is theirs.
     """
 
@@ -134,11 +134,11 @@ def _numbers(
         "published_factor": _published(group),
         "verdict": "no reference",
     }
-    kinds = group.select("suite", "edition", "benchmark").unique()
+    kinds = group.select("suite", "round", "benchmark").unique()
     if kinds.height > 1:
-        return empty | {"status": "several benchmarks or editions in one group"}
-    suite, edition, benchmark = kinds.row(0)
-    ruleset = options.ruleset or ruleset_of(edition)
+        return empty | {"status": "several benchmarks or rounds in one group"}
+    suite, round_, benchmark = kinds.row(0)
+    ruleset = options.ruleset or ruleset_of(round_)
     held = known(suite, ruleset, benchmark)
     if isinstance(held, str):
         return empty | {"ruleset": ruleset, "status": held}
@@ -304,7 +304,7 @@ def _rates(
 
 
 def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    names = ("suite", "edition", "benchmark", "batch_size", "ratio")
+    names = ("suite", "round", "benchmark", "batch_size", "ratio")
     found = [row.get(name) for name in names]
     return tuple((value is None, value) for value in found)
 
@@ -314,7 +314,7 @@ def _fields(rows: Sequence[Mapping[str, Any]], by: Sequence[str], options: Optio
     if len({row.get("division") for row in rows}) == 1:
         hidden.add("division")
     names = [name for name in shown_keys(rows, by) if name not in hidden]
-    names.sort(key=lambda name: name not in {"suite", "edition", "benchmark"})
+    names.sort(key=lambda name: name not in {"suite", "round", "benchmark"})
     level = f"{options.confidence * 100:g}%"
     return [
         *fields.keys(names),
@@ -334,7 +334,7 @@ def _fields(rows: Sequence[Mapping[str, Any]], by: Sequence[str], options: Optio
 
 def _named(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Tell whether submitter and system name each entry of a benchmark."""
-    keys = ("suite", "edition", "division", "submitter", "system", "benchmark")
+    keys = ("suite", "round", "division", "submitter", "system", "benchmark")
     names = {tuple(row.get(key) for key in keys) for row in rows}
     return len(names) == len(rows) and all(row.get("submitter") for row in rows)
 

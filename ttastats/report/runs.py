@@ -14,13 +14,13 @@ from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
 
 KEYS = (
-    "run_id", "source", "dialect", "suite", "edition", "benchmark", "entry", "submitter", "system",
+    "run_id", "source", "dialect", "suite", "round", "benchmark", "entry", "submitter", "system",
     "run_status", "reached", "tta_seconds", "run_seconds", "epochs", "epoch_seconds", "samples",
     "steps", "value_final", "target_metric", "target_value", "accelerators", "nodes",
     "global_batch_size", "seed", "cost", "set_aside",
 )  # fmt: skip
 
-_SHOWN = ("suite", "edition", "benchmark", "entry")
+_SHOWN = ("suite", "round", "benchmark", "entry")
 
 
 def report(runs: pl.DataFrame) -> Report:

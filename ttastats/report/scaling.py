@@ -29,7 +29,7 @@ CURVE = (*BENCHMARK, "submitter", "hardware", "framework")
 
 
 def curve_keys(by: Sequence[str]) -> tuple[str, ...]:
-    """Give the columns of a curve that is asked for: it never mixes benchmarks or editions."""
+    """Give the columns of a curve that is asked for: it never mixes benchmarks or rounds."""
     return row_keys(by) if by else CURVE
 
 

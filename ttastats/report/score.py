@@ -24,7 +24,7 @@ from ttastats.stats.sample import olympic_mean
 from ttastats.units import plural
 
 #: What decides which rules hold.
-_KIND = ("suite", "edition", "benchmark", "division")
+_KIND = ("suite", "round", "benchmark", "division")
 #: Failed runs named below a row of the table; the rows for programs have them all.
 _NAMED = 4
 _SCORED = "scored"
@@ -86,13 +86,13 @@ def _rules(group: pl.DataFrame) -> tuple[Scoring | None, str]:
     kinds = group.select(_KIND).unique()
     if kinds.height > 1:
         return None, f"not one result: several of {', '.join(_KIND)} in one group"
-    suite, edition, benchmark, division = kinds.row(0)
+    suite, round_, benchmark, division = kinds.row(0)
     if suite not in benchmarks.scored_suites():
         return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
-    if edition is None or benchmark is None:
-        return None, f"{'edition' if edition is None else 'benchmark'} unknown"
-    rules = benchmarks.scoring(suite, benchmark, edition, division)
-    return rules, "" if rules else f"no quality target for {benchmark} in {edition}"
+    if round_ is None or benchmark is None:
+        return None, f"{'round' if round_ is None else 'benchmark'} unknown"
+    rules = benchmarks.scoring(suite, benchmark, round_, division)
+    return rules, "" if rules else f"no quality target for {benchmark} in {round_}"
 
 
 def _failure(rules: Scoring) -> pl.Expr:
@@ -159,7 +159,7 @@ def _in_order(group: pl.DataFrame) -> pl.DataFrame:
 
 
 def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    names = ("suite", "edition", "benchmark", "division", "score_minutes")
+    names = ("suite", "round", "benchmark", "division", "score_minutes")
     found = [row.get(name) for name in names]
     return tuple((value is None, 0 if value is None else value) for value in found)
 

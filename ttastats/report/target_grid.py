@@ -98,7 +98,7 @@ def _required(keys: Mapping[str, Any]) -> set[str]:
     suite, benchmark = keys.get("suite"), keys.get("benchmark")
     if suite is None or benchmark is None:
         return set()
-    return {target.metric for target in benchmarks.targets(suite, benchmark, keys.get("edition"))}
+    return {target.metric for target in benchmarks.targets(suite, benchmark, keys.get("round"))}
 
 
 def goals(

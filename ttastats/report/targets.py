@@ -179,7 +179,7 @@ def _base(grid: Grid, by: Sequence[str]) -> dict[str, Any]:
 
 
 def _name(grid: Grid, by: Sequence[str]) -> str:
-    names = [name for name in by if name not in {"suite", "edition"}]
+    names = [name for name in by if name not in {"suite", "round"}]
     return " ".join(str(grid.keys[name]) for name in names if grid.keys[name] is not None)
 
 

@@ -273,7 +273,7 @@ def _summaries(report: Report) -> tuple[Verdict, ...]:
     names = row_names(report.rows, BENCHMARK)
     others = tuple(name for name in report.by if name not in BENCHMARK)
     labels = row_names(report.rows, others)
-    # Rows of several editions of one benchmark are mixed: they are sorted by their times.
+    # Rows of several rounds of one benchmark are mixed: they are sorted by their times.
     labelled = sorted(zip(names, labels, report.rows, strict=True), key=itemgetter(0))
     return tuple(
         _summarised(name, [(label, row) for _, label, row in group])
@@ -369,7 +369,7 @@ def _time(row: Numbers) -> str:
 
 
 def row_names(rows: Sequence[Numbers], by: Sequence[str]) -> list[str]:
-    """Give each row's name: its known keys, without a suite and edition that all rows share."""
+    """Give each row's name: its known keys, without a suite and round that all rows share."""
     shown = shown_keys(rows, by)
     known = [[str(row[name]) for name in shown if row[name] is not None] for row in rows]
     nameless = "unknown" if any(known) else "these runs"

@@ -1,6 +1,6 @@
-"""What do the files of CIFAR-10 hold, in the binary and in the Python edition?
+"""What do the files of CIFAR-10 hold, in the binary and in the Python version?
 
-The Python edition is pickled, and unpickling runs whatever a file asks for; the files are the
+The Python version is pickled, and unpickling runs whatever a file asks for; the files are the
 user's, so that only the few names NumPy arrays are made of are let through.
 """
 
@@ -52,7 +52,7 @@ class Images:
 
 
 def read(folder: Path | None) -> Images:
-    """Give the images of a folder, or of the folder of either edition inside it.
+    """Give the images of a folder, or of the folder of either version inside it.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Sa
     Raises
     ------
     TtastatsError
-        No folder is named, or it holds neither edition.
+        No folder is named, or it holds neither version.
     """
     if folder is None:
         raise TtastatsError(
             "needs the images",
             where="CIFAR-10",
-            remedy=f"Fetch an edition from {_SOURCE} and name its folder: --data DIR",
+            remedy=f"Fetch a version from {_SOURCE} and name its folder: --data DIR",
         )
     for name in _FOLDERS:
         place = folder / name
@@ -99,7 +99,7 @@ def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Sa
     raise TtastatsError(
         "holds neither test_batch.bin nor test_batch",
         where=str(folder),
-        remedy=f"Name the unpacked folder of an edition from {_SOURCE}",
+        remedy=f"Name the unpacked folder of a version from {_SOURCE}",
     )
 
 
@@ -113,7 +113,7 @@ def read_binary(path: Path) -> Samples:
 
 
 def read_pickle(path: Path) -> Samples:
-    """Give the images of a file of the Python edition."""
+    """Give the images of a file of the Python version."""
     content = _content(path)
     try:
         fields = _ArrayUnpickler(io.BytesIO(content), encoding="bytes").load()
