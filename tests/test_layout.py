@@ -81,7 +81,7 @@ def test_a_system_description_makes_a_tree_without_a_round_official() -> None:
 
 
 def test_the_round_of_the_user_wins() -> None:
-    run = read("/x/v4.0/Org/results/big/resnet/result_0.txt", round="v3.1")
+    run = read("/x/v4.0/Org/results/big/resnet/result_0.txt", round_="v3.1")
     assert run.round == "v3.1"
 
 

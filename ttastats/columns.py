@@ -12,6 +12,7 @@ import polars as pl
 from ttastats import schema, time_to_target
 from ttastats.errors import TtastatsError
 from ttastats.nearest import among
+from ttastats.records import FORMER_NAMES
 
 #: Of a run as logged; of a run as judged by its target; of an evaluation; of something else, such
 #: as a row of an answer.
@@ -56,7 +57,7 @@ def full_name(name: str, known: Sequence[str]) -> str | None:
     """Give the column that is meant, None if there is none."""
     if name in known:
         return name
-    former = schema.FORMER.get(name, "")
+    former = FORMER_NAMES.get(name, "")
     return former if former in known else spoken(known).get(name)
 
 

@@ -19,6 +19,7 @@ from ttastats.choice import Chosen, Part, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import is_frame
 from ttastats.pairing import Side
+from ttastats.records import FORMER_NAMES
 from ttastats.report.cells import Note
 from ttastats.shared_runs import refuse_overlap
 from ttastats.target import parse_all as parse_targets
@@ -127,7 +128,7 @@ class Question:
 
     def __post_init__(self) -> None:
         """Take columns by their former names too."""
-        object.__setattr__(self, "by", tuple(schema.FORMER.get(name, name) for name in self.by))
+        object.__setattr__(self, "by", tuple(FORMER_NAMES.get(name, name) for name in self.by))
 
     @property
     def budget(self) -> Budget | None:

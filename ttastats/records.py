@@ -15,6 +15,9 @@ import msgspec
 RunStatus = Literal["success", "aborted", "truncated", "unknown", "stopped", "exception"]
 Severity = Literal["info", "warning", "error"]
 
+#: Fields of a run by the names they had in version 0.1, which conditions and options still take.
+FORMER_NAMES = {"edition": "round"}
+
 
 class Problem(msgspec.Struct, frozen=True, gc=False):
     """Something in the input that a person may have to know.

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import footer
+from ttastats.records import FORMER_NAMES
 
 #: Raised by one whenever a column is added, removed or changes its meaning.
 VERSION = 2
@@ -108,12 +109,9 @@ def of_evaluations() -> pl.Expr:
     return pl.col("metric").is_not_null() & (pl.col("eval_index") >= 0)
 
 
-#: Columns by the names they had; conditions and `by` take these too.
-FORMER = {"edition": "round"}
-
 #: What turns a table of the version before into the next; keyed by the version it starts from.
 UPGRADES: dict[int, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
-    1: lambda frame: frame.rename(FORMER, strict=False),
+    1: lambda frame: frame.rename(FORMER_NAMES, strict=False),
 }
 
 

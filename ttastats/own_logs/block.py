@@ -12,11 +12,12 @@ from typing import Any
 
 import msgspec
 
-from ttastats import percentages, schema
+from ttastats import percentages
 from ttastats.errors import TtastatsError
 from ttastats.metric_names import higher_is_better
 from ttastats.nearest import among
 from ttastats.own_logs import patterns
+from ttastats.records import FORMER_NAMES
 
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (
@@ -186,7 +187,7 @@ def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
     TtastatsError
         A key is unknown, or what it says cannot be read.
     """
-    said = {schema.FORMER.get(key, key): value for key, value in said.items()}
+    said = {FORMER_NAMES.get(key, key): value for key, value in said.items()}
     for key in said:
         if key not in KEYS:
             raise TtastatsError(
