@@ -160,7 +160,7 @@ def test_every_command_works_where_only_the_core_is_installed(
 FRAMES = """
 import pandas, ttastats as tta
 rows = {"seed": [1, 1, 2, 2], "s": [60.0, 120.0, 60.0, 180.0], "v": [0.5, 0.9, 0.4, 0.9]}
-for more in ({}, {"entry": list("abcd")}):
+for more in ({}, {"entry": pandas.Categorical(list("abcd"))}):
     frame = pandas.DataFrame(rows | more)
     table = tta.from_frame(
         frame, run="seed", metric="v", seconds="s", target=0.8, higher_is_better=True
