@@ -1,0 +1,82 @@
+"""A script that imports the installed package is checked by mypy and pyright: all names have types.
+
+Of the checkout this says nothing, as its settings are not those of a user: `dev.py dist` asks.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import ttastats
+from tests.programs import environment, python
+
+SCRIPT = """
+from pathlib import Path
+
+import polars as pl
+
+import ttastats as tta
+
+account: tta.Account = tta.ingest([Path("logs")], "runs.parquet", workers=2)
+report: tta.Report = tta.compare("a.parquet", "b.parquet", target=["accuracy>=0.9"], same=True)
+frame: pl.DataFrame = report.frame
+print(account.runs, [row["run_id"] for row in report.rows], tta.__version__)
+tta.plot("speedups", "a.parquet", "b.parquet")[0].save("speedups.svg")
+with tta.record("logs", benchmark="digits", metric="accuracy", target=0.9, lr=0.1) as run:
+    reached: bool = run.evaluation(0.8, epoch=1)
+try:
+    tta.summary(frame, by=["entry"], confidence=0.9)
+except tta.TtastatsError as error:
+    print(error.remedy)
+"""
+#: What is wrong in a script, with the kind of error that mypy finds: types are seen.
+WRONG = {
+    "tta.summary(1)": "arg-type",
+    "tta.runs('a.parquet', target=0.9)": "arg-type",
+    "wrong: int = tta.runs('a.parquet')": "assignment",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if "site-packages" not in Path(ttastats.__file__).parts:
+        pytest.skip("the package is not installed, but a checkout: dev.py dist")
+    folder = tmp_path_factory.mktemp("script")
+    (folder / "right.py").write_text(SCRIPT)
+    lines = [f"{line}  # type: ignore[{code}]" for line, code in WRONG.items()]
+    (folder / "wrong.py").write_text("\n".join(["import ttastats as tta", *lines, ""]))
+    return folder
+
+
+def pyright(folder: Path, *words: str) -> dict[str, object]:
+    """Give what pyright says, which takes the first Python of the path for that of the script."""
+    path = {"PATH": str(Path(sys.executable).parent)}
+    done = python("-m", "basedpyright", *words, "--outputjson", cwd=folder, env=environment(**path))
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
+
+
+def test_mypy_takes_what_is_right_and_nothing_else(folder: Path) -> None:
+    done = python("-m", "mypy", "--strict", "right.py", "wrong.py", cwd=folder, env={})
+    assert (done.returncode, done.stdout) == (0, "Success: no issues found in 2 source files\n")
+
+
+def test_pyright_takes_what_is_right_and_nothing_else(folder: Path) -> None:
+    (folder / "pyrightconfig.json").write_text(
+        '{"typeCheckingMode": "strict", "enableTypeIgnoreComments": false}'
+    )
+    found = pyright(folder, "right.py", "wrong.py")
+    said = [one["file"] for one in found["generalDiagnostics"] if one["severity"] == "error"]
+    assert {Path(name).name for name in said} == {"wrong.py"}
+    assert len(said) == len(WRONG)
+
+
+def test_every_public_name_has_a_type(folder: Path) -> None:
+    found = pyright(folder, "--verifytypes", "ttastats", "--ignoreexternal")["typeCompleteness"]
+    known = {one["name"]: one["isTypeKnown"] for one in found["symbols"]}
+    names = {f"ttastats.{name}" for name in ttastats.__all__} - {"ttastats.__version__"}
+    assert {name for name in names if not known[name]} == set()
