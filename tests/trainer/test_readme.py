@@ -44,7 +44,8 @@ same_machine = pytest.mark.skipif(
     reason="README's runs were made on another processor, or with another PyTorch",
 )
 
-TEXT = (ROOT / "README.md").read_text("utf-8").split("## Generate your own runs")[1].split("\n## ")[0]
+README = (ROOT / "README.md").read_text("utf-8")
+TEXT = README.split("## Generate your own runs")[1].split("\n## ")[0]
 COMMANDS = [line.strip() for line in TEXT.splitlines() if line.startswith("    ttastats ")]
 SHOWN = re.findall(r"^```\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
