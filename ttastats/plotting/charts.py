@@ -125,27 +125,46 @@ def opening(text: str) -> str:
     return text if first != first.lower() else text[:1].upper() + text[1:]
 
 
-def _finished(
-    chart: alt.LayerChart | alt.Chart, *, height: float, description: str
-) -> dict[str, Any]:
+#: One chart, or several that are drawn over each other, the last on top.
+Drawn = alt.Chart | Sequence[alt.Chart]
+
+
+def _finished(chart: Drawn, *, height: float, description: str) -> dict[str, Any]:
     """Give the chart as a Vega-Lite specification without configuration.
 
     The width is that of the whole plot: labels take what they need, the plot has the rest.
     """
-    specification: dict[str, Any] = chart.properties(width=theme.PAGE).to_dict(validate=False)
-    specification.pop("config", None)
+    specification = _unit(chart) if isinstance(chart, alt.Chart) else _layered(chart)
     return specification | {
+        "width": theme.PAGE,
+        "$schema": alt.SCHEMA_URL,
         "height": height,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "description": description,
     }
 
 
+def _layered(charts: Sequence[alt.Chart]) -> dict[str, Any]:
+    """Give layers as `alt.layer` does, which copies every part of each four times."""
+    layers = [_unit(chart) for chart in charts]
+    if any(chart.data is not charts[0].data for chart in charts):
+        return {"layer": layers}
+    return {"layer": [_without_data(layer) for layer in layers], "data": layers[0]["data"]}
+
+
+def _without_data(layer: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in layer.items() if key != "data"}
+
+
+def _unit(chart: alt.Chart) -> dict[str, Any]:
+    return dict(chart.to_dict(validate=False, context={"top_level": False}))
+
+
 def bands(base: alt.Chart, title: str, scale: alt.Scale, *opacities: float) -> list[alt.Chart]:
     """Give the band of nearly all, and that of the middle half, of what has quantiles."""
     return [
         base.mark_area(opacity=opacity, clip=True).encode(
-            y=alt.Y(f"{low}:Q", title=title, scale=scale), y2=f"{high}:Q"
+            y=alt.Y(f"{low}:Q", title=title, scale=scale), y2=alt.Y2(f"{high}:Q")
         )
         for (low, high), opacity in zip(_BANDS, opacities, strict=True)
     ]
@@ -159,7 +178,7 @@ def plot(
     of: Panel | str | None,
     title: str,
     caption: Sequence[str],
-    chart: alt.LayerChart | alt.Chart,
+    chart: Drawn,
     data: Mapping[str, pl.DataFrame],
     *,
     height: float,

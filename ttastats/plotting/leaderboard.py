@@ -142,17 +142,17 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
         )
         .encode(y=y)
     )
-    blue = alt.value(theme.COLOURS[0])
+    blue = alt.ColorValue(theme.COLOURS[0])
     tooltip = charts.tooltips(
         "entry:N", "submitter:N", "hardware:N", ("words:N", what),
         ("epochs:Q", "", ".4~g"), ("source:N", "log"),
     )  # fmt: skip
-    line = base.mark_rule(style="one", strokeOpacity=0.6).encode(x=x, x2="start:Q")
+    line = base.mark_rule(style="one", strokeOpacity=0.6).encode(x=x, x2=alt.X2("start:Q"))
     point = base.mark_point(filled=True, size=45, opacity=1).encode(
         x=x, color=blue, tooltip=tooltip
     )
-    text = base.mark_text(align="left", dx=7).encode(x=x, text="words:N")
-    return alt.layer(line, point, text)
+    text = base.mark_text(align="left", dx=7).encode(x=x, text=alt.Text("words:N"))
+    return (line, point, text)
 
 
 def _dated(panel: Panel) -> pl.DataFrame:
@@ -231,7 +231,7 @@ def _record_chart(name: str, dated: pl.DataFrame) -> Any:
         "entry:N", "submitter:N", "hardware:N", ("words:N", "TTA"),
         ("started_at:T", "date", "%Y-%m-%d"),
     )  # fmt: skip
-    blue, grey = alt.value(theme.COLOURS[0]), alt.value(theme.GREY)
+    blue, grey = alt.ColorValue(theme.COLOURS[0]), alt.ColorValue(theme.GREY)
     line = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(
         x=x, y=alt.Y("best:Q", title=axis.title, scale=scale, axis=ticks), color=blue
     )
@@ -247,6 +247,6 @@ def _record_chart(name: str, dated: pl.DataFrame) -> Any:
     text = (
         held.transform_filter("datum.said")
         .mark_text(align="left", dx=6, dy=-7)
-        .encode(x=x, y=y, text="words:N")
+        .encode(x=x, y=y, text=alt.Text("words:N"))
     )
-    return alt.layer(line, others, points, text)
+    return (line, others, points, text)

@@ -119,7 +119,11 @@ class Plots(tuple[Plot, ...]):
 
 def drawable(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:
     """Give the plots of a kind, none where there is nothing to draw."""
+    from altair.utils.schemapi import debug_mode  # costs start-up time
+
     try:
-        return draw(of)
+        # Altair would check every part of a chart, a fifth of the time; tests check whole charts.
+        with debug_mode(False):
+            return draw(of)
     except NothingToDrawError:
         return ()

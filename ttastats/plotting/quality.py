@@ -237,13 +237,13 @@ def _line_chart(
             x=x,
             y=y,
             color=color,
-            detail="run:N",
+            detail=alt.Detail("run:N"),
             strokeDash=alt.StrokeDash(
                 "reached:N",
                 scale=alt.Scale(domain=[True, False], range=[[1, 0], theme.FAILED_DASH]),
                 legend=None,
             ),
-            order="at:Q",
+            order=alt.Order("at:Q"),
             tooltip=charts.run_tooltip(),
         )
     )
@@ -281,7 +281,7 @@ def _line_chart(
         .encode(y=value, order=charts.fastest_above())
     )
     layers = [*lines, reached, failed] if _judged_by(panel, metric) else lines
-    return alt.layer(*layers, *target_layers(panel, metric, scale))
+    return (*layers, *target_layers(panel, metric, scale))
 
 
 def target_table(panel: Panel, metric: DrawnMetric) -> dict[str, pl.DataFrame]:
@@ -308,7 +308,8 @@ def target_layers(panel: Panel, metric: DrawnMetric, scale: Any) -> list[Any]:
     # Where lower is better the curves lie above the line, and the words below it.
     above = 8 if metric.higher_is_better is False else -6
     label = base.mark_text(style="target-label", align="left", dx=3, dy=above).encode(
-        x=alt.value(0), text=alt.value(f"target {metric.target:g}")
+        x=alt.XValue(0),  # type: ignore[no-untyped-call]
+        text=alt.TextValue(f"target {metric.target:g}"),
     )
     return [rule, label]
 
@@ -375,4 +376,4 @@ def _band_chart(
             "colour:N", legend=charts.legend(labels), scale=charts.dash_scale(labels)
         ),
     )
-    return alt.layer(*areas, line, *target_layers(panel, metric, scale))
+    return (*areas, line, *target_layers(panel, metric, scale))

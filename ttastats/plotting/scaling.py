@@ -154,12 +154,12 @@ def _chart(names_: Sequence[str], found: pl.DataFrame, shown: Sequence[str], oth
     lines = (
         base.transform_filter("datum.best")
         .mark_line(strokeWidth=1.5)
-        .encode(x=x, y=y, color=color, strokeDash=dash, detail="curve:N")
+        .encode(x=x, y=y, color=color, strokeDash=dash, detail=alt.Detail("curve:N"))
     )
     whisker = (
         base.transform_filter("datum.low != null && datum.high != null && datum.growth > 1")
         .mark_rule(clip=True, strokeOpacity=0.7, strokeWidth=1)
-        .encode(x=x, y=alt.Y("low:Q", title="speedup"), y2="high:Q", color=color)
+        .encode(x=x, y=alt.Y("low:Q", title="speedup"), y2=alt.Y2("high:Q"), color=color)
     )
     marks = base.encode(
         x=x,
@@ -174,4 +174,4 @@ def _chart(names_: Sequence[str], found: pl.DataFrame, shown: Sequence[str], oth
     points = marks.transform_filter("datum.measure != 'throughput'").mark_point(
         filled=True, size=40, opacity=1, fillOpacity=0.85
     )
-    return alt.layer(ideal, lines, whisker, hollow, points)
+    return (ideal, lines, whisker, hollow, points)

@@ -126,7 +126,7 @@ def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
             ),
             color=alt.Color("colour:N", scale=colours, legend=key),
             strokeDash=alt.StrokeDash("colour:N", scale=charts.dash_scale(labels), legend=key),
-            detail="series:N",
+            detail=alt.Detail("series:N"),
             tooltip=charts.tooltips(
                 ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
             ),

@@ -243,12 +243,12 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> Any:
     whisker = (
         base.transform_filter("datum.low != null && datum.high != null")
         .mark_rule(clip=True, strokeWidth=1.6, strokeOpacity=1)
-        .encode(x=alt.X("low:Q", title=x_title), x2="high:Q", color=color)
+        .encode(x=alt.X("low:Q", title=x_title), x2=alt.X2("high:Q"), color=color)
     )
     point = base.mark_point(filled=True, opacity=1, size=55).encode(x=x, color=color, shape=shape)
     text = (
         base.transform_filter("datum.place == 0")
         .mark_text(dy=-9, align="center")
-        .encode(x=x, text="words:N")
+        .encode(x=x, text=alt.Text("words:N"))
     )
-    return alt.layer(one, whisker, point, text)
+    return (one, whisker, point, text)

@@ -137,4 +137,4 @@ def _chart(
         y=alt.Y("median:Q", title=title, scale=scale),
         shape=alt.Shape("series:N", scale=alt.Scale(domain=shown, range=forms), legend=key),
     )
-    return alt.layer(*areas, line, points, *quality.target_layers(panel, metric, scale))
+    return (*areas, line, points, *quality.target_layers(panel, metric, scale))

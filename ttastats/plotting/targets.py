@@ -146,15 +146,15 @@ def _speedup_chart(
     official = data.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
     base = data.encode(x=x, tooltip=tooltip)
     line = data.mark_line(strokeWidth=1, strokeOpacity=0.8).encode(
-        x=x, y=y, color=alt.value(theme.GREY)
+        x=x, y=y, color=alt.ColorValue(theme.GREY)
     )
     whisker = (
         base.transform_filter("datum.speedup_low != null && datum.speedup_high != null")
         .mark_rule(clip=True, strokeWidth=1.5)
-        .encode(y=alt.Y("speedup_low:Q", title=ratio), y2="speedup_high:Q", color=color)
+        .encode(y=alt.Y("speedup_low:Q", title=ratio), y2=alt.Y2("speedup_high:Q"), color=color)
     )
     point = base.mark_point(filled=True, size=55, opacity=1).encode(y=y, color=color, shape=shape)
-    return alt.layer(one, official, line, whisker, point)
+    return (one, official, line, whisker, point)
 
 
 def _x(metric: str) -> Any:
@@ -207,7 +207,7 @@ def _time_chart(name: str, metric: str, axis: axes.TimeAxis, of: Axis) -> Any:
     tooltip = charts.tooltips(
         ("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached"),
     )  # fmt: skip
-    blue = alt.value(theme.COLOURS[0])
+    blue = alt.ColorValue(theme.COLOURS[0])
     line = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=blue)
     points = base.mark_point(filled=True, size=45, opacity=1).encode(
         x=x, y=y, color=blue, tooltip=tooltip
@@ -215,7 +215,7 @@ def _time_chart(name: str, metric: str, axis: axes.TimeAxis, of: Axis) -> Any:
     text = (
         base.transform_filter("datum.reached < datum.n")
         .mark_text(dy=-10)
-        .encode(x=x, y=y, text="fraction:N")
+        .encode(x=x, y=y, text=alt.Text("fraction:N"))
     )
     official = base.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
-    return alt.layer(official, line, points, text)
+    return (official, line, points, text)

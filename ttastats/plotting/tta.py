@@ -184,7 +184,7 @@ def _chart(
         tooltip=charts.run_tooltip(),
     )
     if means.is_empty():
-        return alt.layer(runs)
+        return (runs,)
     # The mean of one run is that run.
     averaged = alt.Chart(alt.NamedData(name=names[1])).transform_filter("datum.reached_runs > 1")
     mean = averaged.transform_calculate(
@@ -202,10 +202,10 @@ def _chart(
     interval = (
         mean.transform_filter("datum.low != null")
         .mark_rule(style="mean")
-        .encode(x=alt.X("from_:Q", title=axis.title), x2="to:Q", y=y, tooltip=tooltip)
+        .encode(x=alt.X("from_:Q", title=axis.title), x2=alt.X2("to:Q"), y=y, tooltip=tooltip)
     )
     bar = mean.mark_point(style="mean", shape=theme.MEAN_SHAPE, size=90, filled=False).encode(
         x=x, y=y, tooltip=tooltip
     )
     # The dots lie on top: each must answer when it is pointed at.
-    return alt.layer(interval, bar, runs)
+    return (interval, bar, runs)

@@ -147,11 +147,11 @@ def _chart(name: str, table: pl.DataFrame) -> Any:
         .mark_rule(clip=True, strokeWidth=1.6, strokeOpacity=1)
         .encode(
             x=alt.X("share_epochs_low:Q", title=title),
-            x2="share_epochs_high:Q",
-            color=alt.value(theme.COLOURS[0]),
+            x2=alt.X2("share_epochs_high:Q"),
+            color=alt.ColorValue(theme.COLOURS[0]),
         )
     )
     point = base.mark_point(filled=True, opacity=1, size=50, clip=True).encode(
-        x=x, color=alt.value(theme.COLOURS[0])
+        x=x, color=alt.ColorValue(theme.COLOURS[0])
     )
-    return alt.layer(whisker, point)
+    return (whisker, point)

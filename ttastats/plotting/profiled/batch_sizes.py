@@ -113,7 +113,7 @@ def _chart(profiles: Profiles, field: str, title: str, form: str) -> Any:
         "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples a second", ",.0f"),
         ("utilization:Q", "of peak", ".1%"), ("cpu_utilization:Q", "of the cores", ".1%"),
     )  # fmt: skip
-    return alt.layer(
+    return (
         base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour),
         base.mark_point(filled=True, size=40, opacity=1).encode(
             x=x, y=y, color=colour, shape=shape, tooltip=tooltip

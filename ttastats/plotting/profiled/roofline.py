@@ -128,7 +128,7 @@ def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, flo
         .mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=90, strokeWidth=2, filled=False)
         .encode(x=x, y=y, color=colour, tooltip=tooltip)
     )
-    return alt.layer(roof.encode(x=x, y=y, color=colour), marks, steps)
+    return (roof.encode(x=x, y=y, color=colour), marks, steps)
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -171,7 +171,7 @@ def plot(
     profiles: Profiles,
     title: str,
     caption: Sequence[str],
-    chart: alt.LayerChart | alt.Chart,
+    chart: charts.Drawn,
     data: Mapping[str, pl.DataFrame],
     *,
     height: float,

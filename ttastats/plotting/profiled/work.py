@@ -152,10 +152,10 @@ def _chart(
         .encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)
     )
     if field != "flops_per_second":
-        return alt.layer(steps, marks)
+        return (steps, marks)
     peaks = (
         alt.Chart(alt.NamedData(name=_PEAKS))
         .mark_rule(strokeDash=[1, 2], strokeWidth=1.2)
         .encode(x=x, color=colour)
     )
-    return alt.layer(peaks, steps, marks)
+    return (peaks, steps, marks)
