@@ -18,7 +18,7 @@ import pytest
 import xxhash
 
 from tests.conftest import ROOT, matches_accepted, plain
-from tests.made_traces import BACKWARD, HEAD, Event, collective, event, operator
+from tests.made_traces import BACKWARD, HEAD, Event, collective, event, kernel, operator
 from tests.test_random_traces import events, told
 from ttastats.ingestion.streams import UnreadableError
 from ttastats.profiles import (
@@ -35,6 +35,7 @@ from ttastats.profiles import (
     work,
 )
 from ttastats.profiles import events as of_events
+from ttastats.profiles.measures import MEASURES, measure
 
 ACCEPTED = ROOT / "tests" / "reference" / "traces"
 
@@ -81,7 +82,14 @@ YEARS = (as_it_is, as_it_is, as_it_is, of_2021, of_2021, of_2022, before_kineto)
 
 
 def more(draw: random.Random) -> Iterator[Event]:
-    """Give collectives, memory and counted instructions as odd as they come."""
+    """Give notes, copies, collectives, memory and counted instructions as odd as they come."""
+    for words in draw.sample(["ProfilerStep#x", "7", "ProfilerStep", "Optimizer.zero", "DataLoader",
+                              "enumerate(DataLoader)"], 2):  # fmt: skip
+        told = draw.choice([{}, {"stack": [{"f": 1}], "more": 2}])
+        yield event("user_annotation", words, draw.choice([15, 97, 190]), 9.5, **told)
+    for size in draw.sample([0, 1, 2, 77], 2):
+        one = kernel("Memset (Device)", draw.choice([3, 95, 180]), 4, -1, bytes=size)
+        yield one | {"cat": draw.choice(["gpu_memset", "kernel"])}
     for number in range(draw.randrange(3)):
         one = collective(draw.choice([20, 140]) + 9 * number, 8, 900 + number)
         for name in ("In msg nelems", "Out msg nelems", "dtype"):
@@ -90,7 +98,7 @@ def more(draw: random.Random) -> Iterator[Event]:
         yield one
     for number in range(draw.choice([0, 0, 3])):
         names = ("Device Type", "Device Id", "Total Allocated", "Total Allocated Bytes")
-        args = dict(zip(names, draw.choices([0, 1, "2", 5000, -1, "0x10"], k=4), strict=True))
+        args = dict(zip(names, draw.choices([0, 1, "2", 5000, -1, "0x10", "x"], k=4), strict=True))
         kept = {name: one for name, one in args.items() if draw.random() < 0.8}
         yield event("cpu_instant_event", "[memory]", 5.0 + number, 0, **kept) | {"ph": "i"}
     for number in range(draw.choice([0, 0, 0, 2])):
@@ -128,6 +136,8 @@ def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
     if draw.random() < 0.1:  # no step has any work
         found = [one for one in found if one["cat"] != "user_annotation"]
         found += [event("user_annotation", f"ProfilerStep#{n}", 9e6 + n, 1) for n in range(3)]
+    if draw.random() < 0.1:
+        found = [one for one in found if one["cat"] != "cpu_op"]
     if draw.random() < 0.3:  # notes of the host alone
         found = [one for one in found if one["cat"] in {"cpu_op", "user_annotation"}]
         found.append(operator("c10d::allreduce_", 30, 40, 999))
@@ -299,12 +309,29 @@ def of_numbers(draw: random.Random) -> Iterator[Any]:
     yield [kernel, caller, categories.of_kernel(kernel, caller), categories.is_tensor_core(kernel)]
 
 
+def of_calls(draw: random.Random) -> Iterator[Any]:
+    """Give what calls come to whose inputs are told in part, or cannot be."""
+    known = ["aten::mm", "aten::add_", "aten::view", "aten::cudnn_convolution"]
+    shapes = [[4, 16], [16, 8], [], [1], [2, 3, 9, 9], [10**9, 10**9], [10**9, 10**10], [-1], "x"]
+    kinds = ["float", "c10::Half", "c10::complex<double>", "signed char", "Long", "Scalar", 3]
+    texts = ["[1, 1]", "[0, 0]", "True", "", "x", 2]
+    for name in known:
+        told = [json.dumps(draw.choices(of, k=draw.choice([1, 2, 2, 3]))).encode()
+                for of in (shapes, kinds, texts)]  # fmt: skip
+        some = [draw.choice([text] * 9 + [b"", b"{", b"{}"]) for text in told]
+        found = work.costs([(name, *some)], known)
+        yield [name, *(text.decode() for text in some), found.flops, found.bytes]
+
+
 NAMES = ("aten::mm", "aten::add_", "aten::sum", "aten::copy_", "DataLoader", "ncclKernel", "x",
          "void elementwise_kernel", "reduce_kernel", "hmma_gemm", "aten::dropout", "aten::gather",
          "Memcpy HtoD", "cudnn::bn_fw_tr", "aten::_softmax")  # fmt: skip
 
 
-@pytest.mark.parametrize("pieces_of", [of_nests, of_steps, of_numbers], ids=lambda f: f.__name__)
+OF = (of_nests, of_steps, of_numbers, of_calls)
+
+
+@pytest.mark.parametrize("pieces_of", OF, ids=lambda function: function.__name__)
 def test_pieces_of_traces_are_as_accepted(
     pieces_of: Callable[[random.Random], Iterator[Any]],
 ) -> None:
@@ -321,6 +348,13 @@ HEADS = (
     b'{"deviceProperties":', b'{"baseTimeNanoseconds": 3', b'{"name": "x", "ph": "X"', b"x",
     b' [ {"name": {"a": 1}, "ph": "X"', b'[{"ph" : "Z"', b'{"a": 1}' + b" " * 65_536,
 )  # fmt: skip
+
+
+def test_each_measure_has_its_unit() -> None:
+    lines = [f"{name}: {measure(name)['unit']}\n" for name in MEASURES]
+    sent = [pieces.Args(in_elements=3, dtype=kind) for kind in of_events._SIZES]
+    lines.append(f"bytes of three elements: {of_events._moved(sent)}\n")
+    assert matches_accepted(ACCEPTED / "units.txt", "".join(lines))
 
 
 def test_a_trace_is_known_by_its_head() -> None:

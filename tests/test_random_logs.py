@@ -88,6 +88,54 @@ def mllog(draw: random.Random) -> Made:
     return "\n".join(lines).encode(), f"{folder}/result_{draw.randrange(4)}.txt", {}
 
 
+def old_score(draw: random.Random, place: int, low: float) -> Any:
+    """Give a score of any of the first two rounds: alone, as text, in pairs or by name."""
+    value = round(low * (0.5 + 0.1 * place), 4)
+    alone = [value, value, value, str(value), [value, value / 2], [value], value * 100]
+    named = [{"BBOX": value, "SEGM": 0.3}, {"accuracy": value}, {"accuracy": {"SEGM": value}}]
+    return odd(draw, draw.choice(alone if draw.random() < 0.8 else named))
+
+
+def old_mllog(draw: random.Random) -> Made:
+    """Give a log of the first two rounds: of several ranks, whose epochs may begin at -1."""
+    edition, benchmark = draw.choice(["v0.5", "v0.6"]), draw.choice(
+        ["gnmt", "gnmt", "resnet", "mask", "minigo", "transformer", "ncf", "ssd"])  # fmt: skip
+    clock, first, low = 1_550_000_000.0, draw.choice([-1, 0, 0, 1]), draw.choice([0.25, 25.0, 1.0])
+    lines: list[str] = []
+
+    def event(key: str, value: Any = None, **metadata: Any) -> None:
+        if draw.random() < 0.06:
+            return
+        body = {"value": value, "metadata": metadata}
+        if edition == "v0.5":
+            head = f":::MLPv0.5.0 {benchmark} {clock} (train.py:1) {key}"
+            scored = key == "eval_accuracy" or (metadata and not isinstance(value, int))
+            body = metadata | {"value": value} if scored else value
+            lines.append(head if body is None else f"{head}: {json.dumps(body)}")
+        else:
+            lines.append(f":::MLL {clock} {key}: {json.dumps(body)}")
+
+    event("submission_benchmark", benchmark)
+    for _ in range(draw.choice([1, 1, 4])):
+        event("run_clear_caches")
+    event("global_batch_size", 64)
+    event("eval_target", draw.choice([0.25, 21.8, None]))
+    event("run_start")
+    for place in range(draw.randrange(6)):
+        clock += draw.choice([100.0, 61.5])
+        event("train_epoch", draw.choice([place, f"{place}, but this epoch has 3%"]))
+        label = draw.choice([first + place] * 9 + [None, "x"])
+        score = old_score(draw, place, low)
+        for _ in range(draw.choice([1, 1, 1, 2])):
+            event("eval_accuracy", score, **{"epoch" if edition == "v0.5" else "epoch_num": label})
+            clock += draw.choice([0.0, 0.5, 1.0, 5.0])
+    if draw.random() < 0.4:
+        event("eval_result", 0.4, timestamp=odd(draw, 777.5))
+    clock += draw.choice([0.0, 9.0])
+    event("run_stop", {"success": odd(draw, True)}, status=odd(draw, "success", 0.2))
+    return "\n".join(lines).encode(), f"/x/{edition}/Lab/results/big/{benchmark}/result_0.txt", {}
+
+
 def row_of(draw: random.Random, step: int) -> dict[str, Any]:
     """Give a row of a history: numbers, nested ones, plots, and what is no number."""
     row: dict[str, Any] = {
@@ -240,7 +288,13 @@ def mlflow_db(draw: random.Random) -> Made:
         for one in runs for step in range(draw.randrange(5)) for key in ("val_acc", "epoch", "loss")
     ]  # fmt: skip
     params = [("lr", "0.1", runs[0]["run_uuid"]), ("seed", str(odd(draw, 3)), runs[0]["run_uuid"])]
-    return stores.mlflow_database(runs, metrics, params), "/m/mlflow.db", {}
+    data, beside = bytearray(stores.mlflow_database(runs, metrics, params)), {}
+    if draw.random() < 0.3:  # a server writes ahead
+        data[18:20] = b"\2\2"
+        beside = draw.choice([{}, {"mlflow.db-wal": b"x"}])
+    if draw.random() < 0.2:
+        data = data.replace(b"TABLE tags", b"TABLE tag5")
+    return bytes(data), "/m/mlflow.db", beside
 
 
 def mlflow_files(draw: random.Random) -> Made:
@@ -319,8 +373,8 @@ def evaluations(draw: random.Random) -> Made:
 
 
 MADE: tuple[tuple[Callable[[random.Random], Made], int], ...] = (
-    (mllog, 120), (wandb, 40), (wandb_history, 30), (tfevents, 60), (hf_trainer, 40),
-    (mlflow_db, 8), (mlflow_files, 40), (monitors, 40), (evaluations, 30),
+    (mllog, 120), (old_mllog, 100), (wandb, 40), (wandb_history, 30), (tfevents, 60),
+    (hf_trainer, 40), (mlflow_db, 20), (mlflow_files, 40), (monitors, 40), (evaluations, 30),
 )  # fmt: skip
 
 

@@ -301,6 +301,7 @@ SHAPES: tuple[Sequence[Any], ...] = (
     [[2, 3, 9, 7], [4, 3, 3, 2], [4]], [[2, 3, 9, 7], [3, 4, 3, 2], []],
     [[2, 4, 5, 4], [2, 3, 9, 7], [4, 3, 3, 2]], [[2, 3, 9, 7], [2, 4, 5, 4], [4, 3, 3, 2]],
     [[2, 3, 9], [4, 3, 3], [4]], [[2, 3, 8, 5], [2, 3, 7, 5], [2, 3, 7, 6], [2, 3, 7, 6]],
+    [[2, 3, 8, 5], [2, 3, 7, 5], [2, 3, 7, 6], [2, 3, 7, 6], [], [5]],
     [[2, 3, 8, 6], [2, 3, 8, 5], [2, 3, 7, 5], [2, 3, 7, 6]], [[], [4, 16]], [[4, "x"], [16, 8]],
     [],
 )  # fmt: skip
@@ -327,4 +328,6 @@ def test_flops_and_bytes_are_counted_as_accepted() -> None:
                 found = [flops.moved(name, given, output) for output in (None, 0, 1000)]
                 if any(one is not None for one in found):
                     lines.append(f"{name} {shapes} {kinds}: {found}\n")
+    sizes = {kind: flops.moved("aten::add", flops.Inputs([[5]], [kind])) for kind in flops._SIZES}
+    lines.append(f"{sizes}\n")
     assert matches_accepted(ACCEPTED / "flops.txt", "".join(lines))

@@ -29,8 +29,6 @@ def numbers(cells: pl.Series) -> pl.Series:
     """Give cells as floats, null where they are no number; NaN and infinite ones stay."""
     if cells.dtype.is_numeric():
         return cells.cast(pl.Float64())
-    if cells.dtype == pl.Boolean():
-        return pl.Series(cells.name, [None] * len(cells), pl.Float64())
     return texts(cells).str.strip_suffix("%").str.strip_chars().cast(pl.Float64(), strict=False)
 
 

@@ -38,7 +38,7 @@ def steps(rows: pl.DataFrame) -> pl.DataFrame:
     """Give one row per rank and step, with a column for each measure of steps."""
     of_steps = rows.filter((pl.col("kind") == "measure") & pl.col("step").is_not_null())
     names = ("step_seconds", "communication_seconds", *PARTS.values())
-    wide = of_steps.group_by("rank", "step", maintain_order=True).agg(
+    wide = of_steps.group_by("rank", "step").agg(
         pl.col("value").filter(pl.col("name") == name).first().alias(name) for name in names
     )
     return wide.sort("rank", "step")
@@ -101,11 +101,9 @@ def operators(rows: pl.DataFrame) -> pl.DataFrame:
     found = keyed.group_by("operator").agg(
         pl.col("category").sort_by("seconds").last(),
         *(pl.col(name).sum() / number for name in ("calls", "seconds", "flops")),
-        (pl.col("bytes").sum() / number).alias("bytes"),
         _tensor_share(),
     )
-    if runs_on_device(rows):
-        found = found.drop("bytes").join(_bytes_of_operators(rows), on="operator", how="left")
+    found = found.join(_bytes_of_operators(rows), on="operator", how="left")
     total = found["seconds"].sum()
     return found.with_columns(
         share=pl.col("seconds") / total if total else None,
@@ -113,7 +111,7 @@ def operators(rows: pl.DataFrame) -> pl.DataFrame:
         intensity=pl.when((pl.col("flops") > 0) & (pl.col("bytes") > 0)).then(
             pl.col("flops") / pl.col("bytes")
         ),
-    ).sort("seconds", "operator", descending=[True, False], nulls_last=True)
+    ).sort("seconds", "operator", descending=[True, False])
 
 
 def _rate() -> pl.Expr:
@@ -149,7 +147,7 @@ def by_category(rows: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(
         share=pl.col("seconds") / total if total else None,
         flops_per_second=_rate(),
-    ).sort("seconds", "category", descending=[True, False], nulls_last=True)
+    ).sort("seconds", "category", descending=[True, False])
 
 
 def ranks(rows: pl.DataFrame) -> pl.DataFrame:
@@ -160,7 +158,7 @@ def ranks(rows: pl.DataFrame) -> pl.DataFrame:
     """
     found = (
         steps(rows)
-        .group_by("rank", maintain_order=True)
+        .group_by("rank")
         .agg(
             pl.len().alias("n"),
             pl.col("step_seconds").mean(),

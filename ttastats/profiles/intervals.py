@@ -89,5 +89,5 @@ def _until(a: Floats, moment: Floats) -> Floats:
     before = np.concatenate(([0.0], np.cumsum(a[:, 1] - a[:, 0])))
     place = np.searchsorted(a[:, 0], moment, side="right")
     last = np.maximum(place - 1, 0)
-    partly = np.clip(moment - a[last, 0], 0.0, a[last, 1] - a[last, 0])
-    return np.where(place > 0, before[last] + partly, 0.0)
+    inside: Floats = np.clip(moment - a[last, 0], 0.0, a[last, 1] - a[last, 0])
+    return inside + before[last]

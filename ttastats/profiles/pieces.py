@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,7 +156,7 @@ def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[ByCategory]:
         There is no array of events.
     """
     stream = _Stream(chunks, found)
-    piece, is_alone = _opened(stream, found)
+    piece = _opened(stream, found)
     while True:
         stream.fill(piece, PIECE)
         if stream.ended:
@@ -165,7 +166,7 @@ def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[ByCategory]:
         del events  # they hold on to the piece
         if len(piece) > _LONGEST_EVENT:
             raise NoTraceError
-    yield _by_category(_last(bytes(piece[1:]), is_alone, found))
+    yield _by_category(_last(bytes(piece[1:]), found))
 
 
 class _Stream:
@@ -195,30 +196,27 @@ class _Stream:
             return None
 
 
-def _opened(stream: _Stream, found: Found) -> tuple[bytearray, bool]:
-    """Give `[` and the bytes from the first event on, and whether the array stands alone."""
+def _opened(stream: _Stream, found: Found) -> bytearray:
+    """Give `[` and the bytes from the first event on."""
     before = bytearray()
     stream.fill(before, PIECE)
     if before.startswith(b"\xef\xbb\xbf"):
         del before[:3]
     if match := _ALONE.match(before):
-        return bytearray(b"[") + before[match.end() :], True
+        return bytearray(b"[") + before[match.end() :]
     while not (match := _ARRAY.search(before)):
         if stream.ended or len(before) > _LONGEST_EVENT:
             raise NoTraceError
         stream.fill(before, PIECE)
     found.head = _head(bytes(before[: match.end()]))
-    return bytearray(b"[") + before[match.end() :], False
+    return bytearray(b"[") + before[match.end() :]
 
 
 def _head(before: bytes) -> dict[str, Any]:
     """Give what stands before the events: the devices, the rank."""
     for text in (before, _NO_NUMBER.sub(b"null", before)):
-        try:
-            head = msgspec.json.decode(text + b"]}")
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            continue
-        return head if isinstance(head, dict) else {}
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            return msgspec.json.decode(text + b"]}", type=dict[str, Any])
     return {}
 
 
@@ -264,14 +262,12 @@ _TRIES = 3
 _NEAR, _TAIL = 4 * 1024, 8 * 1024
 
 
-def _last(rest: bytes, is_alone: bool, found: Found) -> Iterable[Event]:
+def _last(rest: bytes, found: Found) -> Iterable[Event]:
     """Give the last events, whether or not the trace ends as it should."""
-    try:
-        if is_alone:
-            return _FULL_EVENTS.decode(b"[" + rest)
-        return _END.decode(b'{"traceEvents":[' + rest).traceEvents
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        is_whole = _CLOSED.search(rest, max(0, len(rest) - _TAIL)) is not None
+    for end in (b"", b"}"):  # an array that stands alone has no end of an object
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            return _END.decode(b'{"traceEvents":[' + rest + end).traceEvents
+    is_whole = _CLOSED.search(rest, max(0, len(rest) - _TAIL)) is not None
     if not is_whole:
         found.ending = found.ending or "it breaks off within the events"
     return _one_by_one(rest, found, is_whole=is_whole)

@@ -192,8 +192,7 @@ class Launches:
         """Look which events some operators launched."""
         low, high = np.searchsorted(self._place, (some.first, some.first + len(some.start)))
         self._found(self._by_id[low:high], self._place[low:high] - some.first, some)
-        if len(self._rest):
-            self._add_by_time(some)
+        self._add_by_time(some)
 
     def _add_by_time(self, some: Operators) -> None:
         ends = some.start[0], (some.start + some.length).max()
