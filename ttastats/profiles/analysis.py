@@ -98,7 +98,7 @@ def _device_rows(trace: Trace) -> pl.DataFrame:
         _some_of_device(trace, part, flops).group_by(keys).sum()
         for part in (slice(0), *_slices(len(flops)))
     ]
-    grouped = pl.concat(parts).group_by(keys).sum()
+    grouped = pl.concat(parts).group_by(keys).sum().sort(keys)
     names = _text(trace.names, grouped["name"].to_numpy())
     operators = _text(trace.names, grouped["operator"].to_numpy())
     kinds = [DEVICE_KINDS[kind] for kind in grouped["kind"]]
@@ -221,7 +221,7 @@ def _named_rows(trace: Trace, of: Numbers, kind: str) -> pl.DataFrame:
             }
         )
         frames.append(frame.group_by("name", "step").sum())
-    grouped = pl.concat(frames).group_by("name", "step").sum()
+    grouped = pl.concat(frames).group_by("name", "step").sum().sort("name", "step")
     places = grouped["name"].to_numpy()
     return grouped.with_columns(
         name=_text(trace.names, places),

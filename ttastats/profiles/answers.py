@@ -67,7 +67,7 @@ def compute_bound(rows: pl.DataFrame) -> float | None:
 
     They are known by what they are: convolutions, matrix products, attention.
     """
-    own = at_work(rows).group_by("category").agg(pl.col("seconds").sum())
+    own = at_work(rows)
     total = float(own["seconds"].sum())
     some = own.filter(pl.col("category").is_in(categories.COMPUTE_BOUND))
     return float(some["seconds"].sum()) / total if total else None
@@ -104,6 +104,7 @@ def operators(rows: pl.DataFrame) -> pl.DataFrame:
         _tensor_share(),
     )
     found = found.join(_bytes_of_operators(rows), on="operator", how="left")
+    found = found.sort("seconds", "operator", descending=[True, False])
     total = found["seconds"].sum()
     return found.with_columns(
         share=pl.col("seconds") / total if total else None,
@@ -111,7 +112,7 @@ def operators(rows: pl.DataFrame) -> pl.DataFrame:
         intensity=pl.when((pl.col("flops") > 0) & (pl.col("bytes") > 0)).then(
             pl.col("flops") / pl.col("bytes")
         ),
-    ).sort("seconds", "operator", descending=[True, False])
+    )
 
 
 def _rate() -> pl.Expr:
@@ -142,12 +143,13 @@ def by_category(rows: pl.DataFrame) -> pl.DataFrame:
             *(pl.col(name).sum() / number for name in ("calls", "seconds", "flops")),
             _tensor_share(),
         )
+        .sort("seconds", "category", descending=[True, False])
     )
     total = found["seconds"].sum()
     return found.with_columns(
         share=pl.col("seconds") / total if total else None,
         flops_per_second=_rate(),
-    ).sort("seconds", "category", descending=[True, False])
+    )
 
 
 def ranks(rows: pl.DataFrame) -> pl.DataFrame:
@@ -170,9 +172,10 @@ def ranks(rows: pl.DataFrame) -> pl.DataFrame:
             .mean()
             .alias("waiting"),
         )
+        .sort("rank")
     )
     mean = pl.col("work_seconds").mean()
     return found.with_columns(
         skew=pl.col("work_seconds") / mean - 1,
         slowest=pl.col("work_seconds") == pl.col("work_seconds").max(),
-    ).sort("rank")
+    )

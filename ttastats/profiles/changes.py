@@ -63,8 +63,14 @@ def _steps(own: pl.DataFrame, by: By) -> pl.DataFrame:
     if not answers.runs_on_device(own):
         work = work.filter(~pl.col("category").is_in(_BESIDES))
     kinds = work.group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())
-    kinds = kinds.join(whole, on=_KEYS, nulls_equal=True).with_columns(
-        seconds=pl.col("seconds") / pl.col("seconds").sum().over(_KEYS) * pl.col("compute_seconds")
+    kinds = (
+        kinds.sort(*_KEYS, "name")
+        .join(whole, on=_KEYS, nulls_equal=True)
+        .with_columns(
+            seconds=pl.col("seconds")
+            / pl.col("seconds").sum().over(_KEYS)
+            * pl.col("compute_seconds")
+        )
     )
     wide = kinds.pivot("name", index=_KEYS, values="seconds", aggregate_function="sum")
     found = whole.select(*_KEYS, WHOLE)

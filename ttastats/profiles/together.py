@@ -158,7 +158,8 @@ def _done(
         if len(frames) > _FRAMES:
             frames = [pl.concat(frames).group_by("name", "optimizes", "step").sum()]
     busy, computes, communicates = (intervals.any_of(found) for found in sets)
-    rows = pl.concat(frames).group_by("name", "optimizes", "step").sum()
+    keys = ("name", "optimizes", "step")
+    rows = pl.concat(frames).group_by(keys).sum().sort(keys)
     return Done(rows, busy, computes, communicates, unknown)
 
 
