@@ -501,6 +501,19 @@ print([name for name in heavy if name in sys.modules])
         done = python("-c", code, cwd=tmp_path)
         assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
 
+    def test_what_reads_tables_imports_nothing_that_reads_logs(self, one: Path) -> None:
+        code = f"""
+import sys
+from ttastats.cli import app
+try:
+    app(["runs", {str(one)!r}])
+except SystemExit as end:
+    assert not end.code
+print([name for name in sys.modules if name.startswith(("ttastats.ingestion", "ttastats.gues"))])
+"""
+        done = python("-c", code)
+        assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+
     def test_the_version_is_told(self) -> None:
         assert run("--version").stdout.startswith("ttastats ")
 

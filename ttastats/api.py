@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -19,8 +19,6 @@ from ttastats.budget import END, Budget
 from ttastats.choice import Chosen, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import from_frame
-from ttastats.guessing.folder import guess
-from ttastats.ingestion.ingest import Account, ingest
 from ttastats.question import (
     AtBudget,
     Compared,
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
     from ttastats.comparison import Options
     from ttastats.exporting.logs import Exported
     from ttastats.exporting.subset import Subset
+    from ttastats.guessing.folder import guess
+    from ttastats.ingestion.ingest import Account, ingest
     from ttastats.page.document import Page
     from ttastats.pairing import Side
     from ttastats.plotting.material import Material
@@ -58,6 +58,21 @@ __all__ = [
     "plot_profiles", "plots", "power", "problems", "profiled", "rcp", "read", "runs", "scaling",
     "score", "summary", "targets", "variance",
 ]  # fmt: skip
+
+#: What reads logs, which most commands need not import.
+_HOMES = {
+    "Account": "ttastats.ingestion.ingest",
+    "guess": "ttastats.guessing.folder",
+    "ingest": "ttastats.ingestion.ingest",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ttastats.api' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
