@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+import ttastats as tta
 from ttastats import tables
 from ttastats.records import Evaluation, Run
 
@@ -57,3 +58,19 @@ def logs(runs: Sequence[Run]) -> pl.DataFrame:
         number = next(_LOGS)
         sourced.append(tables.SourcedRun(run, f"log_{number}", f"{number:016x}{0:016x}", 0, "test"))
     return tables.frame_of(sourced)
+
+
+def judged(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Give a table of runs of one entry, with an accuracy of 75 % as their target."""
+    columns = {"run": "id", "metric": "acc", "seconds": "t", "epoch": "epoch"}
+    return tta.from_frame(pl.DataFrame(rows), target=0.75, **columns)
+
+
+def of_spans(spans: dict[str, list[float]]) -> pl.DataFrame:
+    """Give runs that were evaluated after each epoch, the epochs so long."""
+    rows = [
+        {"id": run, "epoch": n, "t": sum(lengths[:n]), "acc": 0.8 * (n == len(lengths))}
+        for run, lengths in spans.items()
+        for n in range(1, len(lengths) + 1)
+    ]
+    return judged(rows)

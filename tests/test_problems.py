@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ttastats as tta
+from tests.made_curves import judged, of_spans
 from ttastats import footer, store
 from ttastats.cli import app
 from ttastats.errors import TtastatsError
@@ -50,6 +51,10 @@ def told(*tables: Any, **words: Any) -> Counter[str]:
 def run(*words: str | Path) -> tuple[int, str, str]:
     done = CliRunner().invoke(app, [str(word) for word in words])
     return done.exit_code, done.stdout, done.stderr
+
+
+def stalls(spans: dict[str, list[float]]) -> list[Any]:
+    return [row for row in tta.problems(of_spans(spans)).rows if row["code"] == "stall"]
 
 
 class TestKept:
@@ -170,10 +175,9 @@ class TestReport:
             for name, last in epochs.items()
             for n in range(1, last + 1)
         ]
-        made = tta.from_frame(
-            pl.DataFrame(rows), run="id", metric="acc", seconds="t", epoch="epoch", target=0.75
-        )
-        found = {(row["code"], row["source"]): row["message"] for row in tta.problems(made).rows}
+        found = {
+            (row["code"], row["source"]): row["message"] for row in tta.problems(judged(rows)).rows
+        }
         assert found.keys() == {("epochs_outlier", "e"), ("epoch_time_outlier", "b")}
         assert found["epochs_outlier", "e"].startswith(
             "30 epochs to the target, where the median of 6 runs is 10"
@@ -186,10 +190,46 @@ class TestReport:
             for run, last in enumerate([2, 2, 2, 2, 3])
             for n in range(1, last + 1)
         ]
-        made = tta.from_frame(
-            pl.DataFrame(rows), run="id", metric="acc", seconds="t", epoch="epoch", target=0.75
+        assert tta.problems(judged(rows)).rows == ()
+
+    def test_a_run_that_stood_still_is_told(self) -> None:
+        spans = {run: [10.0] * 8 for run in "abcd"}
+        spans["b"][4] = 100.0
+        (found,) = stalls(spans)
+        assert (found["source"], found["severity"]) == ("b", "info")
+        assert found["message"] == (
+            "100 s between two evaluations, 40.0 s and 2.33 min after the start, where 10.0 s is "
+            "usual"
         )
-        assert tta.problems(made).rows == ()
+
+    def test_what_is_slow_in_all_runs_or_for_longer_is_no_stall(self) -> None:
+        slow_part = [10.0] * 4 + [100.0] + [10.0] * 3
+        assert not stalls(dict.fromkeys("abcd", slow_part))
+        assert not stalls({**dict.fromkeys("abc", [10.0] * 8), "d": [100.0] * 8})
+        assert not stalls({"a": [10.0] * 5 + [50.0, 60.0, 70.0]})  # a schedule, for all one knows
+        assert not stalls({**dict.fromkeys("abc", [10.0] * 8), "d": [0.5] + [1.6] + [10.0] * 7})
+        assert stalls({"a": [10.0] * 5 + [50.0, 10.0]})
+
+    def test_evaluations_further_apart_in_epochs_are_no_stall(self) -> None:
+        epochs = [1, 2, 3, 4, 14, 15, 16]
+        rows = [
+            {"id": run, "epoch": epoch, "t": 10.0 * epoch, "acc": 0.8 * (epoch == 16)}
+            for run in "abc"
+            for epoch in (epochs if run == "a" else range(1, 17))
+        ]
+        assert "stall" not in told(judged(rows))
+
+    def test_an_entry_whose_runs_took_as_many_epochs_is_told(self) -> None:
+        rows = [
+            {"id": str(run), "epoch": n, "t": n * (1 + run / 100), "acc": 0.8 * (n == 4)}
+            for run in range(5)
+            for n in range(1, 5)
+        ]
+        (found,) = tta.problems(judged(rows)).rows
+        assert found["code"] == "constant_epochs"
+        assert found["message"] == "all 5 runs that reached the target took 4 epochs"
+        rows[-1]["epoch"] = 5
+        assert "constant_epochs" not in told(judged(rows))
 
     def test_a_wrong_number_of_runs_is_told(self, table: Path) -> None:
         official = (

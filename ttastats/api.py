@@ -838,7 +838,7 @@ def html_report(
         As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
     """
     from ttastats.comparison import Options  # scipy costs start-up time
-    from ttastats.page import content, document, place
+    from ttastats.page import content, document, place, second_look
     from ttastats.plotting import kinds, speedups
     from ttastats.render.shortening import shortened
 
@@ -875,6 +875,7 @@ def html_report(
             conditions=[*what.where, *(f"target {text}" for text in what.target)],
             confidence=options.confidence,
             command=command,
+            looks=second_look.looks(made.sides),
         )
     )
     if output is not None:
@@ -953,7 +954,8 @@ def problems(
     """Report what was wrong with the logs of some tables, and which runs need a second look.
 
     These are all problems that an ingest met, copies within and across the tables, runs never
-    evaluated, outliers in epochs and in time per epoch, and wrong numbers of runs.
+    evaluated, runs that stood still, outliers in epochs and in time per epoch, entries whose runs
+    all took as many epochs, and wrong numbers of runs.
 
     Parameters
     ----------
@@ -976,10 +978,10 @@ def problems(
     ]
     every = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)
     met = [problem for table in given_tables for problem in given.problems(table)]
-    if not where:
-        return problems_report.report(met, every, every, codes)
     rows = store.together([given.tidy(table) for table in given_tables])
+    if not where:
+        return problems_report.report(met, every, every, rows, codes)
     found = chosen(rows, where, by_evaluation=True)
     runs = every.join(found.runs, on=schema.RUN, how="semi")
-    report = problems_report.report(met, runs, every, codes)
+    report = problems_report.report(met, runs, every, rows, codes)
     return replace(report, notes=(*report.notes, *found.notes))

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import ROOT
+from tests.made_curves import of_spans
 from tests.page.made import HOSTILE, rows
 from tests.plotting.made import leaders
 from tests.plotting.test_profiled import profile
@@ -151,6 +152,14 @@ def several(folder: Path) -> Path:
     a = rows(["one"], runs=4, benchmarks=("digits", "letters"))
     b = rows(["two"], runs=4, benchmarks=("digits", "letters", "words"), seed=1)
     return _page(folder / "several.html", a, b.with_columns(seconds=pl.col("seconds") / 2))
+
+
+@pytest.fixture(scope="package")
+def anomalous(folder: Path) -> Path:
+    """Give a page of runs of which one stood still."""
+    spans = {run: [10.0 + place / 100] * 8 for place, run in enumerate("abcdef")}
+    spans["b"] = [10.0] * 4 + [100.0] + [10.0] * 3
+    return _page(folder / "anomalous.html", of_spans(spans))
 
 
 def _page(path: Path, *sources: api.Source, **more: object) -> Path:

@@ -399,6 +399,24 @@ def test_what_is_near_the_pointer_answers(compared_page: Page) -> None:
     assert told.is_hidden()
 
 
+def test_an_anomaly_leads_to_its_mark(browser: Browser, anomalous: Path) -> None:
+    with opened(browser, anomalous) as page:
+        page.locator("#anomalies > summary").click()
+        said = page.locator("#anomalies li").all_inner_texts()
+        assert said == [
+            "These runs: b: 100 s between two evaluations, 40.0 s and 2.33 min after the start, "
+            "where 10.0 s is usual.",
+            "These runs: b: 21.25 s per epoch, where the median of 6 runs is 10.04.",
+            "These runs: 1 entry has runs that all took as many epochs: how much they vary is not "
+            "seen.",
+        ]
+        page.locator("#anomalies a").first.click()
+        page.locator("#hover:visible").wait_for()
+        figure = page.locator('figure[data-kind="quality-time"]')
+        assert page.url.endswith("section-0") or figure.is_visible()
+        assert re.search(r"log\s+b\b", page.locator("#hover").inner_text())
+
+
 def test_a_tap_opens_what_is_behind_a_mark(browser: Browser, compared: Path) -> None:
     with opened(browser, compared, width=375, has_touch=True) as page:
         draw_all(page)

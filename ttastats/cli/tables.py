@@ -179,7 +179,7 @@ def problems(
     ] = None,
     output: Output,
 ) -> None:
-    """List problems found in the logs, and suspicious runs: duplicates, outliers."""
+    """List problems found in the logs, and suspicious runs: duplicates, stalls, outliers."""
     from ttastats import api
 
     show(api.problems(*files, where=where or (), codes=code or ()), output)

@@ -15,6 +15,7 @@ from ttastats.counted import standing
 from ttastats.page import figure_rows
 from ttastats.page.facts import Fact, choices, facts
 from ttastats.page.figure_rows import FigureRow
+from ttastats.page.second_look import Look
 from ttastats.plotting.plot import Plot
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note, Table
@@ -48,7 +49,7 @@ class Content:
     """What a page shows, and of how much: `20 runs`.
 
     `choices` are the values a reader may choose rows by, with their runs; `answer` is there if
-    times were compared; `command` is what made the page.
+    times were compared; `command` is what made the page; `looks` say what to look at twice.
     """
 
     title: str
@@ -60,6 +61,7 @@ class Content:
     choices: pl.DataFrame
     answer: Answer | None = None
     command: str = ""
+    looks: tuple[Look, ...] = ()
 
 
 def content(
@@ -71,6 +73,7 @@ def content(
     conditions: Sequence[str] = (),
     confidence: float = 0.95,
     command: str = "",
+    looks: Sequence[Look] = (),
 ) -> Content:
     """Give the content of a page from labelled tables of runs, their report and their plots.
 
@@ -93,6 +96,7 @@ def content(
         choices=combinations,
         answer=answer,
         command=command,
+        looks=tuple(looks),
     )
 
 

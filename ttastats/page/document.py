@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote
@@ -10,6 +10,7 @@ from urllib.parse import quote
 from ttastats.json_safe import script_text
 from ttastats.page import embedded, figure, figure_rows, script
 from ttastats.page.content import Content
+from ttastats.page.second_look import Look
 from ttastats.plotting import theme
 from ttastats.plotting.plot import FILTERS, Plot
 from ttastats.render import as_csv, as_html
@@ -64,6 +65,7 @@ def html(content: Content) -> str:
         sections=sections,
         figure=_figure(content, sections),
         answer=content.answer,
+        looks=list(_linked(content.looks, sections)),
         counted=_counted(content),
         csv=_csv(content.report),
         version=__version__,
@@ -140,6 +142,17 @@ def _section(
 
 def _rank(kind: str) -> int:
     return _FIRST_KINDS.index(kind) if kind in _FIRST_KINDS else len(_FIRST_KINDS)
+
+
+def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tuple[Look, str]]:
+    """Give each sentence with its plot, or else the section of its benchmark."""
+    found = {one.benchmark: one for one in sections}
+    for look in looks:
+        section = found.get(look.benchmark)
+        plots = (*section.first, *section.more) if section else ()
+        number = next((n for n, plot in plots if plot.kind == look.plot), None)
+        place = section.name if section and number is None else f"plot-{number}"
+        yield look, place if section else ""
 
 
 def _figure(content: Content, sections: Sequence[Section]) -> str:

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from ttastats import benchmarks, nearest, schema, time_to_target, units
-from ttastats.counted import RESULT, standing
+from ttastats import nearest, units
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem
+from ttastats.report import anomalies
+from ttastats.report.anomalies import Finding
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Quantity, Row, Table, Text
-from ttastats.report.grouping import ENTRY, groups
-from ttastats.stats import outliers
+from ttastats.report.grouping import ENTRY
 
 _SEVERITIES = ("error", "warning", "info")
 #: Problems of a code that are shown before the rest is only counted; one code alone is shown whole.
 _SHOWN = 5
 
-Finding = dict[str, Any]
-
 
 def report(
-    problems: Sequence[Problem], runs: pl.DataFrame, every: pl.DataFrame, codes: Sequence[str] = ()
+    problems: Sequence[Problem],
+    runs: pl.DataFrame,
+    every: pl.DataFrame,
+    rows: pl.LazyFrame,
+    codes: Sequence[str] = (),
 ) -> Report:
     """Give the report of what was found wrong, the gravest first.
 
@@ -39,11 +40,14 @@ def report(
     every
         The table from which these runs were chosen. Where some were not, nobody knows whether
         files without a run would have been: their problems are counted only.
+    rows
+        The tidy table of all runs.
     codes
         Show these alone.
     """
     own, left_out = _of_chosen(list(dict.fromkeys(problems)), runs, every)
-    found = [*_of_logs(own, runs), *_of_runs(runs, own)]
+    silent = {problem.source for problem in own if problem.code == "no_evaluation"}
+    found = [*_of_logs(own, runs), *anomalies.findings(runs, rows, silent)]
     found.sort(key=_place)
     chosen = _of_codes(found, codes)
     tables = (_counts(chosen), *_listings(chosen, whole=bool(codes))) if chosen else ()
@@ -87,99 +91,9 @@ def _of_logs(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[Findin
     heads = {row["source"]: row for row in first.iter_rows(named=True)}
     for one in problems:
         about = heads.get(one.source or "", {})
-        yield _finding(one.code, one.severity, one.message, about, source=one.source, line=one.line)
-
-
-def _finding(
-    code: str,
-    severity: str,
-    message: str,
-    about: Mapping[str, Any],
-    *,
-    source: str | None = None,
-    line: int | None = None,
-) -> Finding:
-    said = {"code": code, "severity": severity, "source": source, "line": line, "message": message}
-    return said | {name: about.get(name) for name in ENTRY}
-
-
-def _of_runs(runs: pl.DataFrame, problems: Sequence[Problem]) -> Iterator[Finding]:
-    """Give what no log tells: copies, runs never evaluated, outliers, wrong numbers of runs."""
-    yield from _copies(runs)
-    yield from _never_evaluated(runs, problems)
-    once = runs.unique(schema.RUN, keep="first", maintain_order=True)
-    for keys, group in groups(once, ENTRY):
-        yield from _outliers(group, keys)
-    for keys, group in groups(once, RESULT):
-        yield from _run_count(group, keys)
-
-
-def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
-    """Name every run but the first of those that are the same, in one table or in several."""
-    several = runs["table"].n_unique() > 1
-    same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
-    for name in ("source", "table"):
-        same = same.with_columns(pl.col(name).first().over("content").alias(f"first_{name}"))
-    copies = same.filter(
-        (pl.col("source") != pl.col("first_source")) | (pl.col("table") != pl.col("first_table"))
-    )
-    shown = copies.select("source", "table", "first_source", "first_table", *ENTRY)
-    for row in shown.iter_rows(named=True):
-        where = f" in {row['first_table']}" if several else ""
-        here = f" ({row['table']})" if several else ""
-        message = f"the same run as {row['first_source']}{where}{here}"
-        yield _finding("duplicate_run", "warning", message, row, source=row["source"])
-
-
-def _never_evaluated(runs: pl.DataFrame, problems: Sequence[Problem]) -> Iterator[Finding]:
-    told = {problem.source for problem in problems if problem.code == "no_evaluation"}
-    silent = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
-    for row in silent.iter_rows(named=True):
-        if row["source"] not in told:
-            message = "no quality was ever measured; the run counts as failed"
-            yield _finding("no_evaluation", "warning", message, row, source=row["source"])
-
-
-def _outliers(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
-    unit, column = time_to_target.common_progress(group)
-    if unit is None or column is None:
-        return
-    reached = group.filter(pl.col("reached") & (pl.col(unit) > 0))
-    interval = pl.col(column).fill_null(0.0)
-    # One evaluation more or less is the least that there is between two runs.
-    beyond = (pl.col(unit) - pl.col(unit).median()).abs() > interval
-    yield from _far(reached, unit, f"{unit} to the target", "epochs_outlier", beyond, keys)
-    timed = group.filter((pl.col(unit) > 0) & (pl.col("observed_seconds") > 0)).with_columns(
-        pace=pl.col("observed_seconds") / pl.col(unit)
-    )
-    name = f"s per {unit.removesuffix('s')}"
-    yield from _far(timed, "pace", name, "epoch_time_outlier", pl.lit(value=True), keys)
-
-
-def _far(
-    runs: pl.DataFrame, column: str, name: str, code: str, beyond: pl.Expr, keys: Mapping[str, Any]
-) -> Iterator[Finding]:
-    """Name the runs whose value is far from those of the others."""
-    values = runs[column].cast(pl.Float64).to_numpy()
-    scored = runs.with_columns(
-        pl.Series("far", outliers.outliers(values)), pl.Series("z", outliers.modified_z(values))
-    )
-    for row in scored.filter(pl.col("far") & beyond).select("source", "z", column).rows(named=True):
-        message = (
-            f"{row[column]:.4g} {name}, where the median of {runs.height} runs is "
-            f"{np.median(values):.4g} (modified z-score {row['z']:+.1f})"
+        yield anomalies.finding(
+            one.code, one.severity, one.message, about, source=one.source, line=one.line
         )
-        yield _finding(code, "info", message, keys, source=row["source"])
-
-
-def _run_count(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
-    suite, benchmark = keys["suite"], keys["benchmark"]
-    if suite is None or benchmark is None:
-        return
-    rules = benchmarks.scoring(suite, benchmark, keys["round"], keys["division"])
-    if rules is not None and group.height != rules.runs:
-        message = f"{units.plural(group.height, 'run')}, where the rules want {rules.runs}"
-        yield _finding("run_count", "warning", message, keys)
 
 
 # ---------------------------------------------------------------------------------------- showing
@@ -219,9 +133,8 @@ def _where(finding: Finding) -> str:
 
 
 def _notes(found: Sequence[Finding], left_out: int) -> Iterator[Note]:
-    if any(finding["code"].endswith("_outlier") for finding in found):
-        yield Note("outliers", _RULE)
     counts = Counter(finding["code"] for finding in found)
+    yield from (Note(code, text) for code, of, text in anomalies.RULES if counts.keys() & of)
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
         yield Note("more", "--code CODE shows all of one code; --format csv or json, all of all.")
     if left_out:
@@ -230,10 +143,3 @@ def _notes(found: Sequence[Finding], left_out: int) -> Iterator[Note]:
             "whether they would meet the conditions."
         )
         yield Note("left_out", text)
-
-
-_RULE = (
-    f"outliers are runs of one entry with at least {outliers.LEAST} whose logarithm has a modified "
-    f"z-score beyond {outliers.LIMIT}, {outliers.LEAST_AWAY:.0%} or more from the median and, in "
-    "epochs, more than one evaluation interval."
-)

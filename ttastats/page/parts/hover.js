@@ -35,22 +35,28 @@ function place(x, y) {
   hover.style.top = `${Math.max(4, below)}px`;
 }
 
-/** Give the mark with words that is nearest to a place in its plot, if one is so near. */
-function nearest(root, place, within) {
+/** Give the marks of a plot, with where the group begins that each lies in. */
+function* placed(mark, x = 0, y = 0) {
+  if (mark.marktype !== 'group') yield {mark, x, y};
+  else {
+    for (const group of mark.items) {
+      for (const inner of group.items) yield* placed(inner, x + (group.x ?? 0), y + (group.y ?? 0));
+    }
+  }
+}
+
+/** Give the item with words that is nearest to a place in its plot, if one is so near. */
+function nearest(root, [right, down], within) {
   const best = {item: null, far: within};
   const keep = (item, far) => { if (item.tooltip && far < best.far) Object.assign(best, {item, far}); };
-  const look = (mark, x, y) => {
-    if (mark.marktype === 'group') {
-      for (const group of mark.items) {
-        for (const inner of group.items) look(inner, x - (group.x ?? 0), y - (group.y ?? 0));
-      }
-    } else if (mark.marktype === 'symbol') {
-      for (const item of mark.items) keep(item, Math.hypot(item.x - x, item.y - y));
+  for (const {mark, x, y} of placed(root)) {
+    const place = {x: right - x, y: down - y};
+    if (mark.marktype === 'symbol') {
+      for (const item of mark.items) keep(item, Math.hypot(item.x - place.x, item.y - place.y));
     } else if (mark.marktype === 'line') {
-      mark.items.slice(1).forEach((end, before) => keep(end, toLine({x, y}, mark.items[before], end)));
+      mark.items.slice(1).forEach((end, before) => keep(end, toLine(place, mark.items[before], end)));
     }
-  };
-  look(root, ...place);
+  }
   return best.item;
 }
 
@@ -68,6 +74,13 @@ function toSegment({x, y}, a, b) {
   return Math.hypot(a.x + along * dx - x, a.y + along * dy - y);
 }
 
+/** Give where in the window the marks of a plot begin. */
+function originOf(view) {
+  const {left, top} = view.container().firstElementChild.getBoundingClientRect();
+  const [right, down] = view.origin();
+  return [left + right, top + down];
+}
+
 /** Vega tells only of what lies right under the pointer, and of lines only at their points. */
 function askAround(event, within) {
   if (!event.isTrusted || answered) return;
@@ -75,11 +88,28 @@ function askAround(event, within) {
   const figure = event.target.closest?.('.drawing')?.parentElement;
   const view = drawn.get(figure)?.view?.view;
   if (!view) return;
-  const {left, top} = view.container().firstElementChild.getBoundingClientRect();
-  const [right, down] = view.origin();
-  const place = [event.clientX - left - right, event.clientY - top - down];
-  const item = nearest(view.scenegraph().root, place, within);
+  const [left, top] = originOf(view);
+  const item = nearest(view.scenegraph().root, [event.clientX - left, event.clientY - top], within);
   if (item) tell(null, event, item, item.tooltip);
+}
+
+/** Tell of the run with a log as if it were pointed at, as soon as its plot is drawn and in sight. */
+async function pointOut(figure, log) {
+  for (let wait = 0; wait < 100 && !drawn.get(figure)?.view; wait += 1) await later(50);
+  await later(100); // to scroll hides what is told
+  const view = drawn.get(figure)?.view?.view;
+  if (!view) return;
+  for (const {mark, x, y} of placed(view.scenegraph().root)) {
+    const item = mark.marktype === 'symbol' && mark.items.find((one) => one.tooltip?.log === log);
+    if (item) {
+      const [left, top] = originOf(view);
+      tell(null, {clientX: left + x + item.x, clientY: top + y + item.y}, item, item.tooltip);
+    }
+  }
+}
+
+function later(milliseconds) {
+  return new Promise((done) => { setTimeout(done, milliseconds); });
 }
 
 // Vega listens between these two.

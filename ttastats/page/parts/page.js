@@ -65,7 +65,10 @@ function follow() {
   // A second click on a link opens again what was closed meanwhile, though the address stays.
   document.addEventListener('click', (event) => {
     const link = event.target.closest('a[href^="#"]');
-    if (link) reveal(document.getElementById(decodeURIComponent(link.getAttribute('href').slice(1))));
+    if (!link) return;
+    const part = document.getElementById(decodeURIComponent(link.getAttribute('href').slice(1)));
+    reveal(part);
+    if (link.dataset.log) pointOut(part, link.dataset.log);
   });
   document.getElementById('copy')?.addEventListener('click', (event) => copyFigure(event.target));
 }

@@ -1,0 +1,218 @@
+"""Which runs of a table need a second look: copies, runs that stood still, runs unlike others?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttastats import benchmarks, schema, time_to_target, units
+from ttastats.counted import RESULT, counted, standing
+from ttastats.report.grouping import ENTRY, groups
+from ttastats.stats import outliers
+
+Finding = dict[str, Any]
+
+#: A run stands still where its evaluations are this many times as far apart as is usual, if what
+#: is unusual about it is at least this share of its length.
+_STALL, _SHARE = 3.0, 0.05
+#: So many spans in a run, and so many runs with a span at one place, tell what is usual.
+_SPANS, _RUNS = 3, 3
+
+
+def findings(
+    runs: pl.DataFrame, rows: pl.LazyFrame, silent: Collection[str | None] = ()
+) -> Iterator[Finding]:
+    """Give what no log tells of a table of runs (`time_to_target.runs`) and its tidy `rows`.
+
+    A column `table` of the runs names their tables. Of the logs in `silent` it is known that they
+    were never evaluated.
+    """
+    yield from _copies(runs)
+    yield from _never_evaluated(runs, silent)
+    yield from _stalls(runs, rows)
+    once = runs.unique(schema.RUN, keep="first", maintain_order=True)
+    for keys, group in groups(once, ENTRY):
+        yield from _outliers(group, keys)
+        yield from _alike(group, keys)
+    for keys, group in groups(once, RESULT):
+        yield from _run_count(group, keys)
+
+
+def finding(
+    code: str,
+    severity: str,
+    message: str,
+    about: Mapping[str, Any],
+    *,
+    source: str | None = None,
+    line: int | None = None,
+) -> Finding:
+    """Give what was found, and of which entry it is."""
+    said = {"code": code, "severity": severity, "source": source, "line": line, "message": message}
+    return said | {name: about.get(name) for name in ENTRY}
+
+
+def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
+    """Name every run but the first of those that are the same, in one table or in several."""
+    several = runs["table"].n_unique() > 1
+    same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
+    for name in ("source", "table"):
+        same = same.with_columns(pl.col(name).first().over("content").alias(f"first_{name}"))
+    copies = same.filter(
+        (pl.col("source") != pl.col("first_source")) | (pl.col("table") != pl.col("first_table"))
+    )
+    shown = copies.select("source", "table", "first_source", "first_table", *ENTRY)
+    for row in shown.iter_rows(named=True):
+        where = f" in {row['first_table']}" if several else ""
+        here = f" ({row['table']})" if several else ""
+        message = f"the same run as {row['first_source']}{where}{here}"
+        yield finding("duplicate_run", "warning", message, row, source=row["source"])
+
+
+def _never_evaluated(runs: pl.DataFrame, silent: Collection[str | None]) -> Iterator[Finding]:
+    never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
+    for row in never.iter_rows(named=True):
+        if row["source"] not in silent:
+            message = "no quality was ever measured; the run counts as failed"
+            yield finding("no_evaluation", "warning", message, row, source=row["source"])
+
+
+def _stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> Iterator[Finding]:
+    """Name where runs stood still: two evaluations much further apart than is usual.
+
+    Usual is the median of the run; where other runs of its entry have evaluations at that place,
+    theirs too, as a slow part of the schedule is no stall; where none have, its next longest span.
+    """
+    chosen = counted(runs).lazy().select(*schema.RUN, "run_seconds").unique(schema.RUN)
+    spans = _spans(rows.join(chosen.select(schema.RUN), on=schema.RUN, how="semi"))
+    times = pl.min_horizontal(*(pl.col(name) / _usual(name) for name in ("pace", "seconds")))
+    still = pl.col("seconds") * (1 - 1 / pl.col("times"))
+    found = (
+        spans.with_columns(times=times, known=pl.len().over(schema.RUN))
+        .join(chosen, on=schema.RUN, how="left")
+        .filter(pl.col("known") >= _SPANS, pl.col("times") > _STALL)
+        .filter(still > _SHARE * pl.max_horizontal("run_seconds", "at"))
+        .sort(*schema.RUN, "at")
+        .collect()
+    )
+    for row in found.iter_rows(named=True):
+        length, start, end, usual = map(
+            units.seconds, (row["seconds"], row["since"], row["at"], row["seconds"] / row["times"])
+        )
+        message = (
+            f"{length} between two evaluations, {start} and {end} after the start, where {usual} "
+            "is usual"
+        )
+        yield finding("stall", "info", message, row, source=row["source"])
+
+
+def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the spans between the checkpoints that runs evaluated while they trained.
+
+    `place` is the number of a span in its run, `pace` its seconds over what was trained meanwhile.
+    """
+    trained = [pl.col(name).cast(pl.Float64) for name in ("epoch", "samples", "step")]
+    at, run = pl.col("at"), schema.RUN
+    return (
+        rows.filter(schema.of_evaluations())
+        .group_by(*run, *ENTRY, "eval_index")
+        .agg(at=time_to_target.evaluated_at().max(), end=pl.col("run_seconds").first(),
+             trained=pl.coalesce(*trained).first())
+        .filter(at.is_between(0.0, pl.col("end").fill_null(float("inf"))))
+        .sort(*run, "eval_index")
+        .with_columns(
+            since=at.shift().over(run), seconds=at.diff().over(run),
+            meanwhile=pl.col("trained").diff().over(run), place=pl.int_range(pl.len()).over(run),
+        )
+        .filter(pl.col("seconds") > 0)
+        .with_columns(
+            pace=pl.when(pl.col("meanwhile") > 0)
+            .then(pl.col("seconds") / pl.col("meanwhile"))
+            .otherwise("seconds")
+        )
+    )  # fmt: skip
+
+
+def _usual(name: str) -> pl.Expr:
+    """Give what is usual of a span, of which `name` is its length."""
+    value, place = pl.col(name), (*ENTRY, "place")
+    others = pl.when(pl.len().over(place) >= _RUNS).then(value.median().over(place))
+    return pl.max_horizontal(
+        value.median().over(schema.RUN), others.otherwise(value.top_k(2).min().over(schema.RUN))
+    )
+
+
+def _outliers(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
+    unit, column = time_to_target.common_progress(group)
+    if unit is None or column is None:
+        return
+    reached = group.filter(pl.col("reached") & (pl.col(unit) > 0))
+    interval = pl.col(column).fill_null(0.0)
+    # One evaluation more or less is the least that there is between two runs.
+    beyond = (pl.col(unit) - pl.col(unit).median()).abs() > interval
+    yield from _far(reached, unit, f"{unit} to the target", "epochs_outlier", beyond, keys)
+    timed = group.filter((pl.col(unit) > 0) & (pl.col("observed_seconds") > 0)).with_columns(
+        pace=pl.col("observed_seconds") / pl.col(unit)
+    )
+    name = f"s per {unit.removesuffix('s')}"
+    yield from _far(timed, "pace", name, "epoch_time_outlier", pl.lit(value=True), keys)
+
+
+def _far(
+    runs: pl.DataFrame, column: str, name: str, code: str, beyond: pl.Expr, keys: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Name the runs whose value is far from those of the others."""
+    values = runs[column].cast(pl.Float64).to_numpy()
+    scored = runs.with_columns(
+        pl.Series("far", outliers.outliers(values)), pl.Series("z", outliers.modified_z(values))
+    )
+    for row in scored.filter(pl.col("far") & beyond).select("source", "z", column).rows(named=True):
+        message = (
+            f"{row[column]:.4g} {name}, where the median of {runs.height} runs is "
+            f"{np.median(values):.4g} (modified z-score {row['z']:+.1f})"
+        )
+        yield finding(code, "info", message, keys, source=row["source"])
+
+
+def _alike(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
+    """Name an entry whose runs all took as many epochs: how much they would differ is not seen."""
+    unit, _ = time_to_target.common_progress(group)
+    reached = group.filter("reached")
+    if unit is None or reached.height < outliers.LEAST or reached[unit].n_unique() > 1:
+        return
+    message = (
+        f"all {reached.height} runs that reached the target took {reached[unit][0]:.4g} {unit}"
+    )
+    yield finding("constant_epochs", "info", message, keys)
+
+
+def _run_count(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
+    suite, benchmark = keys["suite"], keys["benchmark"]
+    if suite is None or benchmark is None:
+        return
+    rules = benchmarks.scoring(suite, benchmark, keys["round"], keys["division"])
+    if rules is not None and group.height != rules.runs:
+        message = f"{units.plural(group.height, 'run')}, where the rules want {rules.runs}"
+        yield finding("run_count", "warning", message, keys)
+
+
+#: By which rules, with their codes and those of what they found.
+RULES = (
+    (
+        "outliers",
+        {"epochs_outlier", "epoch_time_outlier"},
+        f"outliers are runs of one entry with at least {outliers.LEAST} whose logarithm has a "
+        f"modified z-score beyond {outliers.LIMIT}, {outliers.LEAST_AWAY:.0%} or more from the "
+        "median and, in epochs, more than one evaluation interval.",
+    ),
+    (
+        "stall",
+        {"stall"},
+        f"a stall is a time between two evaluations more than {_STALL:g} times as long as the "
+        "median of its run and, at the same place, of the other runs of its entry, by "
+        f"{_SHARE:.0%} of the run or more.",
+    ),
+)
