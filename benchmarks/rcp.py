@@ -20,8 +20,8 @@ import numpy as np
 from ttastats import benchmarks, convergence_records, convergence_rules
 from ttastats.convergence_records import Library, Record
 from ttastats.stats.convergence import (
-    Part,
     Reference,
+    WeightedRuns,
     between,
     convergence,
     misfits,
@@ -115,7 +115,7 @@ def _stopped(
 
 
 def _measured(values: Floats, interval: float) -> Reference:
-    return Reference((Part(values),), smallest_step(values) or interval)
+    return Reference((WeightedRuns(values),), smallest_step(values) or interval)
 
 
 def _holds(limits: Limits | None, truth: float) -> bool:
@@ -191,7 +191,7 @@ def _rates(library: Library, ruleset: str, draws: int, seed: int) -> Iterator[li
             values = np.array(record.values)
             shares = [
                 passes(
-                    Reference((Part(values),), smallest_step(values)),
+                    Reference((WeightedRuns(values),), smallest_step(values)),
                     point.limit - rules.slack,
                     rules.runs,
                     dropped=rules.dropped,

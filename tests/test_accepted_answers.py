@@ -20,13 +20,12 @@ from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.plotting import test_profiled
 from ttastats import api, tables, time_to_target
-from ttastats.comparison import Options
+from ttastats.options import Options, View
 from ttastats.profiles import kineto
 from ttastats.profiles import table as profiles
 from ttastats.records import Evaluation, Problem, Run
 from ttastats.report import profile, profile_change
 from ttastats.report.answer import Report
-from ttastats.report.compare import View
 from ttastats.report.headline import caveats, headlines
 from ttastats.report.ordering import arranged
 from ttastats.report.verdicts import verdicts

@@ -42,14 +42,13 @@ from ttastats import (
 )
 from ttastats.benchmarks import FEWEST_SAMPLES
 from ttastats.budget import END, Budget, parse
-from ttastats.comparison import Options
 from ttastats.convergence_records import Record, ruleset_of
 from ttastats.errors import TtastatsError
+from ttastats.options import Options, View
 from ttastats.pairing import Pair, Side
 from ttastats.records import Run
 from ttastats.report import compare_qualities, fixed_length, record_judged
 from ttastats.report.answer import Report
-from ttastats.report.compare import View
 
 ACCEPTED = ROOT / "tests" / "reference" / "judgements"
 Found = Iterator[tuple[Any, Any]]
@@ -527,7 +526,7 @@ def of_references() -> Found:
                  "fastest in the middle": [reference(4, 5.0), *flat]}  # fmt: skip
     for name, records in libraries.items():
         for runs, dropped in ((3, 1), (2, 1), (10, 4)):
-            rules = convergence_rules.Rules(runs, dropped, 0.25)
+            rules = convergence_rules.ConvergenceRules(runs, dropped, 0.25)
             points = convergence_rules.points(records, rules)
             yield ("points", name, runs), points
             for size in (4, 8, 10, 16, 32, 40, None):
@@ -538,8 +537,8 @@ def of_references() -> Found:
                     ]
                     same = found[0] == found[1]
                     yield ("check", name, runs, size, values), found[:1] if same else found
-        held = convergence_sides.Benchmark(
-            "5.0.0", tuple(records), "epochs", 1, convergence_rules.Rules(3), ()
+        held = convergence_sides.BenchmarkReference(
+            "5.0.0", tuple(records), "epochs", 1, convergence_rules.ConvergenceRules(3), ()
         )
         for size in (4, 8, 10, 12, 16, 24, 32, 33):
             found = convergence_sides.reference_at(held, size, 0.5)

@@ -16,8 +16,8 @@ from tests.made_curves import curve, evaluation, logs, of
 from tests.test_cli import run
 from tests.test_compare import side
 from ttastats import api, store
-from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
+from ttastats.options import Options
 from ttastats.report.answer import Report
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)

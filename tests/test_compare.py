@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ttastats import api, tables, time_to_target
-from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
+from ttastats.options import Options, View
 from ttastats.records import Evaluation, Run
 from ttastats.report.answer import Report
-from ttastats.report.compare import View
 
 Outcome = tuple[float, float | None]  # seconds, epochs to the target or None for a failed run
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import ROOT
 from ttastats import comparison, ingest, pairing
+from ttastats.options import Options
 from ttastats.stats.verdict import Decision
 
 # An installed copy is tested without the benchmarks.
@@ -163,7 +164,7 @@ def test_benchmarks_are_judged_together_as_compare_does(margin: float) -> None:
     drawn = [simulations.samples(pair, (5, 5), Plan(6, 3)) for pair in pairs]
     for replicate in zip(*drawn, strict=True):
         together = [pairing.Pair({"benchmark": k}, *map(frame, s)) for k, s in enumerate(replicate)]
-        compared = comparison.compare(together, comparison.Options(margin=margin))
+        compared = comparison.compare(together, Options(margin=margin))
         said = families.judged([measured(a, b) for a, b in replicate], margin)
         for one, verdict in zip(compared, said, strict=True):
             assert one.verdict is not None

@@ -14,8 +14,8 @@ import pytest
 from tests.test_cli import failed, run
 from tests.test_compare import STEADY, VARIED_A, VARIED_B, Outcome, compared, side
 from ttastats import api, gate
-from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
+from ttastats.options import Options
 from ttastats.render import as_csv, as_html, as_json, as_markdown, words
 from ttastats.report.answer import Report
 from ttastats.report.cells import Gate

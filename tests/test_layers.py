@@ -71,7 +71,7 @@ LAYERS = (
     ("ttastats.pairing_remarks",),
     ("ttastats.pairing",),
     ("ttastats.sides",),
-    ("ttastats.blocking", "ttastats.looks"),
+    ("ttastats.blocking", "ttastats.looks", "ttastats.options"),
     ("ttastats.comparison",),
     ("ttastats.quality_comparison", "ttastats.record_checks"),
     ("ttastats.report.cells",),

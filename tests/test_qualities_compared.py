@@ -16,10 +16,9 @@ from tests.made_curves import curve, evaluation, logs, of, side
 from tests.test_cli import run
 from tests.wild_tables import nanogpt, track_3
 from ttastats import api, ingest, store
-from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
+from ttastats.options import Options, View
 from ttastats.report.answer import Report
-from ttastats.report.compare import View
 
 A = [3.20, 3.22, 3.19, 3.21, 3.20]
 LOWER = [3.10, 3.12, 3.09, 3.11, 3.10]

@@ -18,10 +18,9 @@ import xxhash
 from tests import test_accepted_answers as made
 from tests.conftest import matches_accepted
 from ttastats import api
-from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
+from ttastats.options import Options, View
 from ttastats.report.answer import Report
-from ttastats.report.compare import View
 from ttastats.report.ordering import arranged
 
 Asked = dict[str, Any]

@@ -142,7 +142,7 @@ def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
     return found
 
 
-def read(draw: random.Random) -> kineto.Trace:
+def read(draw: random.Random) -> kineto.ReadTrace:
     rank = draw.choice([None, None, 0, 3])
     found = events(draw)
     data = json.dumps(found).encode() if draw.random() < 0.1 else trace(found, rank)
@@ -154,7 +154,7 @@ def read(draw: random.Random) -> kineto.Trace:
     return kineto.read([data])
 
 
-def told(found: kineto.Trace) -> Iterator[Any]:
+def told(found: kineto.ReadTrace) -> Iterator[Any]:
     """Give what a trace says: its rows in a fixed order, without what is not known."""
     yield [found.rank, found.world_size, found.origin]
     for problem in found.problems:

@@ -21,13 +21,13 @@ from ttastats import api, convergence_records, convergence_rules, tables
 from ttastats import store as stored
 from ttastats.cli import app
 from ttastats.convergence_records import Record
-from ttastats.convergence_rules import Reason, Rules, Verdict
+from ttastats.convergence_rules import ConvergenceRules, ConvergenceVerdict, Reason
 from ttastats.errors import TtastatsError
 from ttastats.ingestion.ingest import Account
 from ttastats.records import Evaluation, Run
 from ttastats.report.answer import Report
 
-TEN = Rules(runs=10)
+TEN = ConvergenceRules(runs=10)
 
 #: How many records the official pruning leaves of each ruleset.
 RULESETS = {
@@ -51,9 +51,9 @@ def checked(
     batch_size: int | None,
     *,
     failed: int = 0,
-    rules: Rules = TEN,
+    rules: ConvergenceRules = TEN,
     bypass: bool = False,
-) -> Verdict:
+) -> ConvergenceVerdict:
     found = convergence_rules.points(records, rules)
     return convergence_rules.check(values, failed, batch_size, found, rules, bypass=bypass)
 

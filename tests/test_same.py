@@ -13,8 +13,8 @@ import pytest
 from tests.test_blocks import losses, texts, timed
 from tests.test_cli import run
 from ttastats import api, store
-from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
+from ttastats.options import Options
 
 MONDAY, TUESDAY, WEDNESDAY = (timed(1.0, (0,) * day + (5,), hour=day) for day in range(3))
 ALSO_MONDAY = timed(1.0, (5,), hour=2)

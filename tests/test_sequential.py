@@ -10,8 +10,8 @@ import pytest
 from tests.test_compare import STEADY, VARIED_A, VARIED_B, compared, side
 from ttastats import api
 from ttastats.cli import app
-from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
+from ttastats.options import Options
 
 SPREAD = [7.0 * (5 * k % 12) for k in range(12)]
 SLOW = [(300.0 + more, 3) for more in SPREAD]

@@ -43,13 +43,14 @@ if TYPE_CHECKING:
         variance,
     )
     from ttastats.errors import TtastatsError
+    from ttastats.options import Options, View
     from ttastats.profiler.script import profile
     from ttastats.recording import record
 
 __all__ = [
-    "Account", "Question", "Report", "TtastatsError", "__version__", "claim", "compare",
-    "compare_profiles", "export", "filter", "from_frame", "guess", "html_report", "ingest",
-    "judge_record", "plot", "plot_profiles", "plots", "power", "problems", "profile",
+    "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
+    "compare", "compare_profiles", "export", "filter", "from_frame", "guess", "html_report",
+    "ingest", "judge_record", "plot", "plot_profiles", "plots", "power", "problems", "profile",
     "profile_page", "profiled", "rcp", "read", "record", "runs", "scaling", "score", "summary",
     "targets", "variance",
 ]  # fmt: skip
@@ -57,7 +58,9 @@ __all__ = [
 
 #: Names that others than the API offer; none but `profile` loads a library: that needs PyTorch.
 _HOMES = {
+    "Options": "ttastats.options",
     "TtastatsError": "ttastats.errors",
+    "View": "ttastats.options",
     "profile": "ttastats.profiler.script",
     "record": "ttastats.recording",
 }

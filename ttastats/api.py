@@ -37,17 +37,16 @@ from ttastats.report.filtering import filtered
 from ttastats.target import expect_metric
 
 if TYPE_CHECKING:
-    from ttastats.comparison import Options
     from ttastats.exporting.logs import Exported
     from ttastats.exporting.subset import Subset
     from ttastats.guessing.folder import guess
     from ttastats.ingestion.ingest import Account, ingest
+    from ttastats.options import Options, View
     from ttastats.page.document import Page
     from ttastats.pairing import Side
     from ttastats.plotting.material import Material
     from ttastats.plotting.plot import Plots
     from ttastats.profiles.changes import By
-    from ttastats.report.compare import View
 
 #: Profiles (Parquet), traces of PyTorch, or folders of them.
 Profiles = str | Path | Sequence[str | Path]
@@ -269,7 +268,7 @@ def _judge(
         It cannot be asked so: this is known before files are read.
     """
     from ttastats import gate, looks, quality_gate  # scipy costs start-up time
-    from ttastats.comparison import Options
+    from ttastats.options import Options
     from ttastats.report import compare as compare_report
     from ttastats.report import compare_qualities
 
@@ -324,9 +323,8 @@ def _of_one_setup(
     TtastatsError
         Nothing tells sets apart, or something is asked that sets have no answer to.
     """
-    from ttastats.comparison import Options
+    from ttastats.options import Options, View
     from ttastats.report import same
-    from ttastats.report.compare import View
 
     if len(sources) == 1 and not what.by:
         raise TtastatsError(
@@ -441,7 +439,7 @@ def claim(
     from ttastats.report import claim as claim_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    rules = claim_report.Rules(level, sigma)
+    rules = claim_report.ClaimOptions(level, sigma)
     limits = claim_report.limits(seconds, steps)
     threshold, what = question.with_claim(Question(**asked), quality)
     if threshold is None and not limits:
@@ -565,7 +563,7 @@ def rcp(
     from ttastats.counted import RESULT
     from ttastats.report import rcp as rcp_report  # scipy costs start-up time
 
-    options = rcp_report.Options(
+    options = rcp_report.RcpOptions(
         ruleset=convergence_records.ruleset(ruleset) if ruleset else "",
         confidence=confidence,
         bypass=bypass,
@@ -837,7 +835,7 @@ def html_report(
     TtastatsError
         As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
     """
-    from ttastats.comparison import Options  # scipy costs start-up time
+    from ttastats.options import Options
     from ttastats.page import content, document, place, second_look
     from ttastats.plotting import kinds, speedups
     from ttastats.render.shortening import shortened

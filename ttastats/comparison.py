@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ttastats import axis as axes
 from ttastats import looks
 from ttastats.axis import SECONDS, Axis
+from ttastats.options import Options
 from ttastats.pairing import Pair
 from ttastats.sides import SideNumbers, in_separate_sessions, side
 from ttastats.stats.blocks import ByBlock, by_block
@@ -41,28 +42,6 @@ from ttastats.units import plural
 #: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide,
 #: or, where there is "none", nothing is judged at all.
 Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a comparison is made.
-
-    `margin` is the difference (a fraction) that does not matter. `estimand` chooses the mean of
-    times. `same_convergence` asserts that both sides need the same epochs, as equal recipes do;
-    `epochs_fixed` that a side's epochs cannot vary. `fdr` controls the false discovery rate
-    (Benjamini-Hochberg) in place of any false claim (Holm). `seed` is that of random splits.
-    `max_runs` plans looks after every run a side up to so many: interval and verdict hold at each.
-    """
-
-    ddof: int = 1
-    margin: float = 0.01
-    estimand: Mean = "mean"
-    same_convergence: bool = False
-    epochs_fixed: bool = False
-    fdr: bool = False
-    confidence: float = 0.95
-    seed: int = 0
-    max_runs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

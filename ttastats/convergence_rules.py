@@ -41,7 +41,7 @@ _BYPASSED: tuple[Reason, ...] = ("RCP found", "RCP Interpolation", "Missing RCP"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ConvergenceRules:
     """What differs by benchmark and ruleset.
 
     A submission makes `runs` runs; the `dropped` fastest and slowest leave its mean, and as many
@@ -64,7 +64,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConvergenceVerdict:
     """What the check says.
 
     `mean` is the olympic mean of the entry; `point` what it was held against and `limit` what it
@@ -80,7 +80,7 @@ class Verdict:
     bypassed: bool = False
 
 
-def rules(benchmark: str, ruleset: str | None, runs: int) -> Rules:
+def rules(benchmark: str, ruleset: str | None, runs: int) -> ConvergenceRules:
     """Give the rules of a benchmark.
 
     The rules allow llama31_405b one evaluation (46,080 samples) before the limit in v5.0 only;
@@ -88,10 +88,10 @@ def rules(benchmark: str, ruleset: str | None, runs: int) -> Rules:
     """
     dropped = 4 if benchmark == "unet3d" else 1
     slack = _SLACK if benchmark == "llama31_405b" and _from_v5(ruleset) else 0.0
-    return Rules(runs, dropped, slack)
+    return ConvergenceRules(runs, dropped, slack)
 
 
-def as_written(found: Rules, ruleset: str | None) -> Rules:
+def as_written(found: ConvergenceRules, ruleset: str | None) -> ConvergenceRules:
     """Give the rules as they are written where the code goes beyond them."""
     return found if ruleset == "5.0.0" else replace(found, slack=0.0)
 
@@ -101,12 +101,12 @@ def _from_v5(ruleset: str | None) -> bool:
     return major.isdecimal() and int(major) >= 5
 
 
-def points(records: Sequence[Record], found: Rules) -> tuple[Point, ...]:
+def points(records: Sequence[Record], found: ConvergenceRules) -> tuple[Point, ...]:
     """Give the points that count of the records of one benchmark, by ascending batch size."""
     return _pruned([_measured(record, found) for record in records], found)
 
 
-def _measured(record: Record, found: Rules) -> Point:
+def _measured(record: Record, found: ConvergenceRules) -> Point:
     values = np.array(record.values)
     kept = values[found.dropped : len(values) - found.dropped]
     if not kept.size:  # the official checker has no mean then
@@ -133,7 +133,7 @@ def _limit(mean: float, std: float, n_reference: int, runs: int) -> float:
     return (low + high) / 2
 
 
-def _pruned(measured: Sequence[Point], found: Rules) -> tuple[Point, ...]:
+def _pruned(measured: Sequence[Point], found: ConvergenceRules) -> tuple[Point, ...]:
     """Drop points that converge slower than a smaller batch or than their neighbours suggest.
 
     One pass, which never steps back: it need not end in a convex curve.
@@ -151,7 +151,7 @@ def _pruned(measured: Sequence[Point], found: Rules) -> tuple[Point, ...]:
     return tuple(point for point in measured if point.batch_size in sizes)
 
 
-def _interpolated(batch_size: int, low: Point, high: Point, found: Rules) -> Point:
+def _interpolated(batch_size: int, low: Point, high: Point, found: ConvergenceRules) -> Point:
     """Give a point between two, as if twice the runs of a submission had been measured there."""
     sizes = [low.batch_size, high.batch_size]
     mean = float(np.interp(batch_size, sizes, [low.mean, high.mean]))
@@ -160,7 +160,7 @@ def _interpolated(batch_size: int, low: Point, high: Point, found: Rules) -> Poi
 
 
 def reference(
-    batch_size: int, pruned: Sequence[Point], found: Rules
+    batch_size: int, pruned: Sequence[Point], found: ConvergenceRules
 ) -> tuple[Point | None, Reason]:
     """Give the point an entry of a batch size is held against, and how it was found."""
     for point in pruned:
@@ -180,10 +180,10 @@ def check(
     failed: int,
     batch_size: int | None,
     pruned: Sequence[Point],
-    found: Rules,
+    found: ConvergenceRules,
     *,
     bypass: bool = False,
-) -> Verdict:
+) -> ConvergenceVerdict:
     """Hold an entry against the reference.
 
     Parameters
@@ -198,13 +198,13 @@ def check(
         Let pass, with a mark, what the official `--rcp_bypass` lets pass.
     """
     if batch_size is None:
-        return Verdict(passed=False, reason="Could not detect global_batch_size")
+        return ConvergenceVerdict(passed=False, reason="Could not detect global_batch_size")
     if failed > found.dropped:
-        return Verdict(passed=False, reason="Insufficient convergence")
+        return ConvergenceVerdict(passed=False, reason="Insufficient convergence")
     every = np.array(sorted([*values, *[math.inf] * failed]))
     kept = every[found.dropped : len(every) - found.dropped]
     if not kept.size:
-        return Verdict(passed=False, reason="too few runs")
+        return ConvergenceVerdict(passed=False, reason="too few runs")
     point, reason = reference(batch_size, pruned, found)
     mean = float(np.mean(kept))
     limit = None if point is None else point.limit - found.slack
@@ -213,4 +213,4 @@ def check(
         reason = "Missing RCP"
     bypassed = bypass and not passed and reason in _BYPASSED
     factor = 1.0 if point is None else max(1.0, point.mean / mean)
-    return Verdict(passed or bypassed, reason, factor, mean, limit, point, bypassed)
+    return ConvergenceVerdict(passed or bypassed, reason, factor, mean, limit, point, bypassed)

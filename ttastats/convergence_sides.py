@@ -12,8 +12,8 @@ import polars as pl
 from ttastats import benchmarks, convergence_rules
 from ttastats.benchmarks import FEWEST_SAMPLES, canonical_name
 from ttastats.convergence_records import Library, Record, Records
-from ttastats.convergence_rules import Point, Rules
-from ttastats.stats.convergence import Part, Reference, between, misfits, smallest_step
+from ttastats.convergence_rules import ConvergenceRules, Point
+from ttastats.stats.convergence import Reference, WeightedRuns, between, misfits, smallest_step
 from ttastats.stats.moments import mean
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Floats
@@ -38,19 +38,19 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Benchmark:
+class BenchmarkReference:
     """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
 
     ruleset: str | None
     records: tuple[Record, ...]
     unit: Unit
     per_unit: int
-    rules: Rules
+    rules: ConvergenceRules
     points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class FoundReference:
     """The reference at a batch size, how it was found, and the records it rests on."""
 
     how: Literal["measured", "interpolated", "smallest"]
@@ -60,7 +60,7 @@ class Found:
 
 def benchmark_of(
     library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
-) -> Benchmark | str:
+) -> BenchmarkReference | str:
     """Give what holds for a benchmark, or why it has no reference."""
     round_ = f"v{ruleset.removesuffix('.0')}" if ruleset else None
     records = _records(library(suite, ruleset), suite or "", round_, benchmark or "")
@@ -72,7 +72,7 @@ def benchmark_of(
     # Where no rule says how many runs a submission makes: the reference makes twice as many.
     number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
     found = convergence_rules.rules(benchmark or "", ruleset, number)
-    return Benchmark(
+    return BenchmarkReference(
         ruleset,
         records,
         _unit(records, told),
@@ -97,7 +97,7 @@ def _unit(records: Sequence[Record], told: benchmarks.Benchmark | None) -> Unit:
     return "samples" if records[0].unit == "samples" else told.progress
 
 
-def entry_of(group: pl.DataFrame, held: Benchmark) -> Entry:
+def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
     """Count the convergence of an entry's runs as the reference's is; epochs in three decimals."""
     progress = (pl.col(held.unit).cast(pl.Float64) * held.per_unit).round(3)
     counted = group.with_columns(progress=progress)
@@ -135,7 +135,9 @@ def batch_size_of(group: pl.DataFrame) -> int | None:
     return int(found) if found is not None and found > 0 else None
 
 
-def reference_at(held: Benchmark, size: int, interval: float | None) -> Found | str:
+def reference_at(
+    held: BenchmarkReference, size: int, interval: float | None
+) -> FoundReference | str:
     """Give the reference at a batch size, or why there is none.
 
     Measured runs come first, also where the official check leaves their record out; it is
@@ -148,13 +150,13 @@ def reference_at(held: Benchmark, size: int, interval: float | None) -> Found | 
         return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
     high, measured = rest[0], rest[0].batch_size == size
     if measured or not below:
-        found = Reference((Part(_values(high)),), smallest_step(_values(high)) or interval)
-        return Found("measured" if measured else "smallest", (high.name,), found)
+        found = Reference((WeightedRuns(_values(high)),), smallest_step(_values(high)) or interval)
+        return FoundReference("measured" if measured else "smallest", (high.name,), found)
     low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
     found = between(_values(low), _values(high), position, _misfits(held.records))
     found = replace(found, interval=found.interval or interval)
-    return Found("interpolated", (low.name, high.name), found)
+    return FoundReference("interpolated", (low.name, high.name), found)
 
 
 def _values(record: Record) -> Floats:

@@ -15,8 +15,8 @@ import polars as pl
 from ttastats import axis as axes
 from ttastats.axis import SECONDS, Axis
 from ttastats.budget import END, Budget
-from ttastats.comparison import Options
 from ttastats.lengths import Lengths, lengths
+from ttastats.options import Options
 from ttastats.pairing import Pair
 from ttastats.sides import (
     both_blocks,

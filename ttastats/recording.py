@@ -20,7 +20,7 @@ from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
 from ttastats.file_names import file_name, own_name
 from ttastats.quality import Target
-from ttastats.result_files import Place
+from ttastats.result_files import ResultFolder
 from ttastats.run_log import EventLog, RunLog, SilentLog
 from ttastats.version import __version__
 
@@ -91,7 +91,7 @@ def record(
     """
     goal = _goal(metric, target, higher_is_better)
     _expect_free(settings)
-    place = Place(
+    place = ResultFolder(
         Path(logs),
         own_name(org, "org"),
         file_name(platform.node()) if system is None else own_name(system, "system"),
@@ -166,7 +166,7 @@ class Recording:
 
     def __init__(
         self,
-        place: Place,
+        place: ResultFolder,
         benchmark: str,
         target: Target,
         described: Mapping[str, Any],

@@ -20,7 +20,7 @@ _RESULT = re.compile(r"result_(\d+)\.txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResultFolder:
     """The folder names of a set of runs."""
 
     root: Path
@@ -63,7 +63,7 @@ def explained(path: Path) -> Iterator[None]:
         ) from error
 
 
-def create(place: Place) -> tuple[Path, TextIO]:
+def create(place: ResultFolder) -> tuple[Path, TextIO]:
     """Create the log with the lowest free number; lines reach the disk one by one.
 
     Creation is exclusive, so that two runs at once in one folder get two numbers.
@@ -84,7 +84,7 @@ def create(place: Place) -> tuple[Path, TextIO]:
     raise AssertionError("numbers do not end")
 
 
-def existing(place: Place) -> list[Path]:
+def existing(place: ResultFolder) -> list[Path]:
     """Give the logs that are there, by number."""
     if not place.results.is_dir():
         return []

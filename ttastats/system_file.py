@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ttastats import atomic
-from ttastats.result_files import Place, explained
+from ttastats.result_files import ResultFolder, explained
 
 
 class SystemDiffers(UserWarning):
     """The description of the system differs from what is said or detected."""
 
 
-def write(place: Place, described: Mapping[str, Any]) -> None:
+def write(place: ResultFolder, described: Mapping[str, Any]) -> None:
     """Write the description unless there is one; one that differs is kept, with a warning.
 
     A person may have completed it by hand, or the folder may have come from another machine.

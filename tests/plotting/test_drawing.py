@@ -144,7 +144,7 @@ def test_an_svg_brings_the_letters_it_shows() -> None:
 
 def test_sizes_are_true() -> None:
     plots = api.plot("tta", made.two_entries())
-    look = drawing.Look(theme.COLUMN)
+    look = drawing.Style(theme.COLUMN)
     assert 'width="3.3000in"' in drawing.svg(plots, look)
     pdf = drawing.pdf(plots, look)
     box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", pdf)
@@ -152,7 +152,7 @@ def test_sizes_are_true() -> None:
     assert float(box[1]) == pytest.approx(3.3 * 72, abs=0.1)
     assert b"SourceSansPro" in pdf
     assert b"/FontFile" in pdf
-    png = drawing.png(plots, drawing.Look(theme.COLUMN, dpi=300))
+    png = drawing.png(plots, drawing.Style(theme.COLUMN, dpi=300))
     assert int.from_bytes(png[16:20], "big") == pytest.approx(3.3 * 300, abs=2)
 
 
@@ -174,10 +174,10 @@ def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
     source = pl.concat([made.rows(made.FAST, entry=name) for name in names])
     (plot,) = api.plot("solved", source)
     for width, columns in ((theme.COLUMN, 1), (theme.PAGE, 2)):
-        found = drawing.specification(plot, drawing.Look(width))
+        found = drawing.specification(plot, drawing.Style(width))
         assert found["encoding"]["color"]["legend"]["columns"] == columns
         assert found["encoding"]["strokeDash"]["legend"]["columns"] == columns
-    drawn = drawing.svg([plot], drawing.Look(theme.COLUMN))
+    drawn = drawing.svg([plot], drawing.Style(theme.COLUMN))
     assert all(f"a_machine_with_a_long_name_{n}</text>" in drawn for n in range(3))
 
 

@@ -338,7 +338,7 @@ def references() -> dict[str, convergence.Reference]:
     varied = np.array([3.0, 3.0, 4.0, 4.0, 5.0, 4.0])
     more, alike = np.array([6.0, 5.0, 6.0, 7.0]), np.full(4, 5.0)
     found = {
-        name: convergence.Reference((convergence.Part(runs),), step)
+        name: convergence.Reference((convergence.WeightedRuns(runs),), step)
         for name, runs, step in (
             ("varied", varied, 1.0), ("alike", alike, 0.5), ("unknown", alike, None),
             ("one", varied[:1], None),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ttastats.stats.convergence import (
-    Part,
     Reference,
+    WeightedRuns,
     between,
     convergence,
     misfits,
@@ -29,7 +29,7 @@ ENTRY = np.repeat([2688.0, 3072.0], [2, 8])
 
 
 def measured(values: Floats, interval: float | None = None) -> Reference:
-    return Reference((Part(values),), interval or smallest_step(values))
+    return Reference((WeightedRuns(values),), interval or smallest_step(values))
 
 
 def side(values: Floats, interval: float | None = None) -> Outcomes:
@@ -144,7 +144,7 @@ def test_early_is_before_the_references_median_run() -> None:
     assert (stopped_early(ENTRY, reference), stopped_early(LORA, reference)) == (2, 3)
     nearly = np.array([3072 - 150.0, 3072 - 300.0])  # an entry may have another grid
     assert stopped_early(nearly, reference) == 1
-    assert stopped_early(np.array([3.9, 4.0]), Reference((Part(np.full(5, 4.0)),))) == 1
+    assert stopped_early(np.array([3.9, 4.0]), Reference((WeightedRuns(np.full(5, 4.0)),))) == 1
 
 
 class TestErrorRates:
@@ -163,7 +163,7 @@ class TestErrorRates:
         assert found == pytest.approx(0.5, abs=0.01)
 
     def test_without_a_grid_every_run_is_as_much_faster(self) -> None:
-        reference = Reference((Part(np.full(4, 100.0)),))
+        reference = Reference((WeightedRuns(np.full(4, 100.0)),))
         for limit, share in ((94.9, 1.0), (95.1, 0.0)):
             assert passes(
                 reference, limit, 3, dropped=1, faster=0.05, draws=100, rng=rng()

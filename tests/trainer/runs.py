@@ -16,14 +16,14 @@ from ttastats import api
 from ttastats.trainer import after, experiment, session
 from ttastats.trainer.experiment import Request
 from ttastats.trainer.session import Made
-from ttastats.trainer.settings import Options
+from ttastats.trainer.settings import Overrides
 
 
-def small(**changes: object) -> Options:
+def small(**changes: object) -> Overrides:
     """Give settings that train for a fraction of a second per epoch."""
     chosen: dict[str, object] = {"width": 8, "epochs": 2.0, "device": "cpu"} | changes
     where = {name: chosen.pop(name) for name in ("device", "data") if name in chosen}
-    return Options(chosen, **where)  # type: ignore[arg-type]
+    return Overrides(chosen, **where)  # type: ignore[arg-type]
 
 
 def request(root: Path, workload: str = "digits", **changes: object) -> Request:
@@ -32,7 +32,7 @@ def request(root: Path, workload: str = "digits", **changes: object) -> Request:
 
 
 def trained(
-    root: Path, options: Options, workload: str = "digits", seeds: Sequence[int] = (0,)
+    root: Path, options: Overrides, workload: str = "digits", seeds: Sequence[int] = (0,)
 ) -> list[Made]:
     """Train in this process and give the runs, those that were there before included."""
     planned = experiment.plan(request(root, workload), options, seeds).runs

@@ -18,7 +18,7 @@ from ttastats.trainer import workloads  # noqa: E402
 from ttastats.trainer.network import Network, build, steps_per_epoch  # noqa: E402
 from ttastats.trainer.optimisation import optimizers  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Options, settings_of  # noqa: E402
+from ttastats.trainer.settings import Overrides, settings_of  # noqa: E402
 from ttastats.trainer.workloads import airbench94, airbench96  # noqa: E402
 from ttastats.trainer.workloads.contract import Data  # noqa: E402
 
@@ -34,7 +34,7 @@ def some_data(samples: int) -> Data:
 
 
 def network(name: str, data: Data, **changes: object) -> Network:
-    options = Options({"precision": "fp32", **changes}, device="cpu")  # type: ignore[dict-item]
+    options = Overrides({"precision": "fp32", **changes}, device="cpu")  # type: ignore[dict-item]
     workload = workloads.load(name)
     settings = settings_of(options, workload, name, 0)
     return build(workload, settings, Team(0, 1, CPU), data)

@@ -14,7 +14,7 @@ from tests.trainer.runs import curve, small, trained  # noqa: E402
 from ttastats.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import workloads  # noqa: E402
 from ttastats.trainer.network import steps_per_epoch  # noqa: E402
-from ttastats.trainer.settings import Options, settings_of  # noqa: E402
+from ttastats.trainer.settings import Overrides, settings_of  # noqa: E402
 from ttastats.trainer.workloads import cifar10, cifar10_files  # noqa: E402
 
 TRAIN_NAMES = [f"data_batch_{number}" for number in range(1, 6)]
@@ -142,5 +142,5 @@ def test_the_full_network_has_the_known_size() -> None:
 
 def test_what_makes_no_batch_is_left_out_as_in_the_original() -> None:
     workload = workloads.load("cifar10")
-    settings = settings_of(Options(device="cpu"), workload, "cifar10", 0)
+    settings = settings_of(Overrides(device="cpu"), workload, "cifar10", 0)
     assert steps_per_epoch(50_000, settings) == 97

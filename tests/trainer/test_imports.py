@@ -51,17 +51,17 @@ def test_a_changed_file_beside_a_workload_makes_new_runs(tmp_path: Path) -> None
     from tests.trainer.runs import request, trained
     from tests.trainer.test_workloads import OWN
     from ttastats.trainer import experiment, workloads
-    from ttastats.trainer.settings import Options
+    from ttastats.trainer.settings import Overrides
 
     path, beside = tmp_path / "mine.py", tmp_path / "rates_beside_mine.py"
     path.write_text("from rates_beside_mine import RATE\n" + OWN.replace("0.1, 8", "RATE, 8"))
     beside.write_text("RATE = 0.1")
-    (made,) = trained(tmp_path, Options(device="cpu"), str(path))
+    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
     assert '"key": "workload_import", "value": "RATE = 0.1"' in made.log.read_text()
 
     def planned() -> experiment.Plan:
         workloads.load.cache_clear()
-        return experiment.plan(request(tmp_path, str(path)), Options(device="cpu"), range(1))
+        return experiment.plan(request(tmp_path, str(path)), Overrides(device="cpu"), range(1))
 
     assert not planned().missing
     beside.write_text("RATE = 0.2")

@@ -19,7 +19,7 @@ from tests.trainer.runs import forked, has_evaluated, log_of, request, small, st
 from ttastats import api, atomic, result_files
 from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
-from ttastats.result_files import Place
+from ttastats.result_files import ResultFolder
 from ttastats.run_log import RunLog
 from ttastats.trainer import (
     experiment,
@@ -144,7 +144,7 @@ def test_two_trainers_in_one_folder_take_different_numbers(tmp_path: Path) -> No
 
 
 def test_a_log_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
-    place = Place(tmp_path, "Test", "machine", "digits")
+    place = ResultFolder(tmp_path, "Test", "machine", "digits")
     place.results.mkdir(parents=True)
     (place.results / "result_0.txt").write_text("older")
     path, stream = result_files.create(place)

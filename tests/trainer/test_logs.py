@@ -20,7 +20,7 @@ from tests.trainer.runs import small, trained
 from ttastats import api, run_log, system_file
 from ttastats.clock import Clock
 from ttastats.errors import TtastatsError
-from ttastats.result_files import Place
+from ttastats.result_files import ResultFolder
 from ttastats.run_log import RunLog
 from ttastats.trainer import after, experiment, hardware, session, workloads
 from ttastats.trainer.session import Made
@@ -229,7 +229,7 @@ def test_dawnbench_refuses_what_is_no_accuracy(tmp_path: Path) -> None:
 def test_a_description_that_differs_is_left_alone_and_said(
     two_runs: list[Made], tmp_path: Path
 ) -> None:
-    place = Place(tmp_path, "Test", "machine", "digits")
+    place = ResultFolder(tmp_path, "Test", "machine", "digits")
     place.system_file.parent.mkdir(parents=True)
     place.system_file.write_text('{"system_name": "by hand"}')
     with pytest.warns(system_file.SystemDiffers, match="left as it is"):
@@ -240,7 +240,7 @@ def test_a_description_that_differs_is_left_alone_and_said(
 def test_the_same_machine_is_described_in_the_same_words(
     two_runs: list[Made], tmp_path: Path
 ) -> None:
-    place = Place(tmp_path, "Test", "machine", "digits")
+    place = ResultFolder(tmp_path, "Test", "machine", "digits")
     for _ in range(2):
         system_file.write(place, hardware.description(place, two_runs[0].settings))
     assert len(list(place.system_file.parent.iterdir())) == 1

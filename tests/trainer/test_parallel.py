@@ -33,7 +33,7 @@ from ttastats import api  # noqa: E402
 from ttastats.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import experiment, parallel  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Options  # noqa: E402
+from ttastats.trainer.settings import Overrides  # noqa: E402
 
 #: Trains for far longer than a test waits.
 TWO_WORKERS = """
@@ -227,7 +227,7 @@ def augment(inputs, epoch):
 def test_what_another_worker_raises_is_shown_and_makes_no_run(tmp_path: Path) -> None:
     path = tmp_path / "raising.py"
     path.write_text(RAISING)
-    asked = request(tmp_path, str(path)), Options({"workers": 2}, "cpu"), (0,)
+    asked = request(tmp_path, str(path)), Overrides({"workers": 2}, "cpu"), (0,)
     planned = experiment.plan(*asked)
     with pytest.raises(TtastatsError) as caught:
         experiment.make(planned.runs)

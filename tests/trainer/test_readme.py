@@ -29,7 +29,7 @@ from tests.trainer.runs import trained  # noqa: E402
 from ttastats import api  # noqa: E402
 from ttastats.render import as_table  # noqa: E402
 from ttastats.trainer import after, hardware, table_7  # noqa: E402
-from ttastats.trainer.settings import Options  # noqa: E402
+from ttastats.trainer.settings import Overrides  # noqa: E402
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
@@ -124,7 +124,7 @@ def test_the_figures_of_readme_are_those_of_its_ten_runs() -> None:
 @same_machine
 def test_a_fresh_run_takes_as_many_epochs_as_that_of_readme(tmp_path: Path) -> None:
     seeds = range(10) if os.environ.get("TTASTATS_LONG") else range(1)
-    made = trained(tmp_path, Options(device="cpu"), seeds=seeds)
+    made = trained(tmp_path, Overrides(device="cpu"), seeds=seeds)
     assert all(one.outcome.reached for one in made)
     assert tuple(one.outcome.checkpoints[-1].epoch for one in made) == EPOCHS[: len(made)]
 

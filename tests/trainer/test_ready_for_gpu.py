@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import small  # noqa: E402
 from ttastats.errors import TtastatsError  # noqa: E402
-from ttastats.result_files import Place  # noqa: E402
+from ttastats.result_files import ResultFolder  # noqa: E402
 from ttastats.trainer import hardware, optimisation, parallel, workloads  # noqa: E402
 from ttastats.trainer.network import build, set_numerics  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
@@ -90,7 +90,7 @@ def test_workers_on_several_machines_need_only_the_gpus_of_their_own(
         asked(device="cuda", workers=16)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
     settings = asked(device="cuda", workers=16)
-    place = Place(Path("logs"), "Test", "machine", "digits")
+    place = ResultFolder(Path("logs"), "Test", "machine", "digits")
     described = hardware.description(place, settings)
     assert (described["number_of_nodes"], described["accelerators_per_node"]) == ("2", "8")
 

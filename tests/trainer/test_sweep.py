@@ -13,7 +13,7 @@ from tests.trainer.runs import request, small
 from ttastats.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.trainer import after, experiment, table_7, workloads
-from ttastats.trainer.settings import Options
+from ttastats.trainer.settings import Overrides
 
 GRID = {"batch_size": [64, 512]}
 
@@ -47,7 +47,7 @@ def test_setups_take_turns_and_none_is_always_first(tmp_path: Path) -> None:
 
 def test_every_combination_is_a_setup(tmp_path: Path) -> None:
     grid = {"batch_size": [64, 512], "width": [8], "precision": ["fp32", "bf16"], "optimizer": []}
-    options = Options({"epochs": 2}, device="cpu")
+    options = Overrides({"epochs": 2}, device="cpu")
     made = experiment.plan(request(tmp_path), options, range(1), grid)
     assert list(made.setups) == [
         "batch_size 64, precision fp32",
@@ -124,7 +124,7 @@ def score(outputs, targets):
 
 def planned(path: Path, root: Path, runs: int = 2) -> experiment.Plan:
     asked = request(root, str(path))
-    return experiment.plan(asked, Options(device="cpu"), range(runs))
+    return experiment.plan(asked, Overrides(device="cpu"), range(runs))
 
 
 @pytest.fixture

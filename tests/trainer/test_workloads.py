@@ -16,7 +16,7 @@ from ttastats.trainer import experiment, workloads  # noqa: E402
 from ttastats.trainer.network import build, warm_up  # noqa: E402
 from ttastats.trainer.optimisation import Schedule  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Options, settings_of, setup_suffix  # noqa: E402
+from ttastats.trainer.settings import Overrides, settings_of, setup_suffix  # noqa: E402
 from ttastats.trainer.workloads.contract import Data, LearningRate, hook  # noqa: E402
 
 OWN = '''
@@ -53,7 +53,7 @@ def score(outputs, targets):
 def test_a_file_of_the_users_own_is_a_workload(tmp_path: Path) -> None:
     path = tmp_path / "my_line.py"
     path.write_text(OWN)
-    options = Options(device="cpu")
+    options = Overrides(device="cpu")
     (made,) = trained(tmp_path, options, str(path))
     assert made.outcome.reached
     (row,) = summary([made])
@@ -179,10 +179,10 @@ def test_the_learning_rate_follows_the_batch_size() -> None:
 
 def test_one_thread_is_the_default_on_a_cpu() -> None:
     workload = workloads.load("digits")
-    settings = settings_of(Options(device="cpu"), workload, "digits", 0)
+    settings = settings_of(Overrides(device="cpu"), workload, "digits", 0)
     assert settings.threads == 1
     assert (settings.batch_size, settings.width, settings.target) == (64, 16, 0.97)
-    assert setup_suffix(Options(), settings, workload) == ""
+    assert setup_suffix(Overrides(), settings, workload) == ""
 
 
 def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
@@ -191,7 +191,7 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
         "batch_size": 512, "precision": "bf16", "compile": True, "workers": 2, "epochs": 5,
         "width": 16, "nesterov": False,
     }  # fmt: skip
-    options = Options(changed, device="cpu")
+    options = Overrides(changed, device="cpu")
     settings = settings_of(options, workload, "digits", 0)
     expected = {"batch512", "bf16", "compile", "workers2", "epochs5", "no_nesterov"}
     suffix = setup_suffix(options, settings, workload)
@@ -208,7 +208,7 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
         (small(epochs=0), "must be above 0"),
     ],
 )
-def test_impossible_options_are_refused(options: Options, message: str) -> None:
+def test_impossible_options_are_refused(options: Overrides, message: str) -> None:
     with pytest.raises(TtastatsError, match=message):
         settings_of(options, workloads.load("digits"), "digits", 0)
 
@@ -216,7 +216,7 @@ def test_impossible_options_are_refused(options: Options, message: str) -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
     with pytest.raises(TtastatsError, match="no CUDA device"):
-        settings_of(Options(device="cuda"), workloads.load("digits"), "digits", 0)
+        settings_of(Overrides(device="cuda"), workloads.load("digits"), "digits", 0)
 
 
 def test_a_schedule_lasts_as_long_as_the_run_may() -> None:
@@ -322,7 +322,7 @@ def evaluate(model, data):
 def test_a_workload_may_own_its_whole_training(tmp_path: Path) -> None:
     path = tmp_path / "whole.py"
     path.write_text(WHOLE)
-    (made,) = trained(tmp_path, Options(device="cpu"), str(path))
+    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
     checkpoints = made.outcome.checkpoints
     assert [one.epoch for one in checkpoints][:3] == [0.5, 1.0, 1.5]
     assert [one.samples for one in checkpoints][:3] == [32, 64, 96]
@@ -367,7 +367,7 @@ def test_a_workload_is_what_its_file_holds_wherever_it_lies(tmp_path: Path) -> N
         path.parent.mkdir(exist_ok=True)
         path.write_text(WHOLE)
     first, second = (
-        settings_of(Options(device="cpu"), workloads.load(str(path)), str(path), 0)
+        settings_of(Overrides(device="cpu"), workloads.load(str(path)), str(path), 0)
         for path in paths
     )
     assert first.identity() == second.identity()
@@ -408,9 +408,9 @@ def test_the_check_before_anything_begins_is_given_the_recipe(tmp_path: Path) ->
     check = "\ndef check(folder, bias_factor):\n    assert bias_factor < 1, 'too high'\n"
     path.write_text(WHOLE + check)
     ask = experiment.Request(str(path), tmp_path / "logs", "Test", "machine")
-    experiment.plan(ask, Options(device="cpu"), range(1))
+    experiment.plan(ask, Overrides(device="cpu"), range(1))
     with pytest.raises(AssertionError, match="too high"):
-        experiment.plan(ask, Options(device="cpu"), range(1), {"bias_factor": [0.1, 1.0]})
+        experiment.plan(ask, Overrides(device="cpu"), range(1), {"bias_factor": [0.1, 1.0]})
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workloads"
@@ -421,7 +421,7 @@ def test_the_examples_reach_their_target(name: str, tmp_path: Path) -> None:
     path = EXAMPLES / f"{name}.py"
     if not path.exists():
         pytest.skip("the examples are not installed")
-    made = trained(tmp_path, Options(device="cpu"), str(path), seeds=(0, 1))
+    made = trained(tmp_path, Overrides(device="cpu"), str(path), seeds=(0, 1))
     assert [one.outcome.reached for one in made] == [True, True]
     assert len(path.read_text().splitlines()) < 50
 

@@ -68,7 +68,7 @@ def compare(
 ) -> None:
     """Compare B with A: speedup to the target with its causes, or quality at a budget."""
     from ttastats import api
-    from ttastats.report.compare import View
+    from ttastats.options import View
 
     options = judging.options()
     if (of_steps := profiles.alone(files or ())) is not None:

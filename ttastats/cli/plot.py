@@ -21,7 +21,7 @@ from ttastats.cli.sides import SideOptions
 from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
-    from ttastats.plotting.drawing import Look
+    from ttastats.plotting.drawing import Style
     from ttastats.plotting.material import Material
     from ttastats.plotting.plot import Plot
 
@@ -109,7 +109,7 @@ def plot(
     if output is not None:
         _expected(output, files)
     from ttastats import api
-    from ttastats.comparison import Options
+    from ttastats.options import Options
 
     sources = sides.of(files, one_will_do=True)
     options = Options(confidence=confidence_level(confidence))
@@ -121,7 +121,7 @@ def plot(
 
 
 def _draw_profiles(
-    kind: str, files: Sequence[Path], output: Path | None, look: Callable[[], Look]
+    kind: str, files: Sequence[Path], output: Path | None, look: Callable[[], Style]
 ) -> None:
     from ttastats import api
 
@@ -136,10 +136,10 @@ def _draw_profiles(
     _write(output, api.plot_profiles(kind, files), drawn)
 
 
-def _look(width: str, title: bool, dpi: float) -> Look:
-    from ttastats.plotting.drawing import Look
+def _look(width: str, title: bool, dpi: float) -> Style:
+    from ttastats.plotting.drawing import Style
 
-    return Look(_inches(width) * 96, title, dpi)
+    return Style(_inches(width) * 96, title, dpi)
 
 
 def _usual_width(output: Path | None) -> str:
@@ -168,7 +168,7 @@ def _expected(output: Path, given: Sequence[Path]) -> None:
     files.expect(output, given)
 
 
-def _write(output: Path, plots: Sequence[Plot], look: Look) -> None:
+def _write(output: Path, plots: Sequence[Plot], look: Style) -> None:
     """Write plots, and say what they show."""
     from ttastats.plotting import files
 

@@ -17,7 +17,7 @@ from ttastats.errors import TtastatsError
 if TYPE_CHECKING:
     from ttastats import question
     from ttastats.choice import Source
-    from ttastats.comparison import Options
+    from ttastats.options import Options
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PartOptions:
 
     def of(self, files: Sequence[Path], *, one_will_do: bool = False) -> list[Source]:
         """Give the tables to compare: several files, or two parts of one."""
-        from ttastats.choice import Part
+        from ttastats.choice import Subset
         from ttastats.conditions import parse_all
 
         if self.a or self.b:
@@ -51,7 +51,7 @@ class PartOptions:
                     remedy="Give one file and both options, or two files and neither.",
                 )
             conditions = (parse_all(self.a, "--a"), parse_all(self.b, "--b"))
-            return [Part(files[0], each) for each in conditions]
+            return [Subset(files[0], each) for each in conditions]
         if len(files) < 2 and not one_will_do:
             raise TtastatsError(
                 "only one file to compare",
@@ -202,8 +202,8 @@ class Judging:
 
     def options(self) -> Options:
         """Give how a comparison is made from what the options say."""
-        from ttastats.comparison import Options
         from ttastats.looks import MAX_RUNS
+        from ttastats.options import Options
 
         if self.max_runs is not None and not self.sequential:
             raise TtastatsError(

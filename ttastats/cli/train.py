@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ttastats.report.answer import Report
     from ttastats.trainer.experiment import Plan, Request
-    from ttastats.trainer.settings import Options
+    from ttastats.trainer.settings import Overrides
 
 
 class Device(StrEnum):
@@ -114,10 +114,10 @@ class Setup(Recipe):
         show_default=False,
     )
 
-    def options(self, workload: str) -> tuple[Options, dict[str, list[Any]]]:
+    def options(self, workload: str) -> tuple[Overrides, dict[str, list[Any]]]:
         """Give the values that are set once, and those of a grid, by their names in the recipe."""
         from ttastats.trainer import workloads
-        from ttastats.trainer.settings import Options
+        from ttastats.trainer.settings import Overrides
 
         recipe = workloads.load(workload).recipe
         found = {
@@ -127,7 +127,7 @@ class Setup(Recipe):
         once = {name: values[0] for name, values in found.items() if len(values) == 1}
         grid = {name: values for name, values in found.items() if len(values) > 1}
         data = None if self.data is None else str(self.data)
-        return Options(once, self.device.value, data), grid
+        return Overrides(once, self.device.value, data), grid
 
     def _texts(self) -> dict[str, str]:
         """Give what is said of each value, which is said once."""
@@ -271,7 +271,7 @@ def sweep(
 
 
 def _until_decided(
-    request: Request, options: Options, grid: dict[str, list[Any]], seed: int, max_runs: int
+    request: Request, options: Overrides, grid: dict[str, list[Any]], seed: int, max_runs: int
 ) -> None:
     """Add runs to two setups while a plan of looks is undecided, and say what came of it."""
     from ttastats.trainer import after, experiment, until_decided

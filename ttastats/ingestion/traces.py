@@ -51,7 +51,7 @@ class Traces:
 class _Read:
     source: Source
     digest: str
-    trace: kineto.Trace
+    trace: kineto.ReadTrace
 
 
 def read(sources: Iterable[Source]) -> Traces:

@@ -27,7 +27,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """Where everything of a row stands, in pixels; None is left out.
 
     `letters` fit beside each other in a name, a setup, and the name of a side.
@@ -52,7 +52,7 @@ class Layout:
     line: float = 20.0
 
 
-_WIDE = Layout(
+_WIDE = RowLayout(
     "wide", 1240, 52, (24, 34, 44), Place(0, 19), Place(0, 37), Place(1084, 37),
     Place(240, 15, 556), Place(0, 36), Place(650, 14, 850), Place(0, 30), Place(860, 19),
     Place(860, 37), Place(1084, 19),
@@ -62,7 +62,7 @@ _WIDE_THIN = replace(
     a=Place(240, 9, 610), b=Place(0, 19), ratio=Place(650, 9, 850), bars=Place(0, 17),
     words=Place(860, 18), parts=None, verdict=Place(1084, 18),
 )  # fmt: skip
-_NARROW = Layout(
+_NARROW = RowLayout(
     "narrow", 360, 148, (22, 30, 30), Place(0, 18), Place(0, 34), Place(360, 34),
     Place(6, 52, 286), Place(0, 71), Place(6, 106, 176), Place(0, 121), Place(186, 110),
     Place(6, 142), Place(360, 18), Place(186, 126), row_ticks=True, line=17,
@@ -110,7 +110,7 @@ def figure(
 class _Frame:
     """What all rows of a figure share."""
 
-    layout: Layout
+    layout: RowLayout
     times: Scale
     ratios: Scale
     unit: Amount
@@ -228,7 +228,7 @@ def _grid(scale: Scale, place: Place, top: float, height: float) -> str:
 # ------------------------------------------------------------------------------------------- head
 
 
-def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: Layout) -> Iterator[str]:
+def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout) -> Iterator[str]:
     """Say which marks are whose; a wide figure has one line for it."""
     marks = [("A", sides[0], "a"), ("B", sides[1], "b")]
     x, y = layout.a.x, 13.0
@@ -243,7 +243,7 @@ def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: Layout) -
         yield _text(x + 14, y, "did not reach", "l")
 
 
-def _titles(axis: Axis, interval: str, layout: Layout) -> Iterator[str]:
+def _titles(axis: Axis, interval: str, layout: RowLayout) -> Iterator[str]:
     first, second = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {interval}"
     if layout.name == "wide":
         y = 2 * layout.line - 6
@@ -258,7 +258,7 @@ def _titles(axis: Axis, interval: str, layout: Layout) -> Iterator[str]:
 # -------------------------------------------------------------------------------------------- rows
 
 
-def _names(rows: Sequence[FigureRow], layout: Layout) -> list[tuple[str, str]]:
+def _names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
     """Give the name and the setup of each row, cut so that no two rows become the same."""
     if layout.setup is None:
         whole = [visible(f"{row.name} {row.setup}".strip()) for row in rows]
@@ -289,7 +289,7 @@ def _row(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
     yield from _verdict(row, layout)
 
 
-def _bands(layout: Layout) -> tuple[tuple[float, float], tuple[float, float]]:
+def _bands(layout: RowLayout) -> tuple[tuple[float, float], tuple[float, float]]:
     """Give the top and the height of the lines behind times and behind speedups."""
     if layout.name == "wide":
         return (0, layout.height), (0, layout.height)
@@ -299,7 +299,7 @@ def _bands(layout: Layout) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 def _named(
-    row: FigureRow, name: tuple[str, str], layout: Layout, links: Mapping[str | None, str]
+    row: FigureRow, name: tuple[str, str], layout: RowLayout, links: Mapping[str | None, str]
 ) -> Iterator[str]:
     whole = f"<title>{_safe(f'{row.name} {row.setup}'.strip())}</title>"
     kind = "n" if layout.setup else "m"
@@ -342,7 +342,7 @@ def _cross(x: float, y: float) -> str:
     return f"M{x - 3.5:g} {y - 3.5:g}l7 7m0-7l-7 7"
 
 
-def _speedup(row: FigureRow, ratios: Scale, layout: Layout) -> Iterator[str]:
+def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
     if row.ratio is None:
         yield _text(layout.words.x, layout.words.y, "–", "t")
         return
@@ -379,7 +379,7 @@ def _bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[s
         start *= ratio
 
 
-def _verdict(row: FigureRow, layout: Layout) -> Iterator[str]:
+def _verdict(row: FigureRow, layout: RowLayout) -> Iterator[str]:
     anchor = "end" if layout.name == "narrow" else "start"
     x, y = layout.verdict.x, layout.verdict.y
     if row.pooled:

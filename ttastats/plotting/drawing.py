@@ -36,7 +36,7 @@ class Drawable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Style:
     """How a plot is to look: its whole width in CSS pixels, with or without its title."""
 
     width: float = theme.PAGE
@@ -44,29 +44,29 @@ class Look:
     dpi: float = 2 * _PIXELS
 
 
-def svg(plots: Sequence[Drawable], look: Look | None = None) -> str:
+def svg(plots: Sequence[Drawable], look: Style | None = None) -> str:
     """Give SVG of the true size with the letters it needs in it; several stand below each other."""
-    stacked = _on_white(_stacked(plots, look or Look()))
+    stacked = _on_white(_stacked(plots, look or Style()))
     return fonts.embedded(_sized(stacked, 1 / _PIXELS, "in"))
 
 
-def png(plots: Sequence[Drawable], look: Look | None = None) -> bytes:
+def png(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
     """Give PNG."""
     import vl_convert  # costs start-up time
 
-    look = look or Look()
+    look = look or Style()
     stacked = _on_white(_stacked(plots, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
     drawn: bytes = vl_convert.svg_to_png(stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
     return drawn
 
 
-def pdf(plots: Sequence[Drawable], look: Look | None = None) -> bytes:
+def pdf(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
     """Give PDF of the true size, its fonts embedded."""
     import vl_convert  # costs start-up time
 
     # The converter takes a pixel for a point, so the size is said in points.
-    stacked = _sized(_stacked(plots, look or Look()), _POINTS / _PIXELS, "")
+    stacked = _sized(_stacked(plots, look or Style()), _POINTS / _PIXELS, "")
     drawn: bytes = vl_convert.svg_to_pdf(stacked)
     return drawn
 
@@ -77,7 +77,7 @@ def _on_white(drawn: str) -> str:
     return f'{drawn[:head]}<rect width="100%" height="100%" fill="white"/>{drawn[head:]}'
 
 
-def _stacked(plots: Sequence[Drawable], look: Look) -> str:
+def _stacked(plots: Sequence[Drawable], look: Style) -> str:
     """Give one SVG of plots below each other, sizes in pixels."""
     import vl_convert  # costs start-up time
 
@@ -104,9 +104,9 @@ _NAME = re.compile(r'(id="|url\(#|href="#)(?=clip|gradient)')
 _GAP = 10.0
 
 
-def html(plots: Sequence[Drawable], look: Look | None = None) -> str:
+def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
     """Give a page with some plots that needs no network: programs and data are in it."""
-    look = look or Look()
+    look = look or Style()
     return as_html.filled(
         "plotting/page.html",
         plots=plots,
@@ -123,7 +123,7 @@ plots.forEach((plot, n) =>
 """
 
 
-def specification(plot: Drawable, look: Look) -> dict[str, Any]:
+def specification(plot: Drawable, look: Style) -> dict[str, Any]:
     """Give the specification for one width; a narrow plot has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
     found = plot.specification(font_size=9.5 if narrow else 11.0)

@@ -9,7 +9,7 @@ from typing import Protocol
 from ttastats import atomic
 from ttastats.errors import TtastatsError
 from ttastats.plotting import drawing
-from ttastats.plotting.drawing import Drawable, Look
+from ttastats.plotting.drawing import Drawable, Style
 
 
 class Filed(Drawable, Protocol):
@@ -26,7 +26,7 @@ class Filed(Drawable, Protocol):
         ...
 
 
-_DRAW: dict[str, Callable[[Sequence[Drawable], Look], str | bytes]] = {
+_DRAW: dict[str, Callable[[Sequence[Drawable], Style], str | bytes]] = {
     ".svg": drawing.svg,
     ".pdf": drawing.pdf,
     ".png": drawing.png,
@@ -54,7 +54,7 @@ def expect(output: Path, inputs: Sequence[Path] = ()) -> None:
     atomic.expect_file_place(output)
 
 
-def write(output: Path, plots: Sequence[Filed], look: Look) -> None:
+def write(output: Path, plots: Sequence[Filed], look: Style) -> None:
     """Write plots in the format that the name of the output ends in, whole or not at all.
 
     Raises

@@ -11,8 +11,8 @@ import polars as pl
 from ttastats import axis as axes
 from ttastats import units
 from ttastats.axis import Axis
-from ttastats.comparison import Options
 from ttastats.counted import counted, standing
+from ttastats.options import Options
 from ttastats.pairing import SAME_RUNS, Side, pairings
 from ttastats.plotting import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY

@@ -72,7 +72,7 @@ class Plot:
         """Give the plot as SVG with its font in it; `width` in CSS pixels, of all there is."""
         from ttastats.plotting import drawing  # costs start-up time
 
-        return drawing.svg([self], drawing.Look(width, title))
+        return drawing.svg([self], drawing.Style(width, title))
 
     def save(self, path: str | Path, *, width: float = 640.0, title: bool = True) -> None:
         """Write the plot, whole or not at all; `width` in CSS pixels (96 an inch).
@@ -107,7 +107,7 @@ class Plots(tuple[Plot, ...]):
         """
         from ttastats.plotting import drawing, files  # costs start-up time
 
-        files.write(Path(path), self, drawing.Look(width, title))
+        files.write(Path(path), self, drawing.Style(width, title))
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self)) or "<no plots>"

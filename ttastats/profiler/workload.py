@@ -21,7 +21,7 @@ from ttastats.profiler.rows import About
 from ttastats.profiler.subject import Subject
 from ttastats.trainer import hardware, workloads
 from ttastats.trainer.parallel import Team, started_by_torchrun
-from ttastats.trainer.settings import Options, Settings, settings_of, setup_suffix
+from ttastats.trainer.settings import Overrides, Settings, settings_of, setup_suffix
 from ttastats.units import seconds
 
 #: Without a batch size from the user, a CPU gets one whose step is not longer.
@@ -38,7 +38,7 @@ class Request:
     """
 
     workload: str
-    options: Options
+    options: Overrides
     steps: int | None = None
     batch_sizes: tuple[int, ...] | None = None
     ablation: bool = False

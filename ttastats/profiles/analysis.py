@@ -13,7 +13,7 @@ from ttastats.profiles import categories, parts, steps, table
 from ttastats.profiles.events import DEVICE_KINDS, STEP, Events, Numbers
 from ttastats.profiles.measures import measure
 from ttastats.profiles.steps import NONE, Steps
-from ttastats.profiles.together import MICRO, OPTIMIZER, Trace, lie_in, together, under_way
+from ttastats.profiles.together import MICRO, OPTIMIZER, SteppedTrace, lie_in, together, under_way
 from ttastats.profiles.work import UNKNOWN
 
 Ints = NDArray[np.int64]
@@ -38,7 +38,7 @@ def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
 # -------------------------------------------------------------------------------------- operators
 
 
-def _numbered(trace: Trace, position: Ints) -> pl.Series:
+def _numbered(trace: SteppedTrace, position: Ints) -> pl.Series:
     return (
         pl.Series(trace.steps.numbers)[pl.Series(position)]
         if len(position)
@@ -53,7 +53,7 @@ def _text(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
     return pl.concat([known, pl.Series([None], dtype=pl.String)])[found]
 
 
-def _operator_rows(trace: Trace) -> pl.DataFrame:
+def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
     grouped = trace.done.rows
     known = trace.category[grouped["name"].to_numpy()]
     optimizes = grouped["optimizes"].to_numpy() & (known != categories.COMMUNICATION)
@@ -72,7 +72,7 @@ def _operator_rows(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _launched(trace: Trace) -> pl.DataFrame:
+def _launched(trace: SteppedTrace) -> pl.DataFrame:
     """Give the time of what operators launched, by name and step."""
     launches = trace.launches
     known = launches.account != NONE
@@ -91,7 +91,7 @@ def _launched(trace: Trace) -> pl.DataFrame:
 # ----------------------------------------------------------------------------------------- device
 
 
-def _device_rows(trace: Trace) -> pl.DataFrame:
+def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     flops = trace.launches.flops_of_kernels(trace.device["length"])
     keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
     parts = [
@@ -129,7 +129,7 @@ def _device_rows(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _some_of_device(trace: Trace, part: slice, flops: Ints) -> pl.DataFrame:
+def _some_of_device(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFrame:
     """Give some events of the device that belong to a step."""
     device, launches = trace.device, trace.launches
     in_step = trace.step_of_device[part]
@@ -184,11 +184,11 @@ def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
 # ------------------------------------------------------------------------------------------- host
 
 
-def _host_rows(trace: Trace) -> pl.DataFrame:
+def _host_rows(trace: SteppedTrace) -> pl.DataFrame:
     return _named_rows(trace, trace.host, "host")
 
 
-def _note_rows(trace: Trace) -> pl.DataFrame:
+def _note_rows(trace: SteppedTrace) -> pl.DataFrame:
     is_step = np.array([name.startswith(STEP) for name in trace.names], bool)
     keep = ~is_step[trace.notes["name"]]
     notes = {name: column[keep] for name, column in trace.notes.items()}
@@ -206,7 +206,7 @@ def _slices(count: int) -> Iterator[slice]:
 _TOGETHER = 100_000
 
 
-def _named_rows(trace: Trace, of: Numbers, kind: str) -> pl.DataFrame:
+def _named_rows(trace: SteppedTrace, of: Numbers, kind: str) -> pl.DataFrame:
     """Give rows of what has but a name and a time."""
     frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
     for part in _slices(len(of["start"])):
@@ -235,7 +235,7 @@ def _named_rows(trace: Trace, of: Numbers, kind: str) -> pl.DataFrame:
 # --------------------------------------------------------------------------------------- measures
 
 
-def _step_measures(trace: Trace) -> Iterator[pl.DataFrame]:
+def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
     """Give what each step's time was: the parts sum to its length."""
     for name, values in parts.of_steps(trace).items():
         alike = measure(name)
@@ -244,7 +244,7 @@ def _step_measures(trace: Trace) -> Iterator[pl.DataFrame]:
         )
 
 
-def _whole_measures(trace: Trace) -> Iterator[Mapping[str, Any]]:
+def _whole_measures(trace: SteppedTrace) -> Iterator[Mapping[str, Any]]:
     windows = trace.steps.device
     yield measure("steps", len(windows), text=_told_of_steps(trace.steps))
     yield measure("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
@@ -260,7 +260,9 @@ def _told_of_steps(found: Steps) -> str:
     return f"the annotations {STEP}"
 
 
-def _machine(head: Mapping[str, Any], trace: Trace, events: Events) -> Iterator[Mapping[str, Any]]:
+def _machine(
+    head: Mapping[str, Any], trace: SteppedTrace, events: Events
+) -> Iterator[Mapping[str, Any]]:
     """Give what the trace tells of the machine."""
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())

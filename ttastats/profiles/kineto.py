@@ -33,7 +33,7 @@ def recognises(head: bytes) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class ReadTrace:
     """What one trace says: rows of a profile but for who it is of, and what was wrong with it."""
 
     rows: pl.DataFrame
@@ -43,7 +43,7 @@ class Trace:
     origin: str = "kineto"
 
 
-def read(chunks: Iterable[bytes]) -> Trace:
+def read(chunks: Iterable[bytes]) -> ReadTrace:
     """Read a trace from its bytes, in bounded memory.
 
     Raises
@@ -61,7 +61,7 @@ def read(chunks: Iterable[bytes]) -> Trace:
     rows = analysis.rows(events, found.head)
     rank, world_size = _distributed(found.head)
     origin = "autograd" if events.is_before_kineto else "kineto"
-    return Trace(rows, rank, world_size, problems, origin)
+    return ReadTrace(rows, rank, world_size, problems, origin)
 
 
 def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:

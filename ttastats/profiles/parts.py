@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ttastats.profiles import categories, intervals
 from ttastats.profiles.events import DEVICE_KINDS, Numbers
-from ttastats.profiles.together import Trace, under_way
+from ttastats.profiles.together import SteppedTrace, under_way
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def of_set(found: Floats) -> Timeline:
 _Split = Callable[[float, float], Mapping[str, Floats]]
 
 
-def of_steps(trace: Trace) -> dict[str, Floats]:
+def of_steps(trace: SteppedTrace) -> dict[str, Floats]:
     """Give how long each part of each step is."""
     windows = trace.steps.device
     length = windows[:, 1] - windows[:, 0]
@@ -93,7 +93,7 @@ def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
     yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
 
 
-def _on_device(trace: Trace) -> tuple[_Split, Floats]:
+def _on_device(trace: SteppedTrace) -> tuple[_Split, Floats]:
     """Give what splits time where a device computes."""
     device, host = trace.device, trace.host
     here = device["index"] == _busiest(device)
@@ -139,11 +139,11 @@ def _busiest(device: Numbers) -> Any:
     return found[np.argmax(np.bincount(place, weights=device["length"]))]
 
 
-def _loading(trace: Trace) -> Floats:
+def _loading(trace: SteppedTrace) -> Floats:
     return under_way(trace.names, trace.notes, "enumerate(DataLoader)", "DataLoader")
 
 
-def _on_host(trace: Trace) -> tuple[_Split, Floats]:
+def _on_host(trace: SteppedTrace) -> tuple[_Split, Floats]:
     """Give what splits time where the host alone computes."""
     computing, communicating = of_set(trace.done.computes), of_set(trace.done.communicates)
     loading, whole = of_set(_loading(trace)), of_set(trace.steps.device)

@@ -43,7 +43,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class SteppedTrace:
     """The events of a trace, brought together: what lies in which step, launched by what."""
 
     names: Sequence[str]
@@ -57,7 +57,7 @@ class Trace:
     step_of_device: Ints
 
 
-def together(events: Events) -> Trace:
+def together(events: Events) -> SteppedTrace:
     """Bring the events of a trace together; what is told of operators alone is dropped."""
     names = [str(name) for name in events.names]
     columns, host = events.operators.taken(), events.host.taken()
@@ -90,7 +90,7 @@ def together(events: Events) -> Trace:
     final = steps.without_warmup(steps.on_device(kept, in_step, device["start"], end))
     moved = position - final.warmup
     frame = done.rows.with_columns(step=pl.Series(moved[done.rows["step"].to_numpy()]))
-    return Trace(
+    return SteppedTrace(
         names,
         category,
         replace(done, rows=frame.filter(pl.col("step") >= 0)),

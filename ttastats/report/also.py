@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import at_stop, schema
-from ttastats.comparison import Options
+from ttastats.options import Options
 from ttastats.pairing import Pair, Side
 from ttastats.quality_comparison import Word, step_of
 from ttastats.report.cells import Note

@@ -48,7 +48,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ClaimOptions:
     """How a claim is judged: the one-sided `level`, and a deviation of one run if it is known."""
 
     level: float = 0.05
@@ -93,7 +93,7 @@ def report(
     threshold: float | None,
     limits: Sequence[Limit],
     budget: Budget | None,
-    rules: Rules,
+    rules: ClaimOptions,
 ) -> Report:
     """Give the report of claims about a table of runs.
 
@@ -159,7 +159,7 @@ def _rows(
     threshold: float | None,
     limits: Sequence[Limit],
     budget: Budget | None,
-    rules: Rules,
+    rules: ClaimOptions,
 ) -> Iterator[dict[str, Any]]:
     if threshold is not None:
         yield _of_quality(group, threshold, budget, rules)
@@ -178,7 +178,7 @@ def _rows(
 
 
 def _of_quality(
-    group: pl.DataFrame, threshold: float, budget: Budget | None, rules: Rules
+    group: pl.DataFrame, threshold: float, budget: Budget | None, rules: ClaimOptions
 ) -> dict[str, Any]:
     metric, higher = (group[name].drop_nulls() for name in ("target_metric", "higher_is_better"))
     upwards = bool(higher[0]) if higher.len() else True
@@ -246,7 +246,7 @@ def _verdict(row: Numbers) -> Text:
 # ------------------------------------------------------------------------------------------ words
 
 
-def _sentence(row: Numbers, name: str, rules: Rules) -> str:
+def _sentence(row: Numbers, name: str, rules: ClaimOptions) -> str:
     """Say what became of a claim, and what is missing where it does not hold."""
     claim = f"{name}: {_claim(row)} {row['at']}".removeprefix(": ")
     if row["margin"] is None:
@@ -275,7 +275,7 @@ def _sentence(row: Numbers, name: str, rules: Rules) -> str:
 
 
 def _notes(
-    rows: Sequence[Numbers], runs: pl.DataFrame, budget: Budget | None, rules: Rules
+    rows: Sequence[Numbers], runs: pl.DataFrame, budget: Budget | None, rules: ClaimOptions
 ) -> Iterator[Note]:
     if budget is not None:
         yield from budget_notes(runs, budget)

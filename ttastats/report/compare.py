@@ -12,8 +12,9 @@ import polars as pl
 from ttastats import axis as axes
 from ttastats import blocking, comparison, percentages, setups
 from ttastats.axis import Axis
-from ttastats.comparison import Comparison, Options
+from ttastats.comparison import Comparison
 from ttastats.errors import TtastatsError
+from ttastats.options import Options, View
 from ttastats.pairing import Pair, Pairing, Side, pairings
 from ttastats.report import compare_cells, compare_notes, fields, fixed_length, grouping, same
 from ttastats.report.also import Also, lines, measured, numbers, sentences
@@ -26,21 +27,6 @@ from ttastats.report.verdicts import row_names, verdict_numbers
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import equivalence_confidence, time_saved
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What is shown: more columns, a strip of dots per side, claims about a margin.
-
-    `named`: sentences call the sides by their labels, not A and B. `same`: they are sets of runs of
-    one setup, and rows tell how much sessions vary.
-    """
-
-    wide: bool = False
-    strips: bool = False
-    margin_claims: bool = False
-    named: bool = False
-    same: bool = False
 
 
 @dataclass(frozen=True, slots=True)

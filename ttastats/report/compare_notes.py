@@ -8,7 +8,8 @@ from typing import Any
 
 from ttastats import units
 from ttastats.axis import SECONDS
-from ttastats.comparison import Comparison, Options
+from ttastats.comparison import Comparison
+from ttastats.options import Options
 from ttastats.report.cells import Note
 from ttastats.report.verdicts import finding
 from ttastats.stats.permutation import smallest_p

@@ -10,13 +10,12 @@ from typing import Any
 from ttastats import percentages, units
 from ttastats.blocking import numbers, within
 from ttastats.budget import Budget
-from ttastats.comparison import Options
+from ttastats.options import Options, View
 from ttastats.pairing import Pairing, Side, pairings
 from ttastats.quality_comparison import QualityComparison, compare
 from ttastats.report import fields, same
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Row, Table
-from ttastats.report.compare import View
 from ttastats.report.grouping import (
     common_title,
     left_out_notes,

@@ -7,8 +7,8 @@ from typing import Any
 
 from ttastats import units
 from ttastats.budget import Budget
-from ttastats.comparison import Options
 from ttastats.lengths import Lengths
+from ttastats.options import Options
 from ttastats.quality_comparison import QualityComparison
 from ttastats.report.cells import Note
 from ttastats.report.qualities import best_note, rare_note

@@ -17,9 +17,9 @@ import polars as pl
 
 from ttastats import convergence_rules, units
 from ttastats.convergence_records import Library, ruleset_of
-from ttastats.convergence_rules import Rules
+from ttastats.convergence_rules import ConvergenceRules
 from ttastats.convergence_sides import (
-    Benchmark,
+    BenchmarkReference,
     Entry,
     Unit,
     batch_size_of,
@@ -55,7 +55,7 @@ FEW = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class RcpOptions:
     """How entries are held against the reference.
 
     `ruleset` replaces that of each entry's round. `bypass` is the official `--rcp_bypass`.
@@ -73,7 +73,7 @@ class Options:
 def report(
     runs: pl.DataFrame,
     library: Library,
-    options: Options,
+    options: RcpOptions,
     by: Sequence[str] = RESULT,
 ) -> Report:
     """Give the report of a table of runs, judged by the official targets.
@@ -118,9 +118,9 @@ def _expect_any(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _numbers(
     group: pl.DataFrame,
-    known: Callable[..., Benchmark | str],
+    known: Callable[..., BenchmarkReference | str],
     rates: Callable[..., dict[str, float | None]],
-    options: Options,
+    options: RcpOptions,
 ) -> dict[str, Any]:
     """Give the numbers of one entry; `status` says why some are unknown."""
     reached = int(group.get_column("reached").sum())
@@ -174,14 +174,14 @@ def _published(group: pl.DataFrame) -> float | None:
 # -------------------------------------------------------------------------------- the official word
 
 
-def _official(entry: Entry, held: Benchmark, options: Options) -> dict[str, Any]:
+def _official(entry: Entry, held: BenchmarkReference, options: RcpOptions) -> dict[str, Any]:
     """Give the official verdict of an entry; none in a division that sets rules of its own."""
     if (entry.division or "closed").lower() == "open":
         return {"official_reason": "open division: not checked"}
     if (converged := entry.converged) is None:
         return {"official_reason": f"the runs do not tell their {held.unit}"}
 
-    def check(found: Rules) -> convergence_rules.Verdict:
+    def check(found: ConvergenceRules) -> convergence_rules.ConvergenceVerdict:
         return convergence_rules.check(
             converged,
             entry.n - len(converged),
@@ -210,7 +210,9 @@ def _official(entry: Entry, held: Benchmark, options: Options) -> dict[str, Any]
 # ------------------------------------------------------------------------------ ratio with interval
 
 
-def _compared(entry: Entry, reached: int, held: Benchmark, options: Options) -> dict[str, Any]:
+def _compared(
+    entry: Entry, reached: int, held: BenchmarkReference, options: RcpOptions
+) -> dict[str, Any]:
     """Give the ratio of an entry over the reference at its batch size, as far as there is one."""
     if entry.batch_size is None:
         return {"status": "batch size unknown, or runs of several"}
@@ -240,7 +242,7 @@ def _told(reference: Reference) -> dict[str, Any]:
     }
 
 
-def _ratio(entry: Outcomes, reference: Reference, options: Options) -> dict[str, Any]:
+def _ratio(entry: Outcomes, reference: Reference, options: RcpOptions) -> dict[str, Any]:
     found = convergence(entry, reference, confidence=options.confidence)
     solved = entry.times[entry.reached]
     numbers = {
@@ -273,7 +275,7 @@ def _no_interval(entry: Outcomes, reference: Reference) -> str:
 
 
 def _rates(
-    options: Options, held: Benchmark, batch_size: int, interval: float | None
+    options: RcpOptions, held: BenchmarkReference, batch_size: int, interval: float | None
 ) -> dict[str, float | None]:
     """Give how often the reference fails its own check, and truly faster setups pass."""
     point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
@@ -309,7 +311,9 @@ def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple((value is None, value) for value in found)
 
 
-def _fields(rows: Sequence[Mapping[str, Any]], by: Sequence[str], options: Options) -> list[Field]:
+def _fields(
+    rows: Sequence[Mapping[str, Any]], by: Sequence[str], options: RcpOptions
+) -> list[Field]:
     hidden = {"entry"} if {"submitter", "system", "entry"} <= set(by) and _named(rows) else set()
     if len({row.get("division") for row in rows}) == 1:
         hidden.add("division")

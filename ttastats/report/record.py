@@ -10,7 +10,7 @@ from ttastats.contest_rules import Rules, known
 from ttastats.record_checks import Result
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Note, Row, Table, Text, Tone
-from ttastats.report.record_judged import Judged
+from ttastats.report.record_judged import JudgedRecord
 
 _TONES: dict[Result, Tone] = {
     "passed": "good",
@@ -27,7 +27,7 @@ _SETTLED = ("seeds", "machines", "order", "time")
 
 
 def report(
-    found: Sequence[tuple[str | None, Judged]], rules: Rules, labels: Sequence[str]
+    found: Sequence[tuple[str | None, JudgedRecord]], rules: Rules, labels: Sequence[str]
 ) -> Report:
     """Give the report of each benchmark judged; `labels` name A, where there is one, and B."""
     rows = tuple(_row(benchmark, one, rules) for benchmark, one in found)
@@ -42,7 +42,7 @@ def report(
     return Report("record", rows, tables, notes, said)
 
 
-def _row(benchmark: str | None, one: Judged, rules: Rules) -> dict[str, Any]:
+def _row(benchmark: str | None, one: JudgedRecord, rules: Rules) -> dict[str, Any]:
     numbers: Mapping[str, Any] = one.numbers
     return {
         "benchmark": benchmark,
@@ -55,7 +55,7 @@ def _row(benchmark: str | None, one: Judged, rules: Rules) -> dict[str, Any]:
     }
 
 
-def _table(one: Judged, title: str) -> Table:
+def _table(one: JudgedRecord, title: str) -> Table:
     columns = (Column("check"), Column("result"), Column("figures"))
     body = tuple(
         Row((Text(check.name), Text(check.result, _TONES[check.result]), Text(check.said)))
@@ -64,7 +64,7 @@ def _table(one: Judged, title: str) -> Table:
     return Table(columns, body, title)
 
 
-def _sentence(benchmark: str | None, one: Judged, rules: Rules) -> str:
+def _sentence(benchmark: str | None, one: JudgedRecord, rules: Rules) -> str:
     """Say the verdict, what it rests on, and what the logs do not tell."""
     of = f"{benchmark}: " if benchmark else ""
     if one.verdict == "record":
@@ -77,7 +77,7 @@ def _sentence(benchmark: str | None, one: Judged, rules: Rules) -> str:
     return f"{of}{word} by the rules of {rules.name} ({reasons})."
 
 
-def _open(one: Judged) -> str:
+def _open(one: JudgedRecord) -> str:
     """Say what a reader must settle who trusts a record."""
     of_runs = [check for check in one.checks if check.name in _SETTLED]
     silent = [check.name for check in of_runs if check.result == "not known"]

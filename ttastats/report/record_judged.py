@@ -16,10 +16,10 @@ import polars as pl
 
 from ttastats import percentages, units
 from ttastats.budget import END
-from ttastats.comparison import Options
 from ttastats.contest_rules import Rules
 from ttastats.errors import TtastatsError
 from ttastats.extra import recorded
+from ttastats.options import Options
 from ttastats.pairing import Pair
 from ttastats.quality_comparison import compare, step_of
 from ttastats.record_checks import Check, Result, Sides, broken_off, evidence, number, once
@@ -34,7 +34,7 @@ _OURS = " (ours: the rules ask for no test)"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRecord:
     """One benchmark judged: numbers for programs, checks for people, and the verdict."""
 
     checks: tuple[Check, ...]
@@ -56,7 +56,7 @@ class Judged:
         return (*failed, *(one for one in open_too if one.decides))
 
 
-def judged(sides: Sides, rules: Rules, stated: float | None = None) -> Judged:
+def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRecord:
     """Judge the runs of B against those of A, or against what is stated of a baseline.
 
     Parameters
@@ -90,7 +90,7 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> Judged:
     )  # fmt: skip
     found: dict[str, Any] = {f"n_{name.lower()}": n for name, n in counts.items()}
     found |= {f"quality_{name.lower()}": mean for name, mean in means.items()}
-    return Judged(checks, found | dict(quality.numbers) | dict(cost.numbers))
+    return JudgedRecord(checks, found | dict(quality.numbers) | dict(cost.numbers))
 
 
 def _expect_runs(sides: Sides, rules: Rules) -> None:
@@ -108,12 +108,12 @@ def _expect_runs(sides: Sides, rules: Rules) -> None:
 # ------------------------------------------------------------------------------------ quality
 
 
-def _quality(sides: Sides, rules: Rules, stated: float | None) -> Judged:
+def _quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     if rules.counts == "quality":
         return _better_quality(sides, rules, stated)
     checks = [_meets(name, sides[name], rules) for name in sorted(sides, reverse=True)]
     p_value = of_target(sides["B"], rules).p_value
-    return Judged(tuple(checks), {"quality_p": p_value})
+    return JudgedRecord(tuple(checks), {"quality_p": p_value})
 
 
 def of_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
@@ -154,7 +154,7 @@ def _meets(name: str, runs: pl.DataFrame, rules: Rules) -> Check:
     return Check(title, result, said, decides=name == "B", disproves=True)
 
 
-def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> Judged:
+def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     """Ask whether B beats the quality of A, or a stated one, by the margin of the rules."""
     b, up = sides["B"], 1 if rules.meets == ">=" else -1
     if "A" in sides:
@@ -170,7 +170,7 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> Judged:
         )  # fmt: skip
         gain, p_value = (found.margin or 0.0) + rules.margin, found.p_value
     else:
-        return Judged((Check("quality", "not known", "no baseline", disproves=True),))
+        return JudgedRecord((Check("quality", "not known", "no baseline", disproves=True),))
     values: Any = b["quality"]
     digits = digits_of([], values.std(), values.mean())
     said = (
@@ -183,7 +183,7 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> Judged:
         result = "passed"
     elif gain <= rules.margin:
         result = "failed"
-    return Judged((Check("quality", result, said, disproves=True),), {"quality_p": p_value})
+    return JudgedRecord((Check("quality", result, said, disproves=True),), {"quality_p": p_value})
 
 
 def _gap(sides: Sides) -> MeanDifference:
@@ -205,7 +205,7 @@ def _mean(runs: pl.DataFrame, digits: Digits) -> str:
 # --------------------------------------------------------------------------------------- cost
 
 
-def _cost(sides: Sides, rules: Rules, stated: float | None) -> Judged:
+def _cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     """Say what B takes beside A: what decides where the rules count it, and times in any case."""
     times = _seconds(sides, stated if rules.counts == "seconds" else None, rules)
     if rules.counts != "steps":
@@ -214,11 +214,15 @@ def _cost(sides: Sides, rules: Rules, stated: float | None) -> Judged:
     theirs = _steps(sides["A"]) if "A" in sides else stated
     if ours is None or theirs is None:
         said = "not told" if ours is None else f"B {ours:,.0f}, no baseline"
-        return Judged((Check("fewer steps", "not known", said, disproves=True), *times.checks))
+        return JudgedRecord(
+            (Check("fewer steps", "not known", said, disproves=True), *times.checks)
+        )
     result: Result = "passed" if ours < theirs else "failed"
     said = f"A {theirs:,.0f}, B {ours:,.0f}"
     check = Check("fewer steps", result, said, disproves=True)
-    return Judged((check, *times.checks), {"steps_a": theirs, "steps_b": ours, **times.numbers})
+    return JudgedRecord(
+        (check, *times.checks), {"steps_a": theirs, "steps_b": ours, **times.numbers}
+    )
 
 
 def _steps(runs: pl.DataFrame) -> float | None:
@@ -227,15 +231,15 @@ def _steps(runs: pl.DataFrame) -> float | None:
     return None if told.null_count() or told.is_empty() else float(max(told))
 
 
-def _seconds(sides: Sides, stated: float | None, rules: Rules) -> Judged:
+def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
     decides = rules.counts == "seconds"
     found = {name: runs["tta_seconds"] for name, runs in sides.items()}
     silent = [name for name, one in found.items() if one.null_count()]
     if silent or (stated is None and "A" not in sides):
         if not decides:
-            return Judged(())
+            return JudgedRecord(())
         said = f"logs of {' and '.join(silent)} do not tell" if silent else "no baseline"
-        return Judged((Check("faster", "not known", said, disproves=True),))
+        return JudgedRecord((Check("faster", "not known", said, disproves=True),))
     mean_b = float(found["B"].to_numpy().mean())
     if "A" in sides:
         (both,) = compare([Pair({}, sides["A"], sides["B"])], END, Options())
@@ -259,7 +263,7 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> Judged:
     check = Check("faster", result, said, disproves=True)
     if not decides:
         check = Check("time ratio", "told", said, decides=False)
-    return Judged(
+    return JudgedRecord(
         (check,),
         {
             "seconds_a": mean_a, "seconds_b": mean_b, "seconds_ratio": estimate,
@@ -289,7 +293,7 @@ def _pairwise(sides: Sides, means: Mapping[str, float], rules: Rules) -> Iterato
 # ------------------------------------------------------------------------------------ studies
 
 
-def _of_studies(sides: Sides, rules: Rules) -> Judged:
+def _of_studies(sides: Sides, rules: Rules) -> JudgedRecord:
     """Judge times to a target: the best of the trials of a study, the median over studies."""
     times = {name: _best(runs, rules) for name, runs in sides.items()}
     medians = {name: float(one["best"].median()) for name, one in times.items()}  # type: ignore[arg-type]
@@ -303,7 +307,7 @@ def _of_studies(sides: Sides, rules: Rules) -> Judged:
     ratio = medians["A"] / medians["B"] if "A" in sides and math.isfinite(medians["B"]) else None
     found: dict[str, Any] = {f"n_{name.lower()}": n for name, n in counts.items()}
     found |= {f"seconds_{name.lower()}": median for name, median in medians.items()}
-    return Judged(tuple(checks), found | {"seconds_ratio": ratio})
+    return JudgedRecord(tuple(checks), found | {"seconds_ratio": ratio})
 
 
 def _best(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:

@@ -31,7 +31,7 @@ _NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class BlockedSide:
     """The runs of one side: residual, weight in the difference, and what the fit left of each.
 
     All of shape (n,). ``kept`` is 1 minus the leverage; weights are not negative.
@@ -85,7 +85,7 @@ def terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTer
 
 def _of_means(
     a: Outcomes, b: Outcomes, blocks_a: Labels, blocks_b: Labels
-) -> tuple[float, tuple[Part, Part]]:
+) -> tuple[float, tuple[BlockedSide, BlockedSide]]:
     """Ratio of times per success, each run's with the same relative spread about side x block.
 
     The estimate solves the score of a gamma distribution with a log link (McCullagh and Nelder
@@ -101,7 +101,7 @@ def _of_means(
         share = np.where(scaled > 0, time_a / ratio / scaled, 0.0)
     information = float((hits * share * (1 - share)).sum())
     parts = [
-        Part(
+        BlockedSide(
             _clean(side.times / (mean * scale[blocks]) - side.reached, 1.0),
             others[blocks] / information if information else np.zeros(side.n),
             kept,
@@ -114,7 +114,9 @@ def _of_means(
     return ratio, (parts[0], parts[1])
 
 
-def of_values(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> tuple[float, Part, Part]:
+def of_values(
+    a: Floats, b: Floats, blocks: tuple[Labels, Labels]
+) -> tuple[float, BlockedSide, BlockedSide]:
     """Mean of B minus mean of A within blocks, and what its variance is made from.
 
     Least squares of side plus block: blocks weigh n_a n_b / (n_a + n_b). ValueError without a block
@@ -136,7 +138,7 @@ def of_values(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> tuple[floa
     size = float(max(np.abs(a).max(), np.abs(b).max()))
     rest_a, rest_b = (_clean(y - level[one], size) for y, one in ((a, first), (b - gap, second)))
     kept_a, kept_b = _kept(first, second)
-    return gap, Part(rest_a, weights_a, kept_a), Part(rest_b, weights_b, kept_b)
+    return gap, BlockedSide(rest_a, weights_a, kept_a), BlockedSide(rest_b, weights_b, kept_b)
 
 
 def _totals(side: Outcomes, blocks: Labels, count: int) -> tuple[Floats, Floats]:

@@ -25,7 +25,7 @@ _SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class WeightedRuns:
     """Measured runs of a reference, shape (n,), and the weight of their mean in it."""
 
     values: Floats
@@ -41,7 +41,7 @@ class Reference:
     degrees of freedom; None where the mean is measured.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[WeightedRuns, ...]
     interval: float | None = None
     misfit: tuple[float | None, int] | None = None
 
@@ -78,7 +78,7 @@ def between(low: Floats, high: Floats, position: float, misfits: Floats) -> Refe
     square = float(np.mean(np.square(misfits))) * bend**2 if misfits.size else None
     intervals = [found for found in map(smallest_step, (low, high)) if found is not None]
     return Reference(
-        (Part(low, 1 - position), Part(high, position)),
+        (WeightedRuns(low, 1 - position), WeightedRuns(high, position)),
         max(intervals, default=None),
         (square, misfits.size),
     )

@@ -9,7 +9,7 @@ import torch
 
 from ttastats import atomic, dawnbench
 from ttastats.errors import TtastatsError
-from ttastats.result_files import Place, explained, number_of
+from ttastats.result_files import ResultFolder, explained, number_of
 from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe
@@ -31,7 +31,7 @@ def check(recipe: Recipe) -> None:
         )
 
 
-def write(place: Place, settings: Settings, log: Path, outcome: Outcome) -> Path:
+def write(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
     """Write the two files of a run, numbered as its log, and give the table's path."""
     number = number_of(log)
     name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{number}"
@@ -51,7 +51,7 @@ def _row(one: Checkpoint) -> tuple[float, float, float]:
     return one.epoch, round(one.known_at.wall - one.evaluated, 6), 100 * one.quality
 
 
-def _description(place: Place, settings: Settings, log: Path) -> str:
+def _description(place: ResultFolder, settings: Settings, log: Path) -> str:
     fields = {
         "version": "v1.0",
         "author": place.org,

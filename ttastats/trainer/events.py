@@ -9,7 +9,7 @@ import torch
 
 from ttastats import mllog
 from ttastats.clock import Seconds, Stamp
-from ttastats.result_files import Place
+from ttastats.result_files import ResultFolder
 from ttastats.run_log import EventLog
 from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
@@ -18,7 +18,7 @@ from ttastats.trainer.workloads.contract import Data
 from ttastats.version import __version__
 
 
-def log_head(log: EventLog, place: Place) -> None:
+def log_head(log: EventLog, place: ResultFolder) -> None:
     """Say what is run by whom, on what, and that no rules of a round hold for it."""
     log.point(mllog.RECORDER, f"ttastats {__version__}")
     log.point("submission_benchmark", place.benchmark)

@@ -19,10 +19,10 @@ from typing import Any
 from ttastats import mllog, result_files
 from ttastats.errors import TtastatsError
 from ttastats.file_names import own_name
-from ttastats.result_files import Place
+from ttastats.result_files import ResultFolder
 from ttastats.trainer import dawnbench, hardware, parallel, progress, session, workloads
 from ttastats.trainer.session import Planned
-from ttastats.trainer.settings import Options, Settings, settings_of, setup_suffix
+from ttastats.trainer.settings import Overrides, Settings, settings_of, setup_suffix
 from ttastats.trainer.workloads.contract import Value
 
 #: Why `run_stop` is written in a run that nobody stopped.
@@ -52,12 +52,12 @@ class Plan:
 
     runs: tuple[Planned, ...]
     missing: tuple[Planned, ...]
-    setups: Mapping[str, Place]
+    setups: Mapping[str, ResultFolder]
 
 
 def plan(
     request: Request,
-    options: Options,
+    options: Overrides,
     seeds: Sequence[int],
     grid: Mapping[str, Sequence[Value]] | None = None,
 ) -> Plan:
@@ -125,7 +125,7 @@ def leads() -> bool:
 
 
 def _planned(
-    request: Request, options: Options, chosen: Mapping[str, Value], seeds: Sequence[int]
+    request: Request, options: Overrides, chosen: Mapping[str, Value], seeds: Sequence[int]
 ) -> list[Planned]:
     """Give the runs of one setup.
 
@@ -138,7 +138,7 @@ def _planned(
     settings = [settings_of(options, workload, request.workload, seed) for seed in seeds]
     suffix = setup_suffix(options, settings[0], workload)
     system = request.system or hardware.default_system(settings[0].device)
-    place = Place(
+    place = ResultFolder(
         request.root,
         own_name(request.org, "--org"),
         own_name(system + (suffix if chosen or not request.system else ""), "--system"),
@@ -148,7 +148,7 @@ def _planned(
     return [Planned(one, place) for one in settings]
 
 
-def _of_its_own(place: Place, setup: str) -> Place:
+def _of_its_own(place: ResultFolder, setup: str) -> ResultFolder:
     """Give a place where no runs of another setup lie, such as those of a file before a change."""
     others = {_setup(told) for _, told, _ in _told(place)} - {setup}
     return replace(place, system=f"{place.system}-{setup[:7]}") if others else place
@@ -166,7 +166,7 @@ def _setup(settings: Settings | None) -> str | None:
     return settings.setup() if settings else None
 
 
-def _told(place: Place) -> Iterator[tuple[Path, Settings | None, str | None]]:
+def _told(place: ResultFolder) -> Iterator[tuple[Path, Settings | None, str | None]]:
     """Give the logs of a place with the settings and the end that each tells.
 
     What was killed before its run began is no log of a run.

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ttastats.result_files import Place
+from ttastats.result_files import ResultFolder
 from ttastats.trainer.settings import Settings
 from ttastats.version import __version__
 
@@ -41,7 +41,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-def description(place: Place, settings: Settings) -> dict[str, Any]:
+def description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
     """Give the official fields, and under `ttastats` what decides how fast this machine is.
 
     All official values are text, as the official checker wants.

@@ -12,7 +12,7 @@ import torch
 
 from ttastats import result_files, system_file
 from ttastats.errors import TtastatsError
-from ttastats.result_files import Place
+from ttastats.result_files import ResultFolder
 from ttastats.run_log import RunLog, SilentLog
 from ttastats.trainer import dawnbench, events, hardware, workloads
 from ttastats.trainer.clock import clock_of
@@ -29,7 +29,7 @@ class Planned:
     """A run to be made and where its log goes."""
 
     settings: Settings
-    place: Place
+    place: ResultFolder
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Overrides:
     """What the user said: values of the recipe that are changed, and where to compute."""
 
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Settings:
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
 
-def settings_of(options: Options, workload: Workload, path: str, seed: int) -> Settings:
+def settings_of(options: Overrides, workload: Workload, path: str, seed: int) -> Settings:
     """Complete the options by the recipe and the machine.
 
     Raises
@@ -88,9 +88,9 @@ def settings_of(options: Options, workload: Workload, path: str, seed: int) -> S
     return settings
 
 
-def setup_suffix(options: Options, settings: Settings, workload: Workload) -> str:
+def setup_suffix(options: Overrides, settings: Settings, workload: Workload) -> str:
     """Give a short name of what was changed of the recipe, such as `-batch512-bf16`; or nothing."""
-    usual = settings_of(Options(device=settings.device), workload, settings.workload, 0).values
+    usual = settings_of(Overrides(device=settings.device), workload, settings.workload, 0).values
     changed = {name: settings.values[name] for name in settings.values if name in options.values}
     return "".join(
         f"-{_short(name, value)}" for name, value in changed.items() if value != usual.get(name)

@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 
 from ttastats import api, looks
-from ttastats.comparison import Options
 from ttastats.errors import TtastatsError
+from ttastats.options import Options
 from ttastats.report.answer import Report
 from ttastats.stats.power import runs_needed
 from ttastats.stats.sequential import FIRST_LOOK

@@ -28,20 +28,20 @@ from ttastats.profiles import answers, store
 from ttastats.render import as_table
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Row, Table, Text
-from ttastats.trainer.settings import Options
+from ttastats.trainer.settings import Overrides
 
 #: The network of DAWNBench at a quarter of its width, on a batch that a CPU takes in seconds.
-_CIFAR10 = Options({"width": 16, "batch_size": 32})
+_CIFAR10 = Overrides({"width": 16, "batch_size": 32})
 #: What is recorded, by the name of its file. Residual networks stand for the papers' ResNet-50, a
 #: small transformer for their translators.
 PROFILES: Mapping[str, Request] = {
     "cifar10": Request("cifar10", _CIFAR10, batch_sizes=(), ablation=True),
     "cifar10_no_norm": Request("cifar10", _CIFAR10, without=("batch norm",)),
     "cifar10_no_norm_no_relu": Request("cifar10", _CIFAR10, without=("batch norm", "relu")),
-    "digits": Request("digits", Options(), batch_sizes=()),
-    "digits_lm": Request("digits-lm", Options(), batch_sizes=()),
-    "digits_2_workers": Request("digits", Options({"workers": 2})),
-    "digits_lm_2_workers": Request("digits-lm", Options({"workers": 2})),
+    "digits": Request("digits", Overrides(), batch_sizes=()),
+    "digits_lm": Request("digits-lm", Overrides(), batch_sizes=()),
+    "digits_2_workers": Request("digits", Overrides({"workers": 2})),
+    "digits_lm_2_workers": Request("digits-lm", Overrides({"workers": 2})),
 }
 #: The plots, by the name of their file: their kind and the profiles in them.
 PLOTS: Mapping[str, tuple[str, Sequence[str]]] = {
