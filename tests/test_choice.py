@@ -12,7 +12,7 @@ import pytest
 from tests.test_target import rows
 from tests.test_time_to_target import evaluation, mlperf
 from ttastats import api, choice
-from ttastats.choice import Subset
+from ttastats.choice import Selection
 from ttastats.conditions import parse_all
 from ttastats.errors import TtastatsError
 from ttastats.plotting import curves
@@ -226,8 +226,8 @@ def test_an_unknown_column_of_an_answer_is_refused_with_the_nearest() -> None:
 
 
 def test_a_side_is_chosen_by_its_own_conditions_and_those_of_all() -> None:
-    a = Subset(TABLE, parse_all(["system=steady"], "--a"))
-    b = Subset(TABLE, parse_all(["system=spread", "tta>100"], "--b"))
+    a = Selection(TABLE, parse_all(["system=steady"], "--a"))
+    b = Selection(TABLE, parse_all(["system=spread", "tta>100"], "--b"))
     report = api.compare(a, b, by=["benchmark"], where=["benchmark=resnet"])
     (row,) = report.rows
     assert (row["a"], row["b"]) == ("system=steady", "system=spread, tta>100")
@@ -249,7 +249,7 @@ def test_a_side_is_chosen_by_its_own_conditions_and_those_of_all() -> None:
 def test_a_side_that_cannot_be_had_is_named(condition: str, message: str) -> None:
     good = rows(*STEADY)
     a, b = (
-        Subset(good, parse_all([text], f"--{n}"))
+        Selection(good, parse_all([text], f"--{n}"))
         for n, text in (("a", "seed>=0"), ("b", condition))
     )
     with pytest.raises(TtastatsError) as caught:

@@ -182,7 +182,9 @@ def test_the_exit_code_is_the_answer(tmp_path: Path) -> None:
     assert "[98% CI]" in fails.stdout
     refused = run("claim", file, "--quality", "val_loss <= 3.28", "--level", "60%")
     assert refused.returncode == 2
-    assert "Exit code 0: it holds; 3: it does not" in " ".join(run("claim", "--help").stdout.split())
+    assert "Exit code 0: it holds; 3: it does not" in " ".join(
+        run("claim", "--help").stdout.split()
+    )
 
 
 # ------------------------------------------------------------------------------- what others state

@@ -12,7 +12,7 @@ import pytest
 
 from tests.test_compare import VARIED_A, VARIED_B, side
 from ttastats import api, comparison, setups, tables
-from ttastats.choice import Subset
+from ttastats.choice import Selection
 from ttastats.conditions import parse_all
 from ttastats.errors import TtastatsError
 from ttastats.pairing import Pair
@@ -137,7 +137,7 @@ class TestOverlappingParts:
     def test_are_refused_with_their_number_an_example_and_a_remedy(self) -> None:
         both = pl.concat([table(system="dgx2"), table(system="dgx2h")])
         a, b = (
-            Subset(both, parse_all([f"system={name}"], option))
+            Selection(both, parse_all([f"system={name}"], option))
             for name, option in (("dgx2*", "--a"), ("dgx2h*", "--b"))
         )
         with pytest.raises(TtastatsError, match=r"5 runs would be on both sides: all of") as raised:
@@ -146,7 +146,7 @@ class TestOverlappingParts:
         assert raised.value.remedy == (
             "Leave them out of one side, as with --a 'system=dgx2*' --a 'system!=dgx2h*'."
         )
-        apart = Subset(both, parse_all(["system=dgx2*", "system!=dgx2h*"], "--a"))
+        apart = Selection(both, parse_all(["system=dgx2*", "system!=dgx2h*"], "--a"))
         assert [row["n_a"] for row in api.compare(apart, b).rows] == [5]
 
     def test_are_refused_by_every_command_that_has_sides(self) -> None:

@@ -19,14 +19,14 @@ from ttastats.target import suited
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subset:
+class Selection:
     """The runs of a table that meet conditions, as a side of a comparison."""
 
     table: given.Source
     conditions: tuple[Condition, ...]
 
 
-Source = given.Source | Subset
+Source = given.Source | Selection
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ _Asked = Mapping[columns.Kind, tuple[Condition, ...]]
 
 def files(source: Source) -> list[Path]:
     """Give the files of a source; a table in memory has none."""
-    return given.paths(source.table if isinstance(source, Subset) else source)
+    return given.paths(source.table if isinstance(source, Selection) else source)
 
 
 def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
@@ -61,7 +61,7 @@ def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
     asked = _by_kind(conditions)
     _refuse(asked["other"], schema.EVALUATION_NAMES)
     if asked["result"]:
-        every = chosen(Subset(table, (*asked["run"], *asked["result"]))).rows
+        every = chosen(Selection(table, (*asked["run"], *asked["result"]))).rows
         return select.where(every, asked["evaluation"])
     return select.where(given.tidy(table), (*asked["run"], *asked["evaluation"]))
 
@@ -98,7 +98,7 @@ def chosen(
     table, conditions = _opened(source, where)
     asked = _by_kind(conditions)
     others = [
-        one for one in asked["other"] if isinstance(source, Subset) and one in source.conditions
+        one for one in asked["other"] if isinstance(source, Selection) and one in source.conditions
     ]
     _refuse(
         others if of_answer else asked["other"], schema.EVALUATION_NAMES if by_evaluation else ()
@@ -127,7 +127,7 @@ def _judged(every: pl.LazyFrame, asked: _Asked, target: Sequence[str], name: str
 
 def _opened(source: Source, where: Sequence[str]) -> tuple[given.Source, tuple[Condition, ...]]:
     conditions = parse_all(where)
-    if isinstance(source, Subset):
+    if isinstance(source, Selection):
         return source.table, (*conditions, *source.conditions)
     return source, conditions
 

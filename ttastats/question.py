@@ -15,7 +15,7 @@ import polars as pl
 from ttastats import at_budget, axis, choice, columns, counted, schema, units
 from ttastats import budget as budgets
 from ttastats.budget import Budget
-from ttastats.choice import Chosen, Source, Subset, chosen
+from ttastats.choice import Chosen, Selection, Source, chosen
 from ttastats.errors import TtastatsError
 from ttastats.frames import is_frame
 from ttastats.pairing import Side
@@ -228,7 +228,7 @@ def _chosen(sources: Sequence[Source], question: Question, *, of_answer: bool) -
             question.where,
             question.target,
             of_answer=of_answer,
-            name=label if several and not isinstance(source, Subset) else "",
+            name=label if several and not isinstance(source, Selection) else "",
         )
         for source, label in zip(sources, labels(sources), strict=True)
     ]
@@ -236,7 +236,7 @@ def _chosen(sources: Sequence[Source], question: Question, *, of_answer: bool) -
     parts = [
         (label, one.runs)
         for source, label, one in zip(sources, labels(sources), found, strict=True)
-        if isinstance(source, Subset) or is_frame(source)
+        if isinstance(source, Selection) or is_frame(source)
     ]
     if len(parts) > 1:
         refuse_overlap(parts)
@@ -385,7 +385,7 @@ def labels(sources: Sequence[Source]) -> list[str]:
 
 def label(source: Source, number: int) -> str:
     """Name the source of that number."""
-    if isinstance(source, Subset):
+    if isinstance(source, Selection):
         return ", ".join(map(str, source.conditions))
     return str(source) if isinstance(source, str | Path) else chr(ord("A") + number)
 

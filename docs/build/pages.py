@@ -91,6 +91,7 @@ def api() -> str:
     import ttastats
 
     names = [name for name in ttastats.__all__ if not name.startswith("__")]
-    return "# Python\n\n    import ttastats as tta\n\n[What stays the same](../stability.md) between versions.\n\n" + "\n".join(
+    promise = "[What stays the same](../stability.md) between versions."
+    return f"# Python\n\n    import ttastats as tta\n\n{promise}\n\n" + "\n".join(
         f"::: ttastats.{name}\n" for name in sorted(names, key=str.lower)
     )

@@ -41,7 +41,7 @@ class PartOptions:
 
     def of(self, files: Sequence[Path], *, one_will_do: bool = False) -> list[Source]:
         """Give the tables to compare: several files, or two parts of one."""
-        from ttastats.choice import Subset
+        from ttastats.choice import Selection
         from ttastats.conditions import parse_all
 
         if self.a or self.b:
@@ -51,7 +51,7 @@ class PartOptions:
                     remedy="Give one file and both options, or two files and neither.",
                 )
             conditions = (parse_all(self.a, "--a"), parse_all(self.b, "--b"))
-            return [Subset(files[0], each) for each in conditions]
+            return [Selection(files[0], each) for each in conditions]
         if len(files) < 2 and not one_will_do:
             raise TtastatsError(
                 "only one file to compare",
