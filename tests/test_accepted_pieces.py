@@ -13,16 +13,18 @@ from contextlib import suppress
 from itertools import pairwise, product
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests import made_stores as stores
 from tests.conftest import ROOT, matches_accepted
 from ttastats import target
 from ttastats.errors import TtastatsError
-from ttastats.own_logs.block import Metric
+from ttastats.own_logs.block import Metric, TimeColumn
 from ttastats_parsers import (
     leveldb_log,
     mlflow_places,
+    mlperf_layout,
     mlperf_power,
     own_cells,
     own_numbers,
@@ -66,6 +68,7 @@ VALUES: tuple[Any, ...] = (
     2**63, 2**63 - 1, -(2**63), -(2**63) - 1, 2.0**63, 2**64, str(2**63), str(2**63 - 1), "9" * 50,
     "-" + "9" * 18, 2**53 + 1, str(2**53 + 1), 10**400, float("inf"), float("nan"), "inf", "1e400",
     [1], {"a": 1}, "\ud800", "é", [float("nan")], {1: 2}, {"a": {1}}, b"x", "x" * 300, object,
+    [object], {"a": object},
 )  # fmt: skip
 
 
@@ -161,6 +164,7 @@ def of_yaml() -> Pieces:
     for depth in (49, 50, 51, 52):
         deep = "\n".join(f"{' ' * n}k:" for n in range(depth)) + f"\n{' ' * depth}z: 1"
         yield of(plain_yaml.mapping, deep.encode())
+        yield of(plain_yaml.mapping, b"a:\n" + b"- " * depth + b"x: 1")
     draw = random.Random("yaml")
     lines = YAML.split("\n")
     for _ in range(30):
@@ -212,8 +216,10 @@ def of_records() -> Pieces:
         20,
         32_760,
         32_764,
+        32_768,
         32_770,
         65_530,
+        65_536,
         65_540,
         100_000,
         len(store) - 3,
@@ -273,6 +279,58 @@ def of_units() -> Pieces:
                     yield [asked, up, percent, some], [found.target, problem.message]
 
 
+STAMPS = ("2024-02-29 23:59:58.250", "2024-02-29T23:59:58+0200", "23:59:58.5 x", "1.7e9", "-", "x",
+          "29 10:11", "Feb 29 10:11:12", "240229", "60", "2024-02-29 23:59:58,250")  # fmt: skip
+FORMS = (None, "unix", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S,%f", "%Y-%m-%dT%H:%M:%S%z",
+         "%H:%M:%S.%f x", "%H:%M:%S%f", "%d %H:%M", "%b %d %H:%M:%S", "%y%m%d", "%s", "%Q",
+         "%F %H:%M:%S", "%e %H:%M", "%j")  # fmt: skip
+
+
+def of_columns() -> Pieces:
+    """Give what columns of stamps and of any type tell, and problems of cells."""
+    for form in FORMS:
+        clock = TimeColumn("t", 60.0, form)
+        yield (
+            [form, own_numbers.is_dated(clock)],
+            [
+                one and round(one, 6)
+                for one in own_numbers.times(pl.Series(STAMPS), clock).to_list()
+            ],
+        )
+    for cells in ([True, None], [1, 2**62], [1.5, float("nan")], [[1], []], [" 7 %", "1e3", "N/A"],
+                  ["--", "", "x"] * 4, [{"a": 1}]):  # fmt: skip
+        column = pl.Series("c", cells)
+        found = own_numbers.numbers(column)
+        lines = pl.Series(range(5, 5 + len(cells)))
+        said = [[one.message, one.line] for one in own_numbers.not_numbers(column, found, lines)]
+        wholes = [own_numbers.whole(one) for one in found if one is None or one == one]
+        yield shortened(str(cells)), [own_numbers.texts(column).to_list(), wholes, said]
+
+
+SYSTEMS: tuple[Any, ...] = (
+    {"nodes": [{"num_accelerators": 8, "num_nodes": "2", "accelerator": "X"}], "framework": "F"},
+    {"nodes": {"num_nodes": 3}, "hardware": " H "}, {"nodes": []}, {"nodes": [3], "hardware": 5},
+    {"nodes": "x"}, {"nodes": [{"num_nodes": 0, "num_accelerators": 8}]}, {"division": "open"},
+    {"number_of_nodes": 4, "accelerators_per_node": "8", "accelerator_model_name": "A"},
+    {"number_of_nodes": "", "accelerators_per_node": 2}, {"system_name": "PLACEHOLDER"},
+)  # fmt: skip
+LINES = (
+    "entry: {x}",
+    """entry: {"value": "{'nodes': '{1: 2}', 'division': 'closed'}"}""",
+    """hardware: {"value": "H"}\nentry: {"value": "{'nodes': \\"{'num_nodes': 2}\\"}"}""",
+)
+
+
+def of_systems() -> Pieces:
+    for fields in SYSTEMS:
+        found = mlperf_layout._entry if "nodes" in fields else mlperf_layout._system
+        yield fields, str(found(fields))
+        yield of(mlperf_layout._mapping_of, json.dumps(fields).replace("}", ",}").encode())
+    for text in (*LINES, "[1]", "\ufeff{}", "{" * 2000, '{"a": 1,]'):
+        yield of(mlperf_layout._mapping_of, text.encode())
+        yield of(mlperf_layout._logged_mapping_of, text.encode())
+
+
 def of_cells() -> Pieces:
     def read(text: str) -> Any:
         rows = own_cells.rows_of(text.encode())
@@ -285,7 +343,8 @@ def of_cells() -> Pieces:
         yield about, re.sub("no Parquet file.*", "", found) if isinstance(found, str) else found
 
 
-PIECES = (of_units, of_payloads, of_settings, of_yaml, of_bytes, of_records, of_words, of_cells)
+PIECES = (of_units, of_payloads, of_settings, of_yaml, of_bytes, of_records, of_words, of_cells,
+          of_columns, of_systems)  # fmt: skip
 
 
 @pytest.mark.parametrize("pieces", PIECES, ids=lambda function: function.__name__)

@@ -163,6 +163,8 @@ def wandb(draw: random.Random) -> Made:
     summary = row_of(draw, 9)
     if draw.random() < 0.5:
         records.append(stores.summary_record(summary))
+    if draw.random() < 0.1:
+        records.append(b"\xff\xff")
     if draw.random() < 0.6:
         records.append(stores.exit_record(draw.choice([0, 1]), 30))
     records = [about, *records] if draw.random() < 0.9 else records
@@ -320,7 +322,7 @@ def mlflow_files(draw: random.Random) -> Made:
     kept = {name: text.encode() for name, text in beside.items() if draw.random() < 0.8}
     folder = f"/m/mlruns/7/{run}"
     if draw.random() < 0.8:
-        kept["/m/mlruns/7/meta.yaml"] = b"name: mine\n"
+        kept["/m/mlruns/7/meta.yaml"] = draw.choice([b"name: mine\n"] * 3 + [b"name: 3\n"])
     if draw.random() < 0.1:
         return b"1 2 3", f"{folder}/metrics/acc", draw.choice([{}, {f"{folder}/meta.yaml": b"x"}])
     return meta.encode(), f"{folder}/meta.yaml", kept
@@ -334,7 +336,7 @@ def monitor(draw: random.Random) -> bytes:
         columns = draw.choice(["r,l,t", "r,l,t", "r,l,t,lives", "l,r,t"])
         lines += [f"#{json.dumps(header)}", columns][: draw.choice([2, 2, 2, 1])]
         for n in range(1, draw.randrange(2, 6)):
-            cells = [str(odd(draw, one, 0.03)) for one in (20.5 * n, 20 * n, 3.25 * n, 5)]
+            cells = [str(odd(draw, one, 0.03)) for one in (20.5 * n, 20 * n, 3.3 * n, 5)]
             lines.append(",".join(cells[: columns.count(",") + 1 - draw.choice([0] * 20 + [1])]))
             lines += [""] * draw.choice([0, 0, 0, 1])
     return draw.choice(["\n", "\r\n"]).join(lines).encode()
@@ -368,7 +370,8 @@ def evaluations(draw: random.Random) -> Made:
     buffer = io.BytesIO()
     np.savez(buffer, **{name: one for name, one in arrays.items() if draw.random() < 0.9})
     data = buffer.getvalue()
-    beside = {f"{n}.monitor.csv": monitor(draw) for n in range(draw.choice([0, 1, 2]))}
+    beside = {f"{n}.monitor.csv": monitor(draw) if draw.random() < 0.8 else b"#{}\nr,l,t"
+              for n in range(draw.choice([0, 1, 2]))}  # fmt: skip
     return data[: draw.choice([None] * 9 + [300])], "/s/run/evaluations.npz", beside
 
 

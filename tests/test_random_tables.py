@@ -219,6 +219,32 @@ def read(made: Made, seed: int) -> Iterator[str]:
         yield told(item)
 
 
+#: What is rare at random: clocks of iterations, sessions that go on, lines that tell a thing twice.
+RARE: tuple[Made, ...] = (
+    (b"acc,ms\n1,2", {"metric": "acc", "seconds": "ms ms per none"}),
+    (b"acc,ms,n\n1,2,1\n2,,2\n3,5,\n4,5,9\n5,5,3", {"metric": "acc", "seconds": "ms s per n"}),
+    (b"acc\n1", {"metric": "acc", "resume": "time back"}),
+    (b"acc\n1", {"metric": "acc", "new_run": "step back"}),
+    (b"acc,step,seconds\n1,1,5\n2,2,9\n3,1,12\n4,2,15\n5,3,18",
+     {"metric": "acc", "resume": "step back", "seconds": "seconds s"}),
+    (b"acc,step,seconds\n1,1,5\n2,2,4\n3,3,12\n4,2,3\n5,3,",
+     {"metric": "acc", "resume": "time back", "seconds": "seconds s"}),
+    (b"acc,t\n1,2024-01-01T00:00:05+0000\n2,2024-01-01T01:00:04+0100\n3,2024-01-01T00:00:09+0000",
+     {"metric": "acc", "seconds": "t %Y-%m-%dT%H:%M:%S%z"}),
+    (b"acc 0.1 was 0.2\nacc 0.3\rnow 0.4", {"line": [r"acc (?P<acc>\S+)", r"was (?P<acc>\S+)"]}),
+    (b"acc 0.1", {"line": ["not (?P<acc>.)"]}),
+)  # fmt: skip
+
+
+def test_rare_tables_are_read_as_accepted() -> None:
+    text = []
+    for seed, (data, about) in enumerate(RARE, start=1):
+        own = config.described(about, lambda key: key, "/logs")
+        log = log_from_bytes(data, "/logs/a.log", block=own)
+        text += [f"{seed} {told(item)}\n" for item in registry.named(own.dialect).parse(log)]
+    assert matches_accepted(ACCEPTED / "rare.txt", "".join(text))
+
+
 MAKERS = ((delimited, 70), (nested, 60), (parquet, 8), (panel, 24), (lines, 70))
 
 

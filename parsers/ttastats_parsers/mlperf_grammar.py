@@ -342,10 +342,7 @@ def _extra(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, An
 
 def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     """Give the first value of a key that is not empty, in the order of the file."""
-    events = by_key.get(key, ())
-    if len(events) == 1:
-        return events[0].value
-    told = [event for event in events if event.value is not None]
+    told = [event for event in by_key.get(key, ()) if event.value is not None]
     return min(told, key=_line).value if told else None
 
 

@@ -218,8 +218,6 @@ def _label_shift(scores: Sequence[_Score], labels_epoch_just_trained: bool) -> f
 
 def _checkpoints(scores: Sequence[_Score]) -> list[int]:
     """Number the checkpoints: metrics of one checkpoint share its label, not its time."""
-    if len({score.metric for score in scores}) == 1:
-        return list(range(len(scores)))
     numbers: dict[tuple[float, int | None], int] = {}
     seen = Counter[tuple[str, float | None]]()
     found = []

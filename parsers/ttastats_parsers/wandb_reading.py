@@ -346,8 +346,7 @@ def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
 
 
 def _step(row: Mapping[str, Any]) -> int | None:
-    found = _first(row, _STEPS)
-    return None if found is None else as_int(found)
+    return as_int(_first(row, _STEPS))
 
 
 def _first(row: Mapping[str, Any], words: Iterable[str]) -> float | None:
