@@ -403,6 +403,31 @@ def sessions(pace: float = 1.0) -> tuple[pl.DataFrame, ...]:
     )  # fmt: skip
 
 
+def with_losses(runs: pl.DataFrame) -> pl.DataFrame:
+    """Give runs of some benchmarks that log a loss too, and an accuracy of no known direction."""
+    some = runs.filter(pl.col("benchmark").is_in(["resnet", "gpt", "ssd"]))
+    return pl.concat(
+        [
+            some,
+            some.with_columns(
+                metric=pl.lit("loss"), value=1 - pl.col("value"), higher_is_better=False,
+                target_value=None,
+            ),
+            some.with_columns(
+                metric=pl.lit("odd"), value=pl.col("value") ** 2, higher_is_better=None,
+                target_value=None,
+            ),
+        ],
+        how="vertical_relaxed",
+    )  # fmt: skip
+
+
+def lengths(side: int, middle: int) -> pl.DataFrame:
+    """Give runs that all reach, after about so many steps."""
+    ends = [3.27] * 6
+    return table(speedrun(side, [middle + 4 * n for n in range(6)], ends))
+
+
 EPOCHS = {"unit": "epochs"}
 CLOSE = Options(margin=0.2)
 CLOSE_GEOMEAN = Options(margin=0.2, estimand="geomean", confidence=0.9)
@@ -475,6 +500,19 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "same_at_the_end": lambda: api.compare(*speedruns()[:3], same=True, at_end=True),
     "compare_within_days": lambda: api.compare(
         pl.concat(sessions()), pl.concat(sessions(0.95)[:2]), block=["day"]
+    ),
+    "compare_also_losses": lambda: api.compare(
+        with_losses(before()), with_losses(after()), also=["loss", "odd"]
+    ),
+    "compare_in_dollars": lambda: api.compare(before(), after(), unit="cost", where=[RESNET]),
+    "compare_of_steps": lambda: api.compare(
+        lengths(0, 1400), lengths(1, 1320), unit="steps", options=Options(estimand="geomean")
+    ),
+    "compare_of_more_steps": lambda: api.compare(
+        lengths(0, 1400), lengths(1, 1480), unit="steps", options=Options(margin=0.1)
+    ),
+    "claim_without_values": lambda: api.claim(
+        faulty(), quality="top1_accuracy >= 0.7", by=["benchmark"], at_end=True
     ),
     "claim_of_quality": lambda: api.claim(both(), quality="0.7505"),
     "claim_of_time": lambda: api.claim(before(), seconds="<= 100", level=0.01, by=["benchmark"]),

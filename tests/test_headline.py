@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import random
 from typing import Any
 
 import pytest
 
+from tests.conftest import ROOT, matches_accepted
 from tests.page.made import rows as made
 from tests.page.test_verdicts import COMPARED
 from ttastats import api
@@ -14,6 +17,7 @@ from ttastats.report.cells import Note
 from ttastats.report.headline import Headline, caveats, headlines
 from ttastats.stats.multiplicity import MeanSpeedup
 
+ACCEPTED = ROOT / "tests" / "reference" / "answers" / "headlines.txt"
 ROW: dict[str, Any] = COMPARED | {"flags": []}
 NONE = dict.fromkeys(("speedup", "speedup_low", "speedup_high"))
 
@@ -152,3 +156,44 @@ def test_each_of_several_tables_has_an_answer_of_its_own() -> None:
     a, b, c = (made([name], runs=4, seed=seed) for seed, name in enumerate("abc"))
     assert len(headlines(api.compare(a, b, c))) == 2
     assert headlines(api.summary(a)) == ()
+
+
+WORDS = ("faster", "slower", "same", "undecided", "unavailable")
+MEANS = ((1.5, 1.1, 2.0), (0.9, 0.7, 1.2), (0.8, 0.7, 0.9), (1.2, None, None))
+FLAGS = ("pooled", "one_run", "few_runs", "no_stragglers")
+
+
+def drawn(draw: random.Random, axis: str) -> tuple[dict[str, Any], ...]:
+    """Give rows that need not agree with each other, some of which tell little."""
+    rows = []
+    for n in range(draw.choice([1, 1, 2, 3, 4])):
+        ratio = draw.choice([None, 0.4, 0.97, 1.0, 1.03, 1.1, 2.0])
+        word = draw.choice(WORDS[: draw.choice([1, 3, 5])] if n else WORDS)
+        known = ratio is not None and draw.random() < 0.8
+        rows.append(ROW | {
+            "verdict": word, "claim": f"{word} for a reason", "speedup": ratio, "axis": axis,
+            "speedup_low": (ratio or 0) * draw.choice([0.5, 0.99]) if known else None,
+            "speedup_high": (ratio or 0) * draw.choice([1.01, 2.5]) if known else None,
+            "benchmark": draw.choice([f"b{n}", "b0", None]),
+            "estimand": draw.choice(["mean", "mean", "fraction"]),
+            "reached_a": draw.choice([5, 5, 3]), "reached_b": draw.choice([5, 5, 0]),
+            "p_adjusted": draw.choice([None, 0.0004, 0.049]),
+            "flags": draw.sample(FLAGS, draw.choice([0, 0, 1, 2])),
+        })  # fmt: skip
+    return tuple(rows)
+
+
+def test_random_comparisons_are_told_first_as_accepted() -> None:
+    lines = []
+    for seed in range(150):
+        draw = random.Random(f"headline {seed}")
+        rows = drawn(draw, draw.choice(["seconds", "seconds", "cost", "steps"]))
+        mean = draw.choice([None, *(MeanSpeedup(*ends, 2) for ends in MEANS)])
+        notes = tuple(Note(code, f"{code}.") for code in FLAGS if draw.random() < 0.5)
+        report = Report("compare", rows, (), notes, against=(Against(rows, (), mean),))
+        lines += [
+            json.dumps([seed, one.sentence, one.numbers, one.tone, one.pooled])
+            for one in headlines(report, draw.choice([0.95, 0.9]))
+        ]
+        lines += [json.dumps([seed, one.text, one.more, one.tone]) for one in caveats(report)]
+    assert matches_accepted(ACCEPTED, "\n".join(lines) + "\n")

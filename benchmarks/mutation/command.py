@@ -47,6 +47,8 @@ GROUPS = {
     "pairing": ("ttastats/pairing.py", "ttastats/pairing_remarks.py"),
     "gate": ("ttastats/gate.py",),
     "report/": ("ttastats/report/*.py",),
+    "page/": ("ttastats/page/*.py",),
+    "plotting/": ("ttastats/plotting/*.py", "ttastats/plotting/profiled/*.py"),
     "profiles/": ("ttastats/profiles/*.py",),
     "parsers": ("parsers/ttastats_parsers/*.py",),
 }
@@ -61,14 +63,14 @@ score select sequential several_files step_factors summary target targets time_t
 trained_logs training_metrics varying
 """
 
-#: The tests that are asked: those of numbers and of reading. What the command line, plots and
-#: pages show is pinned by others, which take far longer and would kill a few mutants more.
+#: The tests that are asked: those of numbers, of reading, and of what is shown without a browser.
+#: What the command line shows is pinned by others, which take far longer and would kill few more.
 TESTS = (
     "-m=not real and not browser",
     "--ignore=tests/stats/test_library_traps.py",
     "tests/stats",
-    "tests/page/test_figure.py",
-    "tests/page/test_verdicts.py",
+    "tests/page",
+    "tests/plotting",
     *(f"tests/test_{name}.py" for name in NAMES.split()),
 )
 

@@ -140,15 +140,16 @@ def _of_name_or_branch(node: ast.AST) -> Iterator[tuple[str, Change]]:
             test = node.test
             yield "always", lambda: setattr(node, "test", ast.Constant(True))
             yield "never", lambda: setattr(node, "test", ast.BoolOp(ast.And(), [test, FALSE]))
-        case ast.Return(value=ast.expr() as value) if not _is_constant(value, None):
+        case ast.Return(value=ast.expr() as value) if not _is_truth(value):
             yield "None", lambda: setattr(node, "value", ast.Constant(None))
 
 
 FALSE = ast.Constant(value=False)
 
 
-def _is_constant(node: ast.expr, value: object) -> bool:
-    return isinstance(node, ast.Constant) and node.value is value
+def _is_truth(node: ast.expr) -> bool:
+    """Whether None would change nothing, or what the opposite changes."""
+    return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool))
 
 
 def _is_text(node: ast.BinOp) -> bool:

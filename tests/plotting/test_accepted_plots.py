@@ -6,6 +6,7 @@ A change of these files is a change of what is drawn: look at the plots before y
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 
@@ -15,7 +16,8 @@ import pytest
 from tests import test_accepted_answers as answers
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.plotting import made, test_profiled
-from ttastats import api
+from ttastats import api, axis
+from ttastats.plotting import axes
 from ttastats.plotting.plot import Plot
 from ttastats.plotting.profiled import kinds, shared
 
@@ -38,6 +40,10 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_scales": lambda: api.plots(answers.scales(), unit="epochs"),
     "of_targets": lambda: api.plot("targets", answers.speedruns()[0]),
     "of_speedups": lambda: api.plot("speedups", some(answers.before()), some(answers.after())),
+    "of_steps": lambda: api.plot("speedups", *answers.speedruns()[:2], unit="steps"),
+    "of_dollars": lambda: api.plot(
+        "tta", some(answers.before()), some(answers.after()), unit="cost"
+    ),
     "of_profiles": lambda: of_profiles("made"),
     "of_two_profiles": lambda: of_profiles("one", "two"),
 }
@@ -74,3 +80,30 @@ def test_plots_are_drawn_as_accepted(name: str) -> None:
         for one in told(plot)
     ]
     assert matches_accepted(ACCEPTED / f"{name}.txt", "".join(lines))
+
+
+RANGES = ([], [5.0], [0.0, math.inf, 3.0], [1.0, 12.0], [1.0, 12.1], [90.0, 180.0], [90.0, 181.0],
+          [900.0, 10_800.0], [900.0, 10_801.0], [6e4, 259_200.0], [6e4, 259_201.0], [0.001, 9e6],
+          [0.3, 20.0], [100.0, 107.0], [3e-4, 0.08], [86_400.0, 8e5, 9e7])  # fmt: skip
+RATIOS = ([], [1.0], [0.95, 1.1], [0.84], [0.8], [0.5, 2.0], [7.9], [8.1], [0.002, 900.0],
+          [math.nan, 0.0, -1.0, 3.0])  # fmt: skip
+
+
+def axes_of() -> Iterator[object]:
+    for some in RANGES:
+        for each in (axes.time_axis(some, "t"), axes.time_axis(some, "t", from_zero=True),
+                     axes.time_axis(some, "t", log_from=2.0), axes.money_axis(some)):  # fmt: skip
+            yield [some, each.title, each.divisor, each.scale, each.axis, each.shown("x")]
+        for name in ("seconds", "cost", "energy", "steps"):
+            of = axes.amount_axis(some, axis.AXES[name], name)
+            yield [some, of.title, of.scale, sorted(of.axis)]
+    for some in RATIOS:
+        yield [some, *(axes.ratio_axis(some, ends) for ends in ([], [0.4, 2.5], [1e-3, 1e3]))]
+    for name, of in axis.AXES.items():
+        yield [name, axes.said("x", of), axes.said("x", of, named=False)]
+    yield [axes.duration("x"), axes.duration("x", "g")]
+
+
+def test_axes_are_drawn_as_accepted() -> None:
+    lines = [f"{json.dumps(plain(one))}\n" for one in axes_of()]
+    assert matches_accepted(ACCEPTED / "axes_of.txt", "".join(lines))

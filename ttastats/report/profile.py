@@ -259,4 +259,5 @@ def _sentence(title: str, own: pl.DataFrame, parts: Sequence[_Row]) -> str:
     if ranks.height > 1:
         first = ranks.filter("slowest").row(0, named=True)
         slowest = f" Rank {first['rank']} is the slowest of {ranks.height}."
-    return f"{title}A step takes {units.seconds(whole['seconds'])}: {said}.{slowest}"
+    parted = f": {said}" if said else ""
+    return f"{title}A step takes {units.seconds(whole['seconds'])}{parted}.{slowest}"

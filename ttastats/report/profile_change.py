@@ -31,8 +31,19 @@ def report(
     by: By = "work",
     confidence: float = 0.95,
 ) -> Report:
-    """Give what the steps of B take less or more than those of A, the largest change first."""
+    """Give what the steps of B take less or more than those of A, the largest change first.
+
+    Raises
+    ------
+    TtastatsError
+        One of them holds no step.
+    """
     first, second = changes.samples(a, by), changes.samples(b, by)
+    for label, one in zip(labels, (first, second), strict=True):
+        if one.is_empty():
+            raise TtastatsError(
+                "holds no step of a training", where=label, remedy="Record some: `profile --steps`."
+            )
     names = [*dict.fromkeys([*first.columns, *second.columns])]
     rows = [_row(name, first, second, confidence) for name in names]
     whole, *parts = [row for row in rows if row["a_seconds"] or row["b_seconds"]]

@@ -1,0 +1,175 @@
+"""Figures and pages of made-up answers are as was accepted: what stands where, and in which words.
+
+A change of these files is a change of what a page shows: look at it before you accept it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests import test_accepted_answers as answers
+from tests.conftest import ROOT, matches_accepted, plain
+from tests.plotting.test_profiled import profile
+from ttastats import api, axis
+from ttastats.errors import TtastatsError
+from ttastats.page import content, embedded, figure, figure_rows, of_profiles
+from ttastats.page.figure_rows import FigureRow, Runs
+from ttastats.report.answer import Report
+
+ACCEPTED = ROOT / "tests" / "reference" / "pages"
+Found = Iterator[Any]
+
+
+# ----------------------------------------------------------------------------------------- figures
+
+VERDICTS = (("▲ faster", "good"), ("▼ slower", "bad"), ("= the same", "plain"),
+            ("~ undecided", "dim"))  # fmt: skip
+NAMES = ("resnet", "a benchmark of a very long name, much longer than fits", "<b>&\x1b[1m", "bert")
+
+
+def runs(draw: random.Random, pace: float, spread: float) -> Runs:
+    def some(most: int) -> tuple[float, ...]:
+        return tuple(pace * draw.uniform(1, spread) for _ in range(draw.randrange(most)))
+
+    reached, failed = some(6), some(3) + draw.choice([(), (0.0,)])
+    return Runs(reached, failed, sum(reached) / len(reached) if reached else None)
+
+
+def row(draw: random.Random, pace: float, spread: float) -> FigureRow:
+    ratio = draw.choice([None, 0.0, 0.02, 0.5, 0.99, 1.0, 1.03, 2.0, 40.0])
+    known = bool(ratio) and draw.random() < 0.9
+    far = draw.choice([1.01, 1.3, 50.0])
+    verdict, tone = draw.choice(VERDICTS)
+    parts = (("throughput", (ratio or 1.0) * 2), ("epochs", 0.5)) if draw.random() < 0.7 else ()
+    return FigureRow(
+        benchmark=draw.choice([*NAMES, None]), name=draw.choice(NAMES),
+        setup=draw.choice(["", "8× H200", "72× " + "very " * 9 + "long"]), count="3 and 2 runs",
+        a=runs(draw, pace, spread), b=runs(draw, pace * draw.choice([0.5, 1.0]), spread),
+        ratio=ratio, low=(ratio or 0.0) / far if known else None,
+        high=(ratio or 0.0) * far if known else None, parts=parts, verdict=verdict, tone=tone,
+        p=draw.choice(["", "p < .001"]), pooled=draw.random() < 0.2,
+    )  # fmt: skip
+
+
+def of_figures() -> Found:
+    """Give figures of few rows and of many, of times from milliseconds to years, of dollars."""
+    for seed in range(24):
+        draw = random.Random(f"figure {seed}")
+        of = axis.AXES[draw.choice(["seconds"] * 4 + ["cost", "energy", "epochs"])]
+        pace = draw.choice([0.002, 0.3, 7.0, 50.0, 1500.0, 7000.0, 9e4, 3e8])
+        spread = draw.choice([1.0, 1.02, 1.5, 30.0])
+        few = draw.choice([1, 1, 2, 3, figure_rows.THIN_FROM - 1 if seed % 8 == 0 else 2])
+        rows = [row(draw, pace, spread) for _ in range(17 if seed % 8 == 1 else few)]
+        links = {name: f"#section-{n}" for n, name in enumerate(NAMES[:2])}
+        sides = draw.choice([("old", "new"), ("a side of a very long name, " * 3, "<i>")])
+        drawn = figure.figure(rows, sides, of, draw.choice([0.95, 0.9]), links)
+        yield f"-- {seed} {of.name} {len(rows)} rows"
+        # Of many rows, which are all drawn alike, the first.
+        yield from (line[: 4000 if len(rows) > 3 else None] for line in drawn.split("\n"))
+
+
+# ------------------------------------------------------------------------------------------- pages
+
+
+def page(report: Report, *tables: pl.DataFrame, unit: str = "", **more: Any) -> Found:
+    """Give what a page of some tables and their report says, without its tables and plots."""
+    judged = (api.run_table(one) for one in tables)
+    counted = [axis.on(runs, axis.AXES[unit or "seconds"]) for runs in judged]
+    sides = [(f"side {n}", runs) for n, runs in enumerate(counted)]
+    found = content.content(sides, report, (), **more)
+    yield [found.title, found.counted, found.command]
+    yield from found.facts
+    yield from found.verdicts
+    yield from found.choices.rows()
+    if found.answer:
+        answer = found.answer
+        yield [answer.above, answer.sides, answer.axis.name, answer.confidence]
+        yield from answer.rows
+
+
+def of_comparisons() -> Found:
+    slow, fast, several, _ = answers.speedruns()
+    yield from page(api.compare(slow, fast), slow, fast, conditions=["seed<9"], command="x y")
+    yield from page(api.compare(slow, fast), slow, fast, title="A title", confidence=0.9)
+    yield from page(api.compare(slow, fast, several), slow, fast, several, title="Of three")
+    yield from page(api.compare(slow, fast, unit="steps"), slow, fast, unit="steps")
+    yield from page(api.compare(slow, fast, at_end=True), slow, fast)
+    a, b = (
+        one.filter(pl.col("benchmark") != "dlrm") for one in (answers.before(), answers.after())
+    )
+    found = api.compare(a, b)
+    yield from page(found, a, b)
+    twice = replace(found, against=found.against * 2)
+    yield from figure_rows.rows(twice)
+    yield figure_rows.counted(figure_rows.rows(twice))
+
+
+def of_summaries() -> Found:
+    for runs in (answers.odd(), answers.speedruns()[3], answers.faulty(), answers.scales()):
+        report = api.summary(runs)
+        yield from page(report, runs)
+        for most in (1, 3, len(report.rows) - 1, len(report.rows)):
+            shown = content.capped(report, most)
+            yield [most, [len(table.rows) for table in shown.tables], shown.notes[:1]]
+    report = api.runs(answers.before())
+    shown = content.capped(report, 5)
+    yield [[row.cells[0] for row in shown.tables[0].rows], shown.notes[:1]]
+
+
+def of_profiled() -> Found:
+    one, other = profile("one"), profile("other")
+    slower = other.with_columns(
+        seconds=pl.col("seconds") * 2,
+        value=pl.when(pl.col("name").str.ends_with("_seconds")).then(pl.col("value") * 2)
+        .otherwise("value"),
+    )  # fmt: skip
+    several = pl.concat([one, slower])
+    third = profile("third", measured=False).with_columns(
+        seconds=0.011, kind=pl.lit("measure"), name=pl.lit("step_seconds"), value=0.011
+    )
+    for sides in ([("a", one), ("b", slower)], [("a", slower), ("b", one)],
+                  [("a", several), ("b", third)]):  # fmt: skip
+        found = of_profiles.content(sides, [])
+        yield [found.title, found.counted, len(found.plots)]
+        yield from found.facts
+        yield from found.verdicts
+        yield from found.report.notes
+    with pytest.raises(TtastatsError, match="no step") as caught:
+        of_profiles.content([("a", one), ("b", profile("empty", measured=False))], [])
+    yield str(caught.value)
+
+
+def of_columns() -> Found:
+    """Give columns on either side of where their different values are shorter."""
+    big = 1e15
+    columns: tuple[tuple[list[Any], Any], ...] = (
+        (["a", "b"], pl.String), (["a", "a"], pl.String), (["a", "b", "a"], pl.String),
+        (["a", None, "a", None], pl.String), ([], pl.String), ([1, 1, 1, 1], pl.Int64),
+        ([1, 1, 1], pl.Int64), ([1, 1, 2, 2, 2, 2, 2, 2], pl.Int64), ([1, 2, 1, 2], pl.Int64),
+        ([1.0] * 8, pl.Float64), ([big, big - 1, 0.5, -2.0, None], pl.Float64),
+        ([math.nan, math.inf], pl.Float64), ([True] * 4 + [False] * 4, pl.Boolean),
+    )  # fmt: skip
+    for values, kind in columns:
+        yield [values, embedded.column(pl.Series("x", values, kind))]
+    one, other, same = (pl.DataFrame({"x": [n]}) for n in (1, 2, 1))
+    told = [{"t": one, "u": other}, {"t": other}, {"t": same, "u": one}]
+    tables, places = embedded.shared(told)
+    yield [embedded.tables(tables), places]
+
+
+PAGES = (of_figures, of_comparisons, of_summaries, of_profiled, of_columns)
+
+
+@pytest.mark.parametrize("pages", PAGES, ids=lambda function: function.__name__)
+def test_pages_are_as_accepted(pages: Callable[[], Found]) -> None:
+    lines = [one if isinstance(one, str) else json.dumps(plain(one), ensure_ascii=False)
+             for one in pages()]  # fmt: skip
+    assert matches_accepted(ACCEPTED / f"{pages.__name__}.txt", "\n".join(lines) + "\n")
