@@ -64,8 +64,8 @@ def _steps(own: pl.DataFrame, by: By) -> pl.DataFrame:
         work = work.filter(~pl.col("category").is_in(_BESIDES))
     kinds = work.group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())
     kinds = (
-        kinds.sort(*_KEYS, "name")
-        .join(whole, on=_KEYS, nulls_equal=True)
+        kinds.join(whole, on=_KEYS, nulls_equal=True)
+        .sort(*_KEYS, "name")
         .with_columns(
             seconds=pl.col("seconds")
             / pl.col("seconds").sum().over(_KEYS)
