@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def _needs_torch() -> None:
     pytest.importorskip("torch", reason="recording needs PyTorch")
 
