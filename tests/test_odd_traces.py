@@ -159,7 +159,8 @@ def head(draw: random.Random) -> dict[str, Any]:
 def written(draw: random.Random, found: list[Event]) -> bytes:
     """Give a trace, compact or not, whose bytes may be damaged anywhere."""
     indent, between = draw.choice([(None, (",", ":")), (2, (",", ": ")), (None, (" , ", ": "))])
-    told = head(draw) | {"traceEvents": found} | draw.choice([{}, {"after": [{"a": 1}], "b": "}]"}])
+    before = head(draw) | draw.choice([{}, {}, {"told": "x" * 2000}])
+    told = before | {"traceEvents": found} | draw.choice([{}, {"after": [{"a": 1}], "b": "}]"}])
     data = json.dumps(draw.choice([told] * 5 + [found]), indent=indent, separators=between)
     data = draw.choice(["", "", "\ufeff"]) + data.replace("70000", "NaN")
     changed = bytearray(data.encode())
@@ -171,9 +172,9 @@ def written(draw: random.Random, found: list[Event]) -> bytes:
 
 def streamed(draw: random.Random, data: bytes) -> Iterator[bytes]:
     """Give bytes in parts of any size, which may end with an error."""
-    size, fails = draw.choice([9_999_999, 97, 4000]), draw.random() < 0.1
+    size, fails = draw.choice([9_999_999, 97, 4000]), draw.choice([0.0, 0.5, 0.5, *[1.0] * 27])
     for begin in range(0, len(data), size):
-        if fails and begin > len(data) // 2:
+        if begin >= fails * len(data):
             raise UnreadableError("the stream ends")
         yield data[begin : begin + size]
 
@@ -278,6 +279,8 @@ def of_steps(draw: random.Random) -> Iterator[Any]:
     count = draw.randrange(7)
     numbers = np.array(draw.choices(range(4), k=count) if draw.random() < 0.2 else range(count))
     length = np.array(draw.choices([10.0, 10.0, 10.0, 15.0, 15.5, 30.0], k=count))
+    if draw.random() < 0.3:
+        length = 2.0 ** np.arange(8, 8 - count, -1)
     start = np.cumsum(np.append(0.0, length))[:-1]
     mixed = np.array(draw.sample(range(count), count), int)
     marked = steps.marked(numbers[mixed].astype(np.int64), start[mixed], (start + length)[mixed],
@@ -352,7 +355,8 @@ HEADS = (
 
 def test_each_measure_has_its_unit() -> None:
     lines = [f"{name}: {measure(name)['unit']}\n" for name in MEASURES]
-    sent = [pieces.Args(in_elements=3, dtype=kind) for kind in of_events._SIZES]
+    sent = [pieces.Args(in_elements=3, dtype=kind) for kind in (*of_events._SIZES, "Odd")]
+    sent += [pieces.Args(in_elements=0, dtype="Int"), pieces.Args(in_elements="x", dtype="Odd")]
     lines.append(f"bytes of three elements: {of_events._moved(sent)}\n")
     assert matches_accepted(ACCEPTED / "units.txt", "".join(lines))
 

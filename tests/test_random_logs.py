@@ -133,7 +133,10 @@ def old_mllog(draw: random.Random) -> Made:
         event("eval_result", 0.4, timestamp=odd(draw, 777.5))
     clock += draw.choice([0.0, 9.0])
     event("run_stop", {"success": odd(draw, True)}, status=odd(draw, "success", 0.2))
-    return "\n".join(lines).encode(), f"/x/{edition}/Lab/results/big/{benchmark}/result_0.txt", {}
+    system = {"number_of_nodes": draw.choice([1, 2, 8, None]), "accelerators_per_node": "8"}
+    beside = {f"/x/{edition}/Lab/systems/big.json": json.dumps(system).encode()}
+    path = f"/x/{edition}/Lab/results/big/{benchmark}/result_0.txt"
+    return "\n".join(lines).encode(), path, beside if draw.random() < 0.6 else {}
 
 
 def row_of(draw: random.Random, step: int) -> dict[str, Any]:
@@ -310,6 +313,7 @@ def mlflow_files(draw: random.Random) -> Made:
     meta = "".join(f"{key}: {json.dumps(value)}\n" for key, value in about.items())
     beside: dict[str, str] = {
         "params/lr": "0.1", "params/seed": str(odd(draw, 3, 0.3)), "params/deep/path": "x",
+        **{f"params{'/d' * depth}/x": "y" for depth in (10, 11)},
         "tags/mlflow.runName": "named", "tags/mlflow.parentRunId": "p",
     }  # fmt: skip
     for metric in ("val_acc", "eval/loss", "epoch"):

@@ -209,8 +209,12 @@ def watts(draw: random.Random) -> bytes:
     first = draw.choice([-5_000, 0, 0, 4_000, 300_000])
     times = [EPOCH_0 + first + 15_000 * n for n in range(draw.choice([0, 1, 9, 30]))]
     draw.shuffle(times)
-    told = [("power_reading", time, odd(draw, draw.choice([100.0, 250.5]), 0.01)) for time in times]
+    told: list[tuple[str, int | None, Any]] = [
+        ("power_reading", time, odd(draw, draw.choice([100.0, 250.5]), 0.01)) for time in times
+    ]
     told += [("conversion_eff", EPOCH_0, draw.choice([None, 1.1, 0.9]))] * draw.randrange(3)
+    if draw.random() < 0.1:
+        told.append(("power_reading", None, 99.0))
     if draw.random() < 0.2:
         told += [("interconnect_power_est", EPOCH_0, one) for one in draw.sample([50.0, 80.0], 2)]
     lines = [json.dumps({"key": key, "time_ms": time, "value": value}) for key, time, value in told]

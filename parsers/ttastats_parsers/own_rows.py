@@ -149,12 +149,11 @@ def _numbers_of(keys: pl.DataFrame) -> pl.Series:
 
 def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> pl.DataFrame:
     """Let seconds count from the start of each run; `first_stamp` is the date of that, if known."""
+    none = pl.lit(None, pl.Float64())
+    frame = frame.with_columns(first_stamp=none)
     if clock is None:
-        return frame.with_columns(
-            seconds=pl.lit(None, pl.Float64()), first_stamp=pl.lit(None, pl.Float64())
-        )
+        return frame.with_columns(seconds=none)
     seconds = pl.col("seconds")
-    first: pl.Expr = pl.lit(None, pl.Float64())
     if clock.per is not None:
         frame = frame.with_columns(seconds=_sum_of_iterations())
     elif clock.format is not None:
@@ -167,7 +166,7 @@ def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> p
         )
     if carried or clock.per is not None:
         frame = frame.with_columns(pl.col("seconds").forward_fill().over("run"))
-    return frame if "first_stamp" in frame.columns else frame.with_columns(first_stamp=first)
+    return frame
 
 
 def _sum_of_iterations() -> pl.Expr:
