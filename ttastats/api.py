@@ -837,7 +837,7 @@ def html_report(
     """
     from ttastats.options import Options
     from ttastats.page import content, document, place, second_look
-    from ttastats.plotting import kinds, speedups
+    from ttastats.plotting import kinds, speedups, tta
     from ttastats.render.shortening import shortened
 
     if len(sources) < 2 and (fail_on or require or also):
@@ -867,8 +867,8 @@ def html_report(
         content.content(
             list(zip(names, runs, strict=True)),
             replace(answer, notes=(*answer.notes, *left_out)),
-            # The figure of a page shows what `speedups` would, and every run.
-            kinds.all_plots(made, without=(speedups.KIND,)),
+            # The first screen shows what these would: of a comparison, and of a summary.
+            kinds.all_plots(made, without=(speedups.KIND if made.compares else tta.KIND,)),
             title=title,
             conditions=[*what.where, *(f"target {text}" for text in what.target)],
             confidence=options.confidence,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -154,7 +155,7 @@ def measured(base: Comparison, options: Options) -> Comparison:
         fraction_p=fraction_p,
         flags=_flags(a, b, base.axis),
     )
-    if a.n_untimed or b.n_untimed or not a.n_reached or not b.n_reached:
+    if not _times_can_decide(a, b):
         p_value = fraction_p if _fractions_can_decide(a, b, 1 - level) else None
         return replace(described, estimand="fraction", p_value=p_value, wins=_wins(a, b))
     return _with_speedup(replace(described, wins=_wins(a, b)), options)
@@ -254,17 +255,67 @@ def _tested(
     That test stands in where there is no variance for the first; runs of pooled setups cannot
     change places with each other, so that there it would be wrong.
     """
-    flags = (*base.flags, *ratio.flags)
-    if a.clusters is not None or b.clusters is not None:
-        return replace(base, speedup=ratio, p_value=ratio.ratio.p_value, flags=flags)
-    p_value, blocks, alpha = ratio.ratio.p_value, _blocks(a, b), 1 - options.confidence
-    if blocks is not None and 2 / splits_within(blocks, a.n) >= alpha:
-        return replace(base, speedup=ratio, p_value=p_value, flags=flags)
+    base = replace(base, speedup=ratio, flags=(*base.flags, *ratio.flags))
+    p_value, alpha = ratio.ratio.p_value, 1 - options.confidence
+    if not _can_change_places(a, b, alpha):
+        return replace(base, p_value=p_value)
     second = second_opinion(a, b, options.seed)
-    splits_can_decide = smallest_p(a.n, b.n) < alpha
-    if p_value is None and ratio.ratio.low is not None and splits_can_decide:
+    if _second_decides(ratio.ratio, alpha):
         p_value = second
-    return replace(base, speedup=ratio, p_value=p_value, p_permutation=second, flags=flags)
+    return replace(base, p_value=p_value, p_permutation=second)
+
+
+def _can_change_places(a: Outcomes, b: Outcomes, alpha: float) -> bool:
+    """Tell whether there is a second opinion: runs of one setup each, enough of them in blocks."""
+    if a.clusters is not None or b.clusters is not None:
+        return False
+    blocks = _blocks(a, b)
+    return blocks is None or 2 / splits_within(blocks, a.n) < alpha
+
+
+def _second_decides(ratio: Ratio, alpha: float) -> bool:
+    """Tell whether the second opinion stands in for a t test that has no variance."""
+    decides = ratio.p_value is None and ratio.low is not None
+    return decides and smallest_p(ratio.n_a, ratio.n_b) < alpha
+
+
+def told_apart(
+    sides: Sequence[SideNumbers], options: Options | None = None
+) -> frozenset[tuple[int, int]]:
+    """Give the pairs of sides of which the first is shown to be faster, all judged together.
+
+    It is what `compare` says of all pairs of them, by the same p values, adjusted for as many, and
+    the same intervals. What it says besides is not computed.
+    """
+    options = options or Options()
+    pairs = list(combinations(range(len(sides)), 2))
+    found = [_in_brief(sides[a], sides[b], options) for a, b in pairs]
+    adjust = benjamini_hochberg if options.fdr else holm
+    adjusted = adjust([one.p_value for one in found])
+    words = {
+        pair: _judged(replace(one, p_adjusted=p), Bounds(), options).verdict
+        for pair, one, p in zip(pairs, found, adjusted, strict=True)
+        if p is not None and p < 1 - options.confidence
+    }
+    return frozenset(
+        (a, b) if verdict.word == "slower" else (b, a)
+        for (a, b), verdict in words.items()
+        if verdict is not None and verdict.word in {"faster", "slower"}
+    )
+
+
+def _in_brief(a: SideNumbers, b: SideNumbers, options: Options) -> Comparison:
+    """Measure two sides so far as faster or slower rests on it."""
+    base, alpha = Comparison({}, a, b), 1 - options.confidence
+    if not _times_can_decide(a, b):
+        can_decide = _fractions_can_decide(a, b, alpha)
+        return replace(base, p_value=_fraction_p(a, b, options.seed) if can_decide else None)
+    one, other = a.outcomes, b.outcomes
+    found = speedup(one, other, estimand=options.estimand, confidence=options.confidence)
+    p_value = found.ratio.p_value
+    if _second_decides(found.ratio, alpha) and _can_change_places(one, other, alpha):
+        p_value = second_opinion(one, other, options.seed)
+    return replace(base, speedup=found, p_value=p_value)
 
 
 def second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float:
@@ -315,6 +366,11 @@ def _blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
     if a.blocks is None or b.blocks is None:
         return None
     return np.concatenate([a.blocks, b.blocks])
+
+
+def _times_can_decide(a: SideNumbers, b: SideNumbers) -> bool:
+    """Tell whether both sides have a success, and every run a time."""
+    return not (a.n_untimed or b.n_untimed) and bool(a.n_reached and b.n_reached)
 
 
 def _fractions_can_decide(a: SideNumbers, b: SideNumbers, alpha: float) -> bool:

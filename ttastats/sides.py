@@ -90,16 +90,8 @@ def side(
         `time_to_target.common_progress` gives them.
     """
     solved = runs.filter("reached")
-    timed = runs.filter(pl.col("observed_seconds").is_not_null())
     times = _floats(solved.get_column("tta_seconds"))
     progress = _floats(solved.get_column(unit)) if unit else None
-    made = outcomes(
-        _floats(timed.get_column("observed_seconds")),
-        timed.get_column("reached").to_numpy(),
-        progress=_own_progress(solved),
-        clusters=None if BLOCK in timed.columns else setup_names(timed).to_numpy(),
-        blocks=blocks_of(timed),
-    )
     spread = cv_interval(
         times,
         epochs=progress,
@@ -109,7 +101,7 @@ def side(
     )
     return SideNumbers(
         n=runs.height,
-        outcomes=made,
+        outcomes=outcomes_of(runs),
         progress=progress,
         mean_seconds=float(times.mean()) if times.size else None,
         ert_seconds=expected_seconds(runs),
@@ -119,6 +111,23 @@ def side(
         batch_sizes=tuple(runs.get_column("global_batch_size").drop_nulls().unique().sort()),
         setups=tuple(setup_names(runs).unique().sort()),
         starts=starts(runs),
+    )
+
+
+def brief(runs: pl.DataFrame) -> SideNumbers:
+    """Give of one side what a verdict rests on, and nothing that only describes it."""
+    return SideNumbers(runs.height, outcomes_of(runs), *(None,) * 6)
+
+
+def outcomes_of(runs: pl.DataFrame) -> Outcomes:
+    """Give what came of the runs that have a time (`time_to_target.runs`)."""
+    timed = runs.filter(pl.col("observed_seconds").is_not_null())
+    return outcomes(
+        _floats(timed.get_column("observed_seconds")),
+        timed.get_column("reached").to_numpy(),
+        progress=_own_progress(timed.filter("reached")),
+        clusters=None if BLOCK in timed.columns else setup_names(timed).to_numpy(),
+        blocks=blocks_of(timed),
     )
 
 

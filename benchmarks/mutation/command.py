@@ -56,7 +56,7 @@ GROUPS = {
 NAMES = """
 accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files blocks
 choice claim compare conditions conform counted described dialects filter fixtures gate headline
-judged_record judging layout odd_traces own_logs own_rows pairing power_logs problems
+judged_record judging layout league odd_traces own_logs own_rows pairing power_logs problems
 profile_changes profile_measured qualities_compared quality quirks random_claims random_folders
 random_logs random_questions random_rounds random_tables random_traces rcp refined same scaling scan
 score select sequential several_files step_factors summary target targets time_to_target traces

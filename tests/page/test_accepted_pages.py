@@ -20,7 +20,7 @@ from tests.conftest import ROOT, matches_accepted, plain
 from tests.plotting.test_profiled import profile
 from ttastats import api, axis
 from ttastats.errors import TtastatsError
-from ttastats.page import content, embedded, figure, figure_rows, of_profiles
+from ttastats.page import content, embedded, figure, figure_rows, league, of_profiles
 from ttastats.page.figure_rows import FigureRow, Runs
 from ttastats.report.answer import Report
 
@@ -93,6 +93,7 @@ def page(report: Report, *tables: pl.DataFrame, unit: str = "", **more: Any) -> 
         answer = found.answer
         yield [answer.above, answer.sides, answer.axis.name, answer.confidence]
         yield from answer.rows
+    yield from league.tables(found.leagues, found.choices)
 
 
 def of_comparisons() -> Found:

@@ -69,11 +69,15 @@ def figures(page: Page) -> list[Any]:
 
 
 def shown_rows(page: Page) -> int:
-    return page.locator("table.report tbody:visible").count()
+    return page.locator("table.report tbody:not([hidden])").count()
 
 
 def by_kind(page: Page, kind: str) -> list[int]:
     return [marks(figure) for figure in page.locator(f'figure[data-kind="{kind}"]').all()]
+
+
+def open_numbers(page: Page) -> None:
+    page.evaluate("document.getElementById('numbers').open = true")
 
 
 def choose(page: Page, value: str, *, search: str = "") -> None:
@@ -282,12 +286,12 @@ def test_a_choice_changes_plots_and_table(many_page: Page) -> None:
     assert "verdicts, notes and captions are about all runs" in status
     assert shown_rows(many_page) == 2
     draw_all(many_page)
-    for figure in many_page.locator('figure[data-kind="tta"]').all():
+    for figure in many_page.locator('figure[data-kind="quality-time"]').all():
         assert "Only what is chosen is drawn" in figure.inner_text()
     after = [marks(figure) for figure in figures(many_page)]
     assert all(few <= most for few, most in zip(after, before, strict=True))
     assert sum(after) < sum(before) / 4
-    assert all(n > 0 for n in by_kind(many_page, "tta"))
+    assert all(n > 0 for n in by_kind(many_page, "quality-time"))
     show_all(many_page)
     draw_all(many_page)
     assert [marks(figure) for figure in figures(many_page)] == before
@@ -296,9 +300,10 @@ def test_a_choice_changes_plots_and_table(many_page: Page) -> None:
 
 def test_what_is_about_another_benchmark_is_hidden(many_page: Page) -> None:
     choose(many_page, "letters")
-    assert many_page.locator("details.section:visible h2").all_inner_texts()[-1] == "letters"
+    headings = many_page.locator("details.section:visible h2").all_inner_texts()
+    assert headings[-2:] == ["letters", "All numbers"]
     assert many_page.get_by_role("link", name="digits").is_hidden()
-    assert len(many_page.locator(".verdict:visible").all()) == 1
+    assert many_page.locator(".verdict:not([hidden])").count() == 1
     assert shown_rows(many_page) == 30
 
 
@@ -307,7 +312,7 @@ def test_what_a_plot_leaves_out_cannot_be_chosen_in_it(browser: Browser, crowded
         draw_all(page)
         choose(page, "org/machine_44", search="machine_44")
         draw_all(page)
-        for kind in ("tta", "quality-time"):
+        for kind in ("quality-time", "quality-epochs"):
             text = page.locator(f'figure[data-kind="{kind}"]').inner_text()
             assert "Nothing that is chosen is in this plot" in text
             assert "5 slower entries (10 runs) are not shown" in text
@@ -328,6 +333,7 @@ def test_a_choice_leaves_no_mean_over_more_and_dims_the_other_rows(
 
 def test_numbers_beside_long_names_are_seen(browser: Browser, long_names: Path) -> None:
     with opened(browser, long_names, width=1600) as page:
+        page.locator("#numbers > summary").click()
         box = page.locator(".table-box").first
         assert box.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
 
@@ -344,6 +350,7 @@ def test_a_record_over_time_shows_its_dates(browser: Browser, dated: Path) -> No
 
 
 def test_filters_and_sorting_work_by_keyboard(many_page: Page) -> None:
+    open_numbers(many_page)
     box = many_page.locator("#filters input[type=checkbox]").first
     box.focus()
     many_page.keyboard.press("Space")
@@ -508,13 +515,16 @@ def test_names_stand_on_the_left_in_a_notebook(browser: Browser, sides: list[Pat
 
 def test_names_do_nothing_but_show(hostile_page: Page) -> None:
     draw_all(hostile_page)
-    assert hostile_page.locator("h1").inner_text() == HOSTILE[1]
+    assert hostile_page.locator("header .title").inner_text() == HOSTILE[1]
     shown = hostile_page.locator("table.report").inner_text()
     assert all(name in shown for name in HOSTILE[:7])
     assert "right\\u202eto left\\u2028next\\x1b[31mred\\tand\\nlines" in shown
-    for figure in hostile_page.locator('figure[data-kind="tta"]').all():
+    for figure in hostile_page.locator('figure[data-kind="quality-time"]').all():
         for mark in figure.locator(".mark-symbol path").all()[:6]:
-            mark.hover(force=True)
+            mark.scroll_into_view_if_needed()
+            box = mark.bounding_box()
+            assert box is not None
+            hostile_page.mouse.move(box["x"], box["y"])
     for box in hostile_page.locator("#filters input[type=checkbox]").all():
         box.check()
     hostile_page.wait_for_timeout(150)
@@ -568,10 +578,11 @@ def test_the_data_of_the_plots_are_the_runs(sides: list[Path], summarised: Path)
 
 
 def test_the_rows_behind_a_plot_can_be_read(many_page: Page) -> None:
-    figure = many_page.locator('figure[data-kind="tta"]').first
+    draw_all(many_page)
+    figure = many_page.locator('figure[data-kind="quality-time"]').first
     figure.scroll_into_view_if_needed()
     figure.locator(".tools summary").click()
-    assert "90 rows" in figure.locator(".rows caption").first.inner_text()
+    figure.locator(".rows caption").filter(has_text="90 rows").wait_for()
     choose(many_page, "org/machine_07", search="machine_07")
     figure.locator(".rows caption").filter(has_text="3 rows").wait_for()
 

@@ -198,7 +198,7 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path, sides: list[Path]) -> N
     page = tmp_path / "page.html"
     api.html_report(sides[0], output=page, title="first")
     api.html_report(sides[0], output=page, title="second")
-    assert "<h1>second</h1>" in page.read_text("utf-8")
+    assert "<title>second</title>" in page.read_text("utf-8")
     assert [each.name for each in tmp_path.iterdir() if each != notes] == ["page.html"]
 
 

@@ -16,12 +16,15 @@ from ttastats.page import figure_rows
 from ttastats.page.facts import Fact, choices, facts
 from ttastats.page.figure_rows import FigureRow
 from ttastats.page.second_look import Look
-from ttastats.plotting.plot import Plot
+from ttastats.plotting.plot import FILTERS, Plot
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note, Table
 from ttastats.report.headline import Caveat, Headline, caveats, headlines
+from ttastats.report.league import League, headline, leagues
 from ttastats.report.verdicts import Verdict, verdicts
 
+#: Columns by which the rows of leagues may be chosen.
+LEAGUE_FILTERS = ("benchmark", "accelerators", "submitter", "hardware", "system", "entry")
 #: Rows of numbers in a page; of more, the fastest of each benchmark.
 MOST_ROWS = 600
 
@@ -49,7 +52,8 @@ class Content:
     """What a page shows, and of how much: `20 runs`.
 
     `choices` are the values a reader may choose rows by, with their runs; `answer` is there if
-    times were compared; `command` is what made the page; `looks` say what to look at twice.
+    times were compared, `leagues` if entries were summarised, with what these come to as
+    `headline`; `command` is what made the page; `looks` say what to look at twice.
     """
 
     title: str
@@ -60,6 +64,8 @@ class Content:
     plots: tuple[Plot, ...]
     choices: pl.DataFrame
     answer: Answer | None = None
+    leagues: tuple[League, ...] = ()
+    headline: str = ""
     command: str = ""
     looks: tuple[Look, ...] = ()
 
@@ -81,11 +87,13 @@ def content(
     was told.
     """
     sides = [(label, standing(runs)) for label, runs in sides]
-    combinations = choices(sides)
+    found = leagues(report, confidence) if report.groups else ()
+    combinations = choices(sides, LEAGUE_FILTERS if found else FILTERS)
     labels, axis = tuple(label for label, _ in sides), axes.of(sides[0][1])
     answer = _answer(labels, axis, report, title, confidence) if report.against else None
     one = answer.headlines if answer and len(answer.headlines) == 1 else ()
-    own = one[0].sentence if one else _title(labels, axis, report)
+    head = f"{headline(found)}." if found else ""
+    own = one[0].sentence if one else head or _title(labels, axis, report)
     return Content(
         title=title or own,
         counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
@@ -95,6 +103,8 @@ def content(
         plots=tuple(plots),
         choices=combinations,
         answer=answer,
+        leagues=found,
+        headline=head,
         command=command,
         looks=tuple(looks),
     )

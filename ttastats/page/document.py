@@ -8,11 +8,11 @@ from html import escape
 from urllib.parse import quote
 
 from ttastats.json_safe import script_text
-from ttastats.page import embedded, figure, figure_rows, script
+from ttastats.page import embedded, figure, figure_rows, league, script
 from ttastats.page.content import Content
 from ttastats.page.second_look import Look
-from ttastats.plotting import theme
-from ttastats.plotting.plot import FILTERS, Plot
+from ttastats.plotting import quality, theme
+from ttastats.plotting.plot import Plot
 from ttastats.render import as_csv, as_html
 from ttastats.report.answer import Report
 from ttastats.report.cells import Gate
@@ -65,6 +65,7 @@ def html(content: Content) -> str:
         sections=sections,
         figure=_figure(content, sections),
         answer=content.answer,
+        leagues=league.tables(content.leagues, content.choices),
         looks=list(_linked(content.looks, sections)),
         counted=_counted(content),
         csv=_csv(content.report),
@@ -114,7 +115,7 @@ _FIRST = 3
 
 def _sections(content: Content) -> list[Section]:
     """Give what there is of each benchmark, that of several first."""
-    told = content.verdicts if content.answer else ()
+    told = content.verdicts if content.answer or content.leagues else ()
     names = dict.fromkeys(one.benchmark for one in content.plots)
     names |= dict.fromkeys(one.benchmark for one in told)
     ordered = sorted(names, key=lambda name: name is not None)
@@ -145,12 +146,13 @@ def _rank(kind: str) -> int:
 
 
 def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tuple[Look, str]]:
-    """Give each sentence with its plot, or else the section of its benchmark."""
+    """Give each sentence with its plot, or else with the curves or the section of its benchmark."""
     found = {one.benchmark: one for one in sections}
     for look in looks:
         section = found.get(look.benchmark)
         plots = (*section.first, *section.more) if section else ()
-        number = next((n for n, plot in plots if plot.kind == look.plot), None)
+        numbers = {plot.kind: n for n, plot in reversed(plots)}
+        number = numbers.get(look.plot, numbers.get(quality.TIME))
         place = section.name if section and number is None else f"plot-{number}"
         yield look, place if section else ""
 
@@ -189,7 +191,7 @@ def _data(content: Content) -> str:
         for name in ("light", "dark")
     }
     parts = {
-        "filters": script_text(FILTERS),
+        "filters": script_text(content.choices.columns[:-1]),
         "choices": embedded.table(content.choices),
         "themes": script_text(themes),
         "plots": script_text(charts),

@@ -34,16 +34,16 @@ def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) 
     return tuple(fact for fact in known if fact.text)
 
 
-def choices(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+def choices(sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS) -> pl.DataFrame:
     """Give the combinations of benchmark, system and entry there are, with their runs."""
-    counted = together(sides).group_by(FILTERS).agg(pl.len().alias("runs"))
-    return counted.sort(FILTERS, nulls_last=True)
+    counted = together(sides).group_by(by).agg(pl.len().alias("runs"))
+    return counted.sort(by, nulls_last=True)
 
 
 def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     """Give the runs of all sides; a run that several of them hold counts once."""
     columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
-    columns += ["started_at", "problems"]
+    columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]
     frames = [runs.select(columns) for _, runs in sides]
     return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -10,7 +9,9 @@ from html import escape
 from ttastats import percentages, units
 from ttastats.axis import Axis
 from ttastats.page import figure_rows
+from ttastats.page import scale as scales
 from ttastats.page.figure_rows import FigureRow, Runs
+from ttastats.page.scale import Scale
 from ttastats.plotting import axes
 from ttastats.render.harmless import visible
 from ttastats.render.shortening import middle_cut, shortened
@@ -72,20 +73,6 @@ _NARROW_THIN = replace(
     a=Place(6, 25, 354), b=Place(0, 35), ratio=Place(6, 48, 176), bars=None,
     words=Place(186, 52), parts=None, verdict=Place(360, 15), p=None, row_ticks=False,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A logarithmic axis: its ends, and where it has ticks of which words."""
-
-    low: float
-    high: float
-    ticks: tuple[tuple[float, str], ...]
-
-    def at(self, value: float, place: Place) -> float:
-        """Give where a value stands, at the end of the axis where it is beyond."""
-        share = math.log(value / self.low) / math.log(self.high / self.low)
-        return place.x + min(1.0, max(0.0, share)) * (place.end - place.x)
 
 
 def figure(
@@ -152,11 +139,8 @@ def _about(row: FigureRow) -> str:
 
 def _times(rows: Sequence[FigureRow], unit: Amount) -> Scale:
     """Give the axis that all times stand on."""
-    known = [time for row in rows for runs in (row.a, row.b) for time in runs.times if time > 0]
-    low, high = min(known, default=1.0), max(known, default=1.0)
-    room = max(1.02, (high / low) ** 0.04)
-    low, high = low / room, high * room
-    return Scale(low, high, tuple((value, _tick(value, unit)) for value in _round(low, high, unit)))
+    times = [time for row in rows for runs in (row.a, row.b) for time in runs.times]
+    return scales.of(times, unit)
 
 
 def _ratios(rows: Sequence[FigureRow]) -> Scale:
@@ -168,41 +152,8 @@ def _ratios(rows: Sequence[FigureRow]) -> Scale:
     return Scale(low, high, tuple((value, f"{value:g}×") for value in axis["axis"]["values"]))
 
 
-_STEPS = (1.0, 2.0, 5.0)
-
-
-def _round(low: float, high: float, unit: Amount) -> list[float]:
-    """Give round values between two ends: of times 1, 2, 5, 10, 20, 30 of a unit."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    values = [step * 10.0**power for power in decades for step in _STEPS]
-    if unit == "seconds" and high >= 60:
-        values = [value for value in values if value <= 30]
-        values += [value * 60 for value in (1, 2, 5, 10, 20, 30)]
-        values += [value * 3600 for value in (1, 2, 5, 10)]
-        values += [value * 86400 * 10**power for power in range(4) for value in _STEPS]
-        values = sorted({*values, 30.0})
-    inside = [value for value in values if low <= value <= high]
-    return inside if len(inside) > 1 else _even(low, high, unit)
-
-
-def _even(low: float, high: float, unit: Amount) -> list[float]:
-    """Give values at even distances where the ends are close to each other."""
-    scale = 1.0
-    if unit == "seconds":
-        scale = next((size for size in (86400.0, 3600.0, 60.0) if high >= 2 * size), 1.0)
-    rough = (high - low) / scale / 3
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = max(one for one in _STEPS if one * power <= rough) * power
-    first = math.ceil(low / scale / step)
-    return [n * step * scale for n in range(first, math.floor(high / scale / step) + 1)]
-
-
-def _tick(value: float, unit: Amount) -> str:
-    if unit == "seconds":
-        sizes = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-        size, name = next((one for one in sizes if value >= one[0]), (1e-3, "ms"))
-        return f"{value / size:g} {name}"
-    return f"${value:g}" if unit == "dollars" else units.significant(value, 1)
+def _x(scale: Scale, value: float, place: Place) -> float:
+    return place.x + scale.share(value) * (place.end - place.x)
 
 
 #: What a tick needs beside it, in pixels.
@@ -213,7 +164,7 @@ def _ticks(scale: Scale, place: Place, y: float) -> Iterator[str]:
     """Give the words of the ticks that do not touch each other; 1 has the first right to stand."""
     taken: list[float] = []
     for value, words in sorted(scale.ticks, key=lambda tick: tick[0] != 1.0):
-        x = scale.at(value, place)
+        x = _x(scale, value, place)
         if all(abs(x - other) >= _ROOM for other in taken):
             taken.append(x)
             anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
@@ -221,7 +172,8 @@ def _ticks(scale: Scale, place: Place, y: float) -> Iterator[str]:
 
 
 def _grid(scale: Scale, place: Place, top: float, height: float) -> str:
-    lines = "".join(f"M{scale.at(value, place):.1f} {top:g}v{height:g}" for value, _ in scale.ticks)
+    at = (_x(scale, value, place) for value, _ in scale.ticks)
+    lines = "".join(f"M{x:.1f} {top:g}v{height:g}" for x in at)
     return f'<path class="g" d="{lines}"/>'
 
 
@@ -282,7 +234,7 @@ def _row(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
     yield _grid(ratios, layout.ratio, low, span)
     if layout.row_ticks:
         yield from _ticks(times, layout.a, layout.b.y + 18)
-    yield f'<path class="one" d="M{ratios.at(1.0, layout.ratio):.1f} {low:g}v{span:g}"/>'
+    yield f'<path class="one" d="M{_x(ratios, 1.0, layout.ratio):.1f} {low:g}v{span:g}"/>'
     for kind, runs, y in (("a", row.a, layout.a.y), ("b", row.b, layout.b.y)):
         yield from _dots(runs, kind, replace(layout.a, y=y), frame)
     yield from _speedup(row, ratios, layout)
@@ -321,7 +273,7 @@ def _dots(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
     marks = []
     for some, path in ((runs.reached, "M{:.4g} {:g}h.01"), (runs.failed, "")):
         at = dict.fromkeys(
-            (round(2 * times.at(max(time, times.low), place)) / 2, place.y + lanes[n % len(lanes)])
+            (round(2 * _x(times, time, place)) / 2, place.y + lanes[n % len(lanes)])
             for n, time in enumerate(some)
         )
         drawn = "".join(path.format(x, y) if path else _cross(x, y) for x, y in at)
@@ -349,11 +301,11 @@ def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
     place, tone = layout.ratio, "dim" if row.pooled else row.tone
     words = f"{row.ratio:.2f}×"
     if row.low and row.high:
-        x, end = ratios.at(row.low, place), ratios.at(row.high, place)
+        x, end = _x(ratios, row.low, place), _x(ratios, row.high, place)
         yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
         words += f" [{row.low:.2f}, {row.high:.2f}]"
     if row.ratio > 0:
-        x = ratios.at(row.ratio, place)
+        x = _x(ratios, row.ratio, place)
         yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
     beside = f'<tspan class="t">  {_safe(row.p)}</tspan>' if layout.name == "wide" else ""
     yield _text(layout.words.x, layout.words.y, words, "v", more=beside)
@@ -370,7 +322,7 @@ def _bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[s
     """Give the parts as bars, the second from where the first ends: their lengths add up."""
     start, height = 1.0, 3.0 if thin else 5.0
     for n, (_, ratio) in enumerate(row.parts):
-        ends = sorted(ratios.at(value, place) for value in (start, start * ratio))
+        ends = sorted(_x(ratios, value, place) for value in (start, start * ratio))
         y = place.y + n * (height + 1)
         yield (
             f'<rect class="part{n}" x="{ends[0]:.1f}" y="{y:g}" '

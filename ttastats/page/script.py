@@ -10,8 +10,8 @@ from ttastats.plotting.vega import bundle
 
 #: In the order they need each other.
 _OWN = (
-    "data.js", "choice.js", "address.js", "hover.js", "drawing.js", "rows.js", "copy.js",
-    "tables.js", "page.js",
+    "data.js", "choice.js", "league.js", "address.js", "hover.js", "drawing.js", "rows.js",
+    "copy.js", "tables.js", "page.js",
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -35,7 +35,8 @@ class Report:
     same to people. `sentence` closes the report and could be said aloud. `only_a` names the groups
     of a baseline that a table compared with it lacks, after the label of that table where several
     are compared. `gate` is there if a condition for CI was asked. `by` names the keys of the rows
-    that tell which group each is of. `against` is there if times were compared, by table.
+    that tell which group each is of. `against` is there if times were compared, by table;
+    `groups` are the runs behind each row of a summary.
     """
 
     command: str
@@ -47,6 +48,7 @@ class Report:
     gate: Gate | None = None
     by: tuple[str, ...] = ()
     against: tuple[Against, ...] = ()
+    groups: tuple[pl.DataFrame, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def frame(self) -> pl.DataFrame:

@@ -41,6 +41,7 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
         tables=tuple(
             replace(table, rows=tuple(_rows(table.rows, numbers, kept))) for table in report.tables
         ),
+        groups=tuple(group for number, group in enumerate(report.groups) if number in kept),
         notes=(*report.notes, *_left_out(report, conditions, len(kept))),
     )
 

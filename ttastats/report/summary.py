@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -61,7 +62,8 @@ def report(
         shown.append(fields.number(title, "ert_seconds", axis.unit))
     notes = [*grouping.failed_notes(counted(runs, by)), *_cv_notes(rows, ddof)]
     details = _strips(found) if dots else ()
-    return grouping.answer("summary", rows, shown, runs, by, notes, details=details)
+    answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
+    return replace(answer, groups=tuple(group for _, group in found))
 
 
 def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, Any]:

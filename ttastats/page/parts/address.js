@@ -1,6 +1,6 @@
 /* What of a view can be mailed? The choice and what is opened stand in the address, behind its #. */
 
-const OPEN = 'open'; // beside it stand the names of columns, each with the values that are chosen
+const OPEN = 'open'; // beside it stand the names of columns, each with the values that are chosen, and which league is asked for
 
 function isState(text) {
   return text.includes('=');
@@ -10,6 +10,7 @@ function isState(text) {
 function keepAddress() {
   const state = new URLSearchParams();
   for (const [name, values] of chosen) for (const value of values) state.append(name, value);
+  for (const [name, value] of Object.entries(asked)) if (value) state.append(name, value);
   for (const part of document.querySelectorAll('details.section[open], details.more[open]')) {
     if (part.id) state.append(OPEN, part.id);
   }
@@ -30,6 +31,7 @@ function readAddress() {
     values.clear();
     for (const value of state.getAll(name)) if (options.get(name).has(value)) values.add(value);
   }
+  for (const name of Object.keys(asked)) asked[name] = state.get(name) ?? '';
   for (const id of state.getAll(OPEN)) {
     const part = document.getElementById(id);
     if (part?.matches('details')) part.open = true;

@@ -42,7 +42,7 @@ function isNarrowed() {
 function account({rows, values}) {
   if (!isNarrowed()) return '';
   const parts = held.filters
-    .filter((name) => options.get(name).size > 1)
+    .filter((name) => name in FORMS && options.get(name).size > 1)
     .map((name) => {
       const all = options.get(name).size;
       return `${values.get(name).size.toLocaleString('en')} of ${counted(all, name, FORMS[name] ?? name)}`;

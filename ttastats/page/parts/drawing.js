@@ -89,7 +89,7 @@ function specification(plot, tables, look, width, caption) {
   return {
     autosize: {type: 'fit-x', contains: 'padding'},
     description: caption,
-    ...fitting(plot.chart, width),
+    ...fitting(withOwn(plot.chart, tables), width),
     width,
     height: heightOf(plot, tables),
     datasets: tables,

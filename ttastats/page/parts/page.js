@@ -3,6 +3,7 @@
 function show() {
   keepAddress();
   const rest = left();
+  showLeague();
   keeps = keeper(rest.values);
   narrowTables(keeps);
   for (const part of document.querySelectorAll('[data-benchmark]')) {
@@ -55,7 +56,7 @@ function follow() {
   const read = () => {
     readAddress();
     panel.fill();
-    if (isNarrowed()) show();
+    show();
   };
   read();
   addEventListener('hashchange', read);
@@ -77,6 +78,7 @@ for (const part of document.querySelectorAll('.scripted')) part.hidden = false;
 document.documentElement.classList.add('live');
 const panel = choicePanel(document.querySelector('#filters form'), soon(show));
 filterBox(panel.useful);
+leagueForm();
 tables.forEach(sortable);
 figures.forEach(addTools);
 schemeButton();

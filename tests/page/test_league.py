@@ -1,0 +1,211 @@
+"""What a reader meets who opens the page of a summary: a league, its choice, and one's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from tests.page.made import HOSTILE, draw_all, opened
+from tests.page.made import rows as made
+from tests.page.test_browser import pages_of
+from ttastats import api, units
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    """Give entries of three submitters on 8 and on 16 accelerators; on letters only 8."""
+    eight = made([f"s{n % 3}/machine_{n}" for n in range(6)], runs=5)
+    sixteen = made([f"s{n}/pod" for n in range(2)], runs=4, seed=1)
+    other = made(["s0/machine_0"], runs=4, benchmarks=("letters",), seed=2)
+    sizes = ((eight, 8), (sixteen, 16), (other, 8))
+    found = pl.concat(
+        one.with_columns(accelerators=pl.lit(size, pl.Int64), hardware=pl.lit(f"GPU of {size}"))
+        for one, size in sizes
+    )
+    return found.with_columns(submitter=pl.col("entry").str.split("/").list.first())
+
+
+@pytest.fixture(scope="module")
+def ranked(folder: Path, table: pl.DataFrame) -> Path:
+    """Give the page of that table."""
+    path = folder / "ranked.html"
+    api.html_report(table, output=path)
+    return path
+
+
+@pytest.fixture
+def page(browser: Browser, ranked: Path) -> Iterator[Page]:
+    """Give it as a reader opens it."""
+    with opened(browser, ranked) as page:
+        yield page
+
+
+def shown(page: Page) -> list[str]:
+    """Give the headings of the leagues that are open."""
+    return page.locator(".league[open]:visible h2").all_inner_texts()
+
+
+def own(page: Page) -> list[str]:
+    return page.locator(".league:visible tr.mine .e b").all_text_contents()
+
+
+def test_the_largest_league_of_the_first_benchmark_is_shown_with_its_numbers(
+    page: Page, table: pl.DataFrame
+) -> None:
+    assert shown(page) == ["digits, 8 accelerators"]
+    head = page.locator("h1").inner_text()
+    assert head.startswith("9 entries of 2 benchmarks: on ")
+    assert "classes of equal size one is shown to be the fastest" in head
+    rows = [row for row in api.summary(table).rows if "machine" in row["entry"]]
+    rows = sorted(
+        (row for row in rows if row["benchmark"] == "digits"), key=lambda x: x["ert_seconds"]
+    )
+    lines = page.locator(".league[open] tbody tr").all()
+    assert len(lines) == len(rows) == 6
+    for rank, (line, row) in enumerate(zip(lines, rows, strict=True), 1):
+        cells = line.locator("td, th").all_inner_texts()
+        assert cells[0] == str(rank)
+        assert cells[2].split("\n")[0].strip() == row["entry"]
+        assert "8× GPU of 8" in cells[2]
+        assert cells[4].startswith(units.seconds(row["ert_seconds"]))
+        assert cells[4].endswith(f"{row['reached']}/{row['n']} reached")
+        assert cells[5] == units.significant(8 * row["ert_seconds"] / 3600)
+        assert line.locator(".dot").get_attribute("d").count("M") == row["reached"]  # type: ignore[union-attr]
+        assert line.locator(".x").count() == row["n"] - row["reached"]
+    words = page.locator(".league[open] .tied").inner_text()
+    assert "by Holm over 15 pairs" in words
+
+
+def test_brackets_stand_beside_the_ranks_that_the_words_name(page: Page) -> None:
+    words = page.locator(".league[open] .tied").inner_text()
+    said = re.search(r"told apart: ([^(]+)", words)
+    assert said is not None
+    spans = [re.split(r" to | and ", one.strip()) for one in said[1].split(";")]
+    rows = page.locator(".league[open] tbody tr").all()
+    begins = [n for n, row in enumerate(rows, 1) if row.locator(".t .from").count()]
+    ends = [n for n, row in enumerate(rows, 1) if row.locator(".t .to").count()]
+    assert begins == sorted({int(first) for first, _ in spans})
+    assert ends == sorted({int(last) for _, last in spans})
+
+
+def test_benchmark_and_size_are_chosen_and_stand_in_the_address(
+    browser: Browser, ranked: Path, page: Page
+) -> None:
+    page.get_by_label("Accelerators", exact=True).select_option("16")
+    assert shown(page) == ["digits, 16 accelerators"]
+    assert "size=16" in page.evaluate("location.hash")
+    page.get_by_label("Accelerators", exact=True).select_option("all sizes")
+    assert shown(page) == ["digits, 8 accelerators", "digits, 16 accelerators"]
+    page.get_by_label("Benchmark", exact=True).select_option("letters")
+    assert shown(page) == ["letters, 8 accelerators"]
+    assert page.get_by_label("Accelerators", exact=True).is_hidden()
+    fragment = page.evaluate("location.hash")
+    with opened(browser, ranked, fragment=fragment) as again:
+        assert shown(again) == ["letters, 8 accelerators"]
+        assert again.get_by_label("Benchmark", exact=True).input_value() == "letters"
+
+
+def test_ones_own_has_one_colour_in_leagues_numbers_and_plots(
+    browser: Browser, ranked: Path, page: Page
+) -> None:
+    page.get_by_label("Mark your own").fill("s1")
+    page.locator("#mine").filter(has_text="Ranks of the marked").wait_for()
+    assert own(page) == ["s1/machine_1", "s1/machine_4"]
+    said = page.locator("#mine").inner_text()
+    assert said == "Ranks of the marked: digits on 8: 2, 5 of 6 · digits on 16: 2 of 2"
+    marked = page.locator("table.report .mine th:nth-child(2), table.report .mine td:nth-child(2)")
+    assert set(marked.all_text_contents()) == {"s1/machine_1", "s1/machine_4", "s1/pod"}
+    draw_all(page)
+    colour = page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--mine')"
+    ).strip()
+    lines = page.locator('figure[data-kind="quality-time"]').first.locator(f'[stroke="{colour}"]')
+    assert lines.count() >= 10
+    page.get_by_role("button", name="digits on 16").click()
+    assert shown(page) == ["digits, 16 accelerators"]
+    fragment = page.evaluate("location.hash")
+    assert "pin=s1" in fragment
+    with opened(browser, ranked, fragment=fragment) as again:
+        assert own(again) == ["s1/pod"]
+        again.get_by_label("Mark your own").fill("nobody")
+        again.get_by_text("No entry of “nobody”.").wait_for()
+        assert own(again) == []
+
+
+def test_a_click_on_a_name_marks_it_and_another_lets_it_go(page: Page) -> None:
+    row = page.locator(".league[open] th.e").filter(has_text="s2/machine_2")
+    row.click()
+    assert own(page) == ["s2/machine_2"]
+    assert page.get_by_label("Mark your own").input_value() == "s2/machine_2"
+    row.click()
+    assert own(page) == []
+    assert page.evaluate("location.hash") in {"", "#"}
+
+
+def test_filters_of_submitter_and_size_hide_rows_of_the_league(page: Page) -> None:
+    names = page.locator("#filters legend").all_inner_texts()
+    assert [name.split(" (")[0].lower() for name in names] == [
+        "benchmarks", "accelerators", "submitter", "hardware", "systems", "entries",
+    ]  # fmt: skip
+    page.locator("#filters label").filter(has_text=re.compile("^s2")).first.click()
+    page.get_by_role("status").filter(has_text="Showing").wait_for()
+    visible = page.locator(".league[open] tbody tr:visible .e b").all_text_contents()
+    assert visible == ["s2/machine_2", "s2/machine_5"]
+    assert "submitter=s2" in page.evaluate("location.hash")
+
+
+@pytest.mark.parametrize("script_runs", [True, False])
+def test_a_league_is_there_at_every_width_without_a_program_too(
+    browser: Browser, ranked: Path, *, script_runs: bool
+) -> None:
+    for width in (375, 1024, 1600):
+        with opened(browser, ranked, width=width, java_script_enabled=script_runs) as page:
+            assert page.locator(".league[open] .strip .dot").count() == 6
+            assert page.locator(".league[open] tbody .e b:visible").count() == 6
+            if script_runs:
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+            else:
+                closed = page.locator(".league:not([open]) summary").all_inner_texts()
+                assert [line.replace("\n", " ") for line in closed] == [
+                    "digits, 16 accelerators 2 entries", "letters, 8 accelerators 1 entry",
+                ]  # fmt: skip
+                page.locator(".league summary").last.click()
+                assert "s0/machine_0 takes" in page.locator(".league .claim").last.inner_text()
+
+
+def test_the_league_that_is_shown_is_printed_on_one_page(browser: Browser, ranked: Path) -> None:
+    with opened(browser, ranked, scheme="dark") as page:
+        assert pages_of(page.pdf(prefer_css_page_size=True)) == 1
+
+
+def test_names_in_a_league_do_nothing_but_show(browser: Browser, hostile: Path) -> None:
+    with opened(browser, hostile) as page:
+        names = page.locator(".league[open] tbody .e b").all_inner_texts()
+        assert (
+            sorted(names)[:2] == sorted(name.replace("\u202e", "\\u202e") for name in HOSTILE)[:2]
+        )
+        assert len(set(names)) == len(HOSTILE)
+        page.locator(".league[open] .e").nth(1).click()
+        page.get_by_label("Mark your own").fill(HOSTILE[0])
+        page.locator("#mine").filter(has_text="Ranks of the marked").wait_for()
+        assert own(page) == [HOSTILE[0]]
+        assert page.locator("main img, main [onmouseover], main [onload]").count() == 0
+
+
+def test_long_names_stay_apart_and_within_the_window(browser: Browser, long_names: Path) -> None:
+    for width in (375, 1024):
+        with opened(browser, long_names, width=width) as page:
+            names = page.locator(".league[open] tbody .e b").all_inner_texts()
+            assert len(set(names)) == 2
+            assert max(map(len, names)) <= 64
+            assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,181 @@
+"""Which ranks entries may have, what cannot be told apart, and what a league says of it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.page.made import rows
+from ttastats import api
+from ttastats.comparison import compare, told_apart
+from ttastats.options import Options
+from ttastats.pairing import Pair
+from ttastats.report import league
+from ttastats.report.league import League
+from ttastats.report.ranks import Rank, ranks, ties
+from ttastats.sides import brief
+
+
+def made(paces: dict[str, list[float]], accelerators: dict[str, int] | None = None) -> pl.DataFrame:
+    """Give runs of entries that took three times these seconds; a negative one failed then."""
+    parts = []
+    for entry, own in paces.items():
+        table = rows([entry], runs=1)
+        for n, pace in enumerate(own):
+            times = (pl.int_range(pl.len()) + 1) * abs(pace)
+            name = pl.lit(f"{entry}/{n}")
+            value = pl.when(pl.lit(pace > 0)).then("value").otherwise(pl.lit(0.5))
+            parts.append(
+                table.with_columns(
+                    run_id=name, source=name, content_digest=name, seconds=times, value=value,
+                    run_seconds=pl.lit(3 * abs(pace)), submitter=pl.lit(entry.split("/")[0]),
+                    accelerators=pl.lit((accelerators or {}).get(entry, 8), pl.Int64),
+                )
+            )  # fmt: skip
+    return pl.concat(parts)
+
+
+def around(mean: float, spread: float, count: int = 6, seed: int = 0) -> list[float]:
+    return list(np.random.default_rng(seed).normal(mean, spread, count))
+
+
+def found(table: pl.DataFrame) -> tuple[League, ...]:
+    return league.leagues(api.summary(table))
+
+
+def test_an_entry_ranks_behind_the_faster_and_before_the_slower() -> None:
+    assert ranks(4, {(0, 2), (0, 3), (1, 3)}) == (
+        Rank(1, 1, 2), Rank(2, 1, 3), Rank(3, 2, 4), Rank(4, 3, 4),
+    )  # fmt: skip
+    assert ranks(1, set()) == (Rank(1, 1, 1),)
+
+
+def test_ties_are_the_longest_stretches_without_a_pair_told_apart() -> None:
+    assert ties(4, set()) == ((1, 4),)
+    assert ties(4, {(0, 2), (0, 3), (1, 3)}) == ((1, 2), (2, 3), (3, 4))
+    assert ties(4, {(0, 1), (0, 2), (0, 3)}) == ((2, 4),)
+    assert ties(3, {(0, 1), (0, 2), (1, 2)}) == ()
+    # The first cannot be told from the third, but the second can be told from both.
+    assert ties(3, {(0, 1), (1, 2)}) == ()
+    assert ties(1, set()) == ties(0, set()) == ()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_stretch_is_a_tie_and_none_can_be_longer(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 9))
+    apart = {pair for pair in combinations(range(count), 2) if rng.random() < 0.4}
+
+    def tied(first: int, last: int) -> bool:
+        return not any(pair in apart for pair in combinations(range(first - 1, last), 2))
+
+    every = [
+        (first, last)
+        for first, last in combinations(range(1, count + 1), 2)
+        if tied(first, last)
+        and not (first > 1 and tied(first - 1, last))
+        and not (last < count and tied(first, last + 1))
+    ]
+    assert list(ties(count, apart)) == every
+
+
+def test_pairs_are_told_apart_where_a_comparison_of_all_of_them_says_so() -> None:
+    table = made(
+        {
+            "a/1": around(10, 0.3), "b/2": around(10.2, 0.3, seed=1),
+            "c/3": around(14, 0.5, seed=2), "d/4": [*around(10, 0.3, 3, seed=3), -12.0],
+            "e/5": [-9.0] * 6, "f/6": [20.0], "g/7": [13.0] * 6, "h/8": [12.5] * 6,
+        }
+    )  # fmt: skip
+    groups = api.summary(table).groups
+    pairs = [Pair({}, groups[a], groups[b]) for a, b in combinations(range(len(groups)), 2)]
+    said = compare(pairs, Options())
+    words = {
+        pair: one.verdict.word
+        for pair, one in zip(combinations(range(len(groups)), 2), said, strict=True)
+        if one.verdict is not None
+    }
+    expected = {(a, b) if word == "slower" else (b, a)
+                for (a, b), word in words.items() if word in {"faster", "slower"}}  # fmt: skip
+    assert (
+        set(words.values()) >= {"faster", "undecided", "unavailable"} or "slower" in words.values()
+    )
+    assert told_apart([brief(group) for group in groups]) == expected
+    assert 8 < len(expected) < len(pairs)
+
+
+def test_a_league_holds_the_entries_of_one_benchmark_and_size_in_the_order_of_means() -> None:
+    sizes = {"a/1": 8, "b/2": 8, "c/3": 16}
+    times = {"a/1": around(12, 0.1), "b/2": around(10, 0.1, seed=1), "c/3": around(5, 0.1, seed=2)}
+    eight, sixteen = found(made(times, sizes))
+    assert (eight.size, sixteen.size) == (8, 16)
+    assert [one.label for one in eight.entries] == ["b/2", "a/1"]
+    assert eight.has_leader
+    assert eight.ranks == (Rank(1, 1, 1), Rank(2, 2, 2))
+    assert league.claim(eight) == (
+        "b/2 is first of 2 on digits: 30.1 s, and shown to be the fastest"
+    )
+    assert league.tied(eight).startswith("All ranks are told apart (95%, as `compare` judges")
+    assert league.claim(sixteen) == "c/3 takes 15.0 s on digits"
+    assert league.headline((eight, sixteen)) == (
+        "3 entries of digits: on 1 of 1 class of equal size one is shown to be the fastest"
+    )
+
+
+def test_numbers_are_those_of_the_summary_with_failed_runs_paid_for() -> None:
+    table = made({"a/1": [*around(10, 0.2, 5), -12.0], "b/2": around(10, 0.2), "c/3": [-9.0] * 3})
+    (one,) = found(table)
+    rows_of = {row["entry"]: row for row in api.summary(table).rows}
+    for entry in one.entries:
+        row = rows_of[entry.label]
+        assert (entry.side.n, entry.side.n_reached) == (row["n"], row["reached"])
+        known = row["reached"] > 0
+        assert entry.mean == (row["ert_seconds"] if known else None)
+        assert entry.low is None or entry.low < entry.mean < entry.high
+        hours = entry.accelerator_seconds
+        assert hours == (8 * row["ert_seconds"] if known else None)
+    assert [entry.label for entry in one.entries] == ["b/2", "a/1", "c/3"]
+    assert rows_of["a/1"]["tta_mean_seconds"] < rows_of["a/1"]["ert_seconds"]
+
+
+def test_what_cannot_be_told_from_the_first_is_named() -> None:
+    times = {
+        "a/1": around(10, 0.5), "b/2": around(10.1, 0.5, seed=1), "c/3": around(15, 0.1, seed=2),
+        "d/4": [*around(12, 3.0, 4, seed=4), -50.0],
+    }  # fmt: skip
+    (one,) = found(made(times))
+    assert [entry.label for entry in one.entries] == ["a/1", "b/2", "c/3", "d/4"]
+    assert one.rivals == (2, 4)
+    assert league.claim(one).endswith("not told apart from ranks 2, 4")
+    assert not one.has_leader
+    assert (1, 2) in one.ties
+
+
+def test_one_run_each_ranks_and_claims_nothing() -> None:
+    (one,) = found(made({"a/1": [10.0], "b/2": [20.0]}))
+    assert one.ties == ()
+    assert one.ranks == (Rank(1, 1, 2), Rank(2, 1, 2))
+    assert "of too few runs to tell from chance" in league.claim(one)
+    assert league.tied(one) == "Too few runs of each to tell any ranks apart."
+    assert league.headline((one, one)).endswith("too few runs of each to tell an order from chance")
+
+
+def test_entries_without_another_beside_them_are_in_no_order() -> None:
+    found_ = found(made({"a/1": [10.0] * 3, "b/2": [20.0] * 3}, {"b/2": 16}))
+    assert league.headline(found_) == "2 entries of digits, each alone in its class"
+
+
+def test_where_nobody_reached_it_is_said() -> None:
+    (one,) = found(made({"a/1": [-10.0] * 3, "b/2": [-20.0] * 3}))
+    assert league.claim(one) == "None of 6 runs on digits reached the target"
+    assert [entry.mean for entry in one.entries] == [None, None]
+    assert league.headline((one, one)) == "4 entries of digits: no run reached the target"
+
+
+def test_of_many_entries_the_fastest_are_shown_and_the_others_counted() -> None:
+    (one,) = found(made({f"s/{n:02}": [10.0 + n, 10.1 + n] for n in range(45)}))
+    assert (len(one.entries), one.left_out) == (league.MOST, 5)
+    assert "first of 45" in league.claim(one)
