@@ -239,10 +239,8 @@ def _run(
     program: str | Path, *arguments: str | Path, cwd: Path = HERE, env: dict[str, str] | None = None
 ) -> int:
     command = [str(program), *map(str, arguments)]
-    # Else every process of tests compiles every module and rewrites every test anew.
-    kept = {"PYTHONDONTWRITEBYTECODE": ""}
     return subprocess.run(
-        command, cwd=cwd, env={**os.environ, **kept, **(env or {})}, check=False
+        command, cwd=cwd, env={**os.environ, **(env or {})}, check=False
     ).returncode
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
+
+# Else each process of pytest takes 6 seconds to compile the tests, and each program that a test
+# starts a tenth to a third of one for the product.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Tables of tests are small, and every core has a process of tests already: threads that wait for
 # work cost a fifteenth of the CPU time.

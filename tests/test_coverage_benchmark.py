@@ -20,6 +20,7 @@ from ttastats.stats.verdict import Decision
 pytest.importorskip("benchmarks.coverage.command")
 
 from benchmarks.coverage import (
+    blocks,
     cases,
     command,
     families,
@@ -232,9 +233,15 @@ def everything() -> list[Figure]:
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_seed_others(
-    everything: list[Figure], capsys: pytest.CaptureFixture[str]
+    everything: list[Figure],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert command.measure(TINY, []) == everything
+    # The models of statsmodels take half of the time; they are asked about the data of the others.
+    monkeypatch.delitem(blocks.CANDIDATES, blocks._MIXED)
+    others = [figure for figure in everything if blocks._MIXED not in str(figure)]
+    assert len(others) < len(everything)
+    assert command.measure(TINY, []) == others
     assert not set(everything).issuperset(cases.cases(replace(TINY, seed=8)))
     assert "pitfalls" in capsys.readouterr().err
 

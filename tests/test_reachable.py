@@ -14,6 +14,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -225,15 +226,15 @@ class Search:
         return self._of_types[name]
 
     def _named(self, module: str, node: ast.AST) -> Iterator[str]:
-        within = imported(ast.walk(node))
-        for each in ast.walk(node):
+        within = _imports(node)
+        for each in _walk(node):
             chain = _chain(each) if isinstance(each, ast.Attribute | ast.Name) else []
             if chain and (name := self._found(module, chain, within)):
                 yield name
 
     def _note(self, module: str, node: ast.AST) -> None:
         apart = {id(part) for part in members(node, self.modules[module]).values()}
-        bound, within = _bound(node), imported(ast.walk(node))
+        bound, within = _bound(node), _imports(node)
         waiting = [node]
         while waiting:
             each = waiting.pop()
@@ -294,7 +295,7 @@ def _annotations(node: ast.AST) -> Iterator[ast.AST]:
         yield node.value
     if isinstance(node, ast.ClassDef):
         yield from node.bases
-    for each in ast.walk(node):
+    for each in _walk(node):
         if isinstance(each, Function) and each.returns is not None:
             yield each.returns
         elif isinstance(each, ast.arg | ast.AnnAssign) and each.annotation is not None:
@@ -305,13 +306,26 @@ def _bound(node: ast.AST) -> set[str]:
     """Names that a function binds itself: those are not the module's."""
     if not isinstance(node, Function):
         return set()
-    free = {name for each in ast.walk(node) if isinstance(each, ast.Global) for name in each.names}
-    stored = {
-        each.id
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }
-    return (stored | {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}) - free
+    free: set[str] = set()
+    found: set[str] = set()
+    for each in _walk(node):
+        if isinstance(each, ast.Global):
+            free.update(each.names)
+        elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            found.add(each.id)
+        elif isinstance(each, ast.arg):
+            found.add(each.arg)
+    return found - free
+
+
+@cache
+def _walk(node: ast.AST) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(node))
+
+
+@cache
+def _imports(node: ast.AST) -> Mapping[str, str]:
+    return imported(_walk(node))
 
 
 def _chain(node: ast.expr) -> list[str]:

@@ -75,8 +75,7 @@ def test_a_run_takes_the_published_operations(name: str, published: float, weigh
     assert training + six_views == pytest.approx(published, rel=0.03)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(("name", "precision"), [("airbench94", "bf16"), ("airbench96", "fp32")])
 def test_the_same_seed_gives_the_same_curve(name: str, precision: str, tmp_path: Path) -> None:
     folder = str(write_binary(tmp_path / "bin"))
     options = small(
