@@ -361,7 +361,11 @@ def test_each_measure_has_its_unit() -> None:
     assert matches_accepted(ACCEPTED / "units.txt", "".join(lines))
 
 
-def test_a_trace_is_known_by_its_head() -> None:
+def test_a_trace_is_known_by_its_head_and_its_rank() -> None:
     known = [kineto.recognises(head) for head in HEADS]
     assert known == [True, True, *[False] * 3, True, True, True, *[False] * 4]
+    told = [{"rank": n, "world_size": n} for n in (-1, 0, 1, "2", None)]
+    found = [kineto._distributed({"distributedInfo": one}) for one in (*told, [1])]
+    none = (None, None)
+    assert found == [none, (0, None), (1, 1), none, none, none]
     assert not kineto.recognises(b'{"a": 1,' + b" " * 65_536 + HEADS[0][1:])

@@ -42,8 +42,6 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
         frame.select("\0line", *shared, pl.lit(run).alias("run"), *metrics.values())
         for run, metrics in by_run.items()
     ]
-    if not parts:
-        return rows
     whole = pl.concat(parts, how="diagonal_relaxed")
     problems = rows.problems + _averaged(rows.frame, columns)
     return Rows(whole.drop("\0line"), whole["\0line"].rename("line"), problems=problems)
