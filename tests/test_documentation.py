@@ -15,6 +15,7 @@ from tests.test_cli import run
 from tests.wild_tables import nanogpt
 from ttastats import footer, schema
 from ttastats.ingestion.ingest import Account
+from ttastats.plotting import kinds
 from ttastats.profiles import table as profile_table
 from ttastats.profiles.measures import MEASURES
 
@@ -191,6 +192,13 @@ def test_every_command_of_the_readme_exists() -> None:
     known = program("--help", cwd=ROOT)
     assert named
     assert all(f" {name} " in known for name in named)
+
+
+def test_every_kind_of_plot_stands_beside_its_question() -> None:
+    page = (ROOT / "docs" / "plots.md").read_text("utf-8")
+    found = re.findall(r"^\| `([\w-]+)` \| ([^|]+\?) \|", page, re.MULTILINE)
+    assert dict(found) == kinds.QUESTIONS
+    assert set(kinds.QUESTIONS) == set(kinds.KINDS)
 
 
 def test_the_page_of_columns_is_that_of_the_schema() -> None:

@@ -36,6 +36,7 @@ def plots() -> tuple[Plot, ...]:
         *api.plots(made.many_kinds()),
         *api.plots(a, b, labels=["before", "after"]),
         *api.plots(made.leaders()),
+        *api.plot("profile", made.many_kinds().with_columns(accelerators=pl.lit(8, pl.Int64))),
         *api.plot("targets", made.rows(made.SLOW)),
     )
 
@@ -172,11 +173,10 @@ def test_an_html_file_has_no_marks_of_code_in_its_words() -> None:
 def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
     names = [f"lab/a_machine_with_a_long_name_{n}" for n in range(3)]
     source = pl.concat([made.rows(made.FAST, entry=name) for name in names])
-    (plot,) = api.plot("solved", source)
+    (plot,) = api.plot("quality-time", source)
     for width, columns in ((theme.COLUMN, 1), (theme.PAGE, 2)):
-        found = drawing.specification(plot, drawing.Style(width))
-        assert found["encoding"]["color"]["legend"]["columns"] == columns
-        assert found["encoding"]["strokeDash"]["legend"]["columns"] == columns
+        found = drawing.specification(plot, drawing.Style(width))["layer"][0]["encoding"]
+        assert found["color"]["legend"]["columns"] == columns
     drawn = drawing.svg([plot], drawing.Style(theme.COLUMN))
     assert all(f"a_machine_with_a_long_name_{n}</text>" in drawn for n in range(3))
 

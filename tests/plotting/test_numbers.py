@@ -77,6 +77,18 @@ def test_failures_keep_the_share_of_solved_runs_below_one() -> None:
     assert slow.select("seconds", "done").rows()[1:3] == [(100.0, 1), (104.0, 2)]
 
 
+def test_the_name_of_a_line_stands_where_it_ends() -> None:
+    ends = table(the("solved", made.two_entries()), "ends of solved")
+    assert ends.select("series", "seconds", "share", "left").rows() == [
+        ("fast", 70.0, 1.0, True), ("slow", 300.0, 0.8, False),
+    ]  # fmt: skip
+    assert ends["level"].is_sorted()
+    plot = the("solved", made.two_entries())
+    drawn = plot.to_svg()
+    assert (drawn.count(">fast</text>"), drawn.count(">slow</text>")) == (1, 1)  # no legend beside
+    assert ">time (log scale)</text>" in drawn
+
+
 def test_only_where_runs_failed_is_it_said_that_lines_stay_below_one() -> None:
     assert "stays below 100%" in the("solved", made.two_entries()).caption
     assert "100%" not in the("solved", made.rows(made.FAST)).caption
@@ -103,7 +115,7 @@ def test_what_has_a_colour_lies_above_the_others() -> None:
     for kind in ("quality-time", "solved"):
         plot = the(kind, source)
         drawn = re.findall(r'line mark"[^>]*stroke="(#\w+)"', plot.to_svg())
-        assert drawn[0] == theme.GREY
+        assert drawn[0] == theme.BEHIND
         assert drawn[-1] == theme.COLOURS[0]
     (points,) = {
         json.dumps(layer["encoding"]["order"])
@@ -216,7 +228,10 @@ def test_targets_of_one_set_up_are_expected_times() -> None:
 
 
 def test_a_spread_counts_the_runs_evaluated_after_each_epoch() -> None:
-    bands = table(the("spread", made.rows(made.SLOW)), "spread")
+    plot = the("quality-epochs", made.rows(made.SLOW))
+    assert "the median of the 3 to 5 runs evaluated after an epoch" in plot.caption
+    assert "median" not in the("quality-epochs", made.rows(made.SLOW[:2])).caption
+    bands = table(plot, "spread")
     counts = dict(bands.select("epoch", "n").iter_rows())
     assert counts == {1.0: 5, 2.0: 5, 3.0: 5, 4.0: 5, 5.0: 5, 6.0: 3}
     first = bands.row(0, named=True)
@@ -238,21 +253,36 @@ def test_a_record_is_faster_than_all_before() -> None:
 
 
 def test_a_profile_counts_a_missed_benchmark_as_missed() -> None:
-    others = made.many_kinds().filter(
-        ~((pl.col("benchmark") == "bert") & (pl.col("system") == "slow"))
-    )
-    third = made.rows(made.SLOW, entry="lab/third", benchmark="gnmt")
+    every = made.many_kinds().with_columns(accelerators=pl.lit(8, pl.Int64))
+    others = every.filter(~((pl.col("benchmark") == "bert") & (pl.col("system") == "slow")))
+    third = made.rows(made.SLOW, entry="lab/third", benchmark="gnmt", accelerators=8)
     with pytest.raises(NothingToDrawError, match="two benchmarks"):
         api.plot("profile", pl.concat([others, third]))
-    shares = the("profile", made.many_kinds()).data["profile"]
+    shares = the("profile", every).data["profile"]
     assert shares.filter(pl.col("system") == "fast")["share"].to_list()[0] == 1.0
     assert shares.filter(pl.col("system") == "slow")["share"].to_list()[0] == 0.0
+
+
+def test_a_profile_is_of_systems_of_one_size() -> None:
+    with pytest.raises(NothingToDrawError, match="as many accelerators"):
+        api.plot("profile", made.many_kinds())
+    alike = [
+        made.rows(made.FAST, entry=f"lab/{name}", benchmark=benchmark, accelerators=size)
+        for name, size in (("a", 8), ("b", 8), ("c", 64), ("d", 512))
+        for benchmark in ("resnet", "bert")
+    ]
+    plot = the("profile", pl.concat(alike))
+    assert plot.title == "Performance profile of 2 systems of 8 accelerators"
+    assert plot.caption.startswith("20 runs.")
+    assert set(plot.data["profile"]["system"]) == {"a", "b"}
+    with pytest.raises(NothingToDrawError, match="one file"):
+        api.plot("profile", made.rows(made.SLOW), made.rows(made.FAST))
 
 
 def test_quality_over_time_and_over_epochs_share_their_tables() -> None:
     source = made.two_entries()
     time, epochs = the("quality-time", source), the("quality-epochs", source)
-    assert set(time.data) == set(epochs.data)
+    assert set(epochs.data) - set(time.data) == {name for name in epochs.data if "spread" in name}
     for name, frame in time.data.items():
         assert frame.equals(epochs.data[name])
     assert table(time, "target")["target"].to_list() == [made.TARGET]

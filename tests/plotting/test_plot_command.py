@@ -107,7 +107,7 @@ def test_several_benchmarks_are_named_when_one_file_is_asked_for(tmp_path: Path)
 def test_kinds_are_listed_with_the_questions_they_answer() -> None:
     code, out, _ = run("list")
     assert code == 0
-    assert "How long did each run take to its target?" in out
+    assert "How long did each run take, and how sure is the mean?" in out
 
 
 def test_intervals_are_of_the_confidence_asked_for_and_say_so(

@@ -23,7 +23,7 @@ _ROUND = (
 )  # fmt: skip
 #: Where few ticks must do.
 _ROUNDER = (1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000, 8_640_000)
-_MOST_TICKS = 8
+_MOST_TICKS, _FEWEST_TICKS = 8, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,8 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
     values = [value for value in _ROUND if low / 1.05 <= value <= high * 1.05]
     if len(values) > _MOST_TICKS:
         values = [value for value in _ROUNDER if low / 1.2 <= value <= high * 1.2]
+    if len(values) < _FEWEST_TICKS:
+        return {"tickCount": 5, "labelExpr": duration("datum.value", ".3~r")}
     return {"values": values, "labelExpr": duration("datum.value", "g")}
 
 

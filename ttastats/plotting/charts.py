@@ -33,7 +33,7 @@ def colour_scale(labels: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
     colours = [theme.COLOURS[n % theme.HIGHLIGHTS] for n in range(len(some))]
     shapes = [theme.SHAPES[n % theme.HIGHLIGHTS] for n in range(len(some))]
     if OTHERS in labels:
-        colours.append(theme.GREY)
+        colours.append(theme.BEHIND)
         shapes.append("stroke")
     domain = list(labels)
     return alt.Scale(domain=domain, range=colours), alt.Scale(domain=domain, range=shapes)
@@ -44,12 +44,6 @@ def dash_scale(labels: Sequence[str]) -> alt.Scale:
     dashes = [theme.DASHES[n % len(theme.DASHES)] for n in range(len(labels))]
     ranged = [[1, 0] if label == OTHERS else own for label, own in zip(labels, dashes, strict=True)]
     return alt.Scale(domain=list(labels), range=ranged)
-
-
-def spare_colours(labels: Sequence[str]) -> list[str]:
-    """Give colours that the fastest do not have, for what stands out in another plot."""
-    used = len([label for label in labels if label != OTHERS])
-    return [*theme.COLOURS[used:], theme.GREY, "#6B6B6B", "#B0B0B0"]
 
 
 def legend(labels: Sequence[str]) -> Any:

@@ -13,7 +13,6 @@ from ttastats.plotting import (
     scaling,
     solved,
     speedups,
-    spread,
     targets,
     tta,
     variance,
@@ -29,7 +28,6 @@ Draw = Callable[[Material], tuple[Plot, ...]]
 KINDS: Mapping[str, Draw] = {
     quality.TIME: quality.over_time,
     quality.EPOCHS: quality.over_epochs,
-    spread.KIND: spread.plots,
     tta.KIND: tta.plots,
     solved.KIND: solved.plots,
     leaderboard.KIND: leaderboard.boards,
@@ -39,6 +37,21 @@ KINDS: Mapping[str, Draw] = {
     variance.KIND: variance.plots,
     speedups.KIND: speedups.plots,
     profile.KIND: profile.plots,
+}
+
+#: The question that a kind alone answers.
+QUESTIONS: Mapping[str, str] = {
+    quality.TIME: "How does quality grow with time, and which run stalls or diverges?",
+    quality.EPOCHS: "How far apart are runs after the same epoch?",
+    tta.KIND: "How long did each run take, and how sure is the mean?",
+    solved.KIND: "By when are which shares of the runs done?",
+    leaderboard.KIND: "Who leads where an entry is one run, by time and by cost?",
+    leaderboard.RECORD: "How did the fastest time fall over the years?",
+    targets.KIND: "Does the answer depend on the quality target?",
+    scaling.KIND: "What do more accelerators buy?",
+    variance.KIND: "Do runs of one set-up differ by epochs or by time per epoch?",
+    speedups.KIND: "By how much is B faster, and why?",
+    profile.KIND: "Which system of a size is fast on many benchmarks?",
 }
 
 #: Kinds whose statistics take long, with the runs up to which a page waits for them.
@@ -95,6 +108,8 @@ def of(kind: str, metric: str = "") -> Draw:
 
 def described() -> list[tuple[str, str]]:
     """Give each kind, those of profiles last, with the question it answers."""
-    every = {**KINDS, **profiled.KINDS}
-    return [(kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
-            for kind, draw in every.items()]  # fmt: skip
+    of_profiles = [
+        (kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
+        for kind, draw in profiled.KINDS.items()
+    ]
+    return [*QUESTIONS.items(), *of_profiles]

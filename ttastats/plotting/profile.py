@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 import polars as pl
 
+from ttastats import units
 from ttastats.plotting import charts, theme
-from ttastats.plotting.material import Material, Panel, side_labels
+from ttastats.plotting.material import Material, Panel
 from ttastats.plotting.plot import NothingToDrawError, Plot
 from ttastats.sides import expected_seconds
 from ttastats.stats.profile import PerformanceProfile, performance_profile
@@ -21,37 +22,42 @@ _HEIGHT = 200.0
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot: systems over benchmarks, or sides of a comparison.
+    """Give one plot, of the systems of one size: those of as many accelerators as most have.
+
+    Systems of 8 and of 512 accelerators are no rivals, and sides are what `speedups` shows.
 
     Raises
     ------
     NothingToDrawError
-        There are not two systems that share two benchmarks.
+        There are not two systems of one size that share two benchmarks.
     """
-    what = "side" if material.compares else "system"
-    times = expected_times(material.panels, what)
+    if material.compares:
+        raise NothingToDrawError(
+            "a profile is of the systems of one file", remedy="`plot speedups` shows sides."
+        )
+    size, times = _largest_class(material.panels)
     if len(times) < 2:
         raise NothingToDrawError(
-            f"a profile needs two {what}s that were run on two benchmarks each",
+            "a profile needs two systems of as many accelerators that were run on two benchmarks",
             remedy="Give more logs.",
         )
-    table, profile, labels = _profiled(times, what)
+    table, profile, labels = _profiled(times)
     benchmarks = len({name for row in times.values() for name in row})
-    title = f"Performance profile of {len(times)} {what}s over {benchmarks} benchmarks"
+    title = f"Performance profile of {len(times)} systems of {units.plural(size, 'accelerator')}"
     shown = labels[: theme.HIGHLIGHTS]
     best = ", ".join(f"{label} {score:.2f}" for label, score in zip(shown, profile, strict=False))
-    runs = sum(panel.runs.height for panel in material.panels)
     left = len(labels) - len(shown)
+    of_size = pl.col("accelerators") == size
+    runs = sum(panel.runs.filter(of_size).height for panel in material.panels)
     caption = (
-        f"{runs:,} runs. A line says on what share of the {benchmarks} benchmarks a {what}'s "
-        f"{material.axis.expected} to a success is within a factor of the best of those shown and "
-        f"not shown; a benchmark that it was not run on or never solved counts as missed. Score, "
-        f"the area up to {TAU_MAX:g}: {best}.",
+        f"{units.plural(runs, 'run')}. A line says on what share of the {benchmarks} benchmarks a "
+        f"system's {material.axis.expected} to a success is within a factor of the best of those "
+        "shown and not shown; a benchmark that it was not run on or never solved counts as missed. "
+        f"Score, the area up to {TAU_MAX:g}: {best}.",
         f"{left} more, with lower scores, are not shown." if left else "",
+        "Systems of other sizes are no rivals: `--where accelerators=...` chooses them.",
     )
-    # A side has the same colour in every plot.
-    drawn = side_labels(material.sides)[: theme.HIGHLIGHTS] if material.compares else shown
-    chart = _chart(drawn, material.axis.expected)
+    chart = _chart(shown, material.axis.expected)
     data, said = {"profile": table.filter(pl.col("series").is_in(shown))}, f"{best}."
     return (charts.plot(KIND, None, title, caption, chart, data, height=_HEIGHT, described=said),)
 
@@ -59,20 +65,24 @@ def plots(material: Material) -> tuple[Plot, ...]:
 Times = Mapping[str, Mapping[str, float]]
 
 
-def expected_times(panels: tuple[Panel, ...], what: str) -> Times:
-    """Give the expected time to a success by system and benchmark, of those with two or more."""
-    found: dict[str, dict[str, float]] = {}
-    column = "series" if what == "side" else "system"
+def _largest_class(panels: Sequence[Panel]) -> tuple[int, Times]:
+    """Give the number of accelerators that most systems have, and the times of these."""
+    found: dict[int, dict[str, dict[str, float]]] = {}
     for panel in panels:
-        known = panel.runs.drop_nulls([column, "observed_seconds"])
-        for (name,), runs in known.group_by(column, maintain_order=True):
+        known = panel.runs.drop_nulls(["system", "accelerators", "observed_seconds"])
+        groups = known.group_by("accelerators", "system", maintain_order=True)
+        for (size, system), runs in groups:
             ert = expected_seconds(runs)
             if ert is not None and np.isfinite(ert):
-                found.setdefault(str(name), {})[panel.name] = ert
-    return {name: row for name, row in found.items() if len(row) > 1}
+                found.setdefault(int(size), {}).setdefault(str(system), {})[panel.name] = ert
+    classes = {
+        size: {name: row for name, row in systems.items() if len(row) > 1}
+        for size, systems in found.items()
+    }
+    return max(classes.items(), key=lambda one: (len(one[1]), -one[0]), default=(0, {}))
 
 
-def _profiled(times: Times, what: str) -> tuple[pl.DataFrame, list[float], list[str]]:
+def _profiled(times: Times) -> tuple[pl.DataFrame, list[float], list[str]]:
     systems = list(times)
     benchmarks = list(dict.fromkeys(name for row in times.values() for name in row))
     matrix = np.array([[times[s].get(b, np.inf) for b in benchmarks] for s in systems])
@@ -86,9 +96,7 @@ def _profiled(times: Times, what: str) -> tuple[pl.DataFrame, list[float], list[
         )
         for index in order
     ]
-    table = pl.concat(parts)
-    if what == "system":
-        table = table.with_columns(system=pl.col("series"))
+    table = pl.concat(parts).with_columns(system=pl.col("series"))
     return table, [float(profile.scores[index]) for index in order], labels
 
 

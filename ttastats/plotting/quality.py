@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from ttastats import units
-from ttastats.plotting import axes, charts, curves, theme
+from ttastats.plotting import axes, charts, curves, spread, theme
 from ttastats.plotting.curves import DrawnMetric
 from ttastats.plotting.material import Material, Panel
 from ttastats.plotting.plot import NothingToDrawError, Plot
@@ -86,8 +86,9 @@ def _one_by_one(
     if drawn.is_empty() or drawn.get_column(over).n_unique() < 2:
         return None
     lines = _with_filters(lines, panel)
-    names = (f"quality: {panel.name} {metric.name}", charts.runs_name(panel))
+    names = [f"quality: {panel.name} {metric.name}", charts.runs_name(panel)]
     axis = _axis(drawn, over)
+    bands = spread.table(rows, metric) if over == "epoch" else pl.DataFrame()
     title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
     evaluated = drawn.get_column("run").n_unique()
     unseen = panel.runs.height - evaluated
@@ -99,10 +100,14 @@ def _one_by_one(
         f"A line is a run{_mark(panel, over) if _judged_by(panel, metric) else ''}.",
         _dashed(panel, metric),
         _outside(metric, drawn, axis, over),
+        spread.caption(bands),
         target_words(metric),
     )
-    chart = _line_chart(panel, metric, names, axis, over, drawn)
     data = {names[0]: lines, names[1]: charts.table_of_runs(panel), **target_table(panel, metric)}
+    if not bands.is_empty():
+        names.append(f"spread: {panel.name} {metric.name}")
+        data[names[-1]] = spread.owned(bands, panel)
+    chart = _line_chart(panel, metric, names, axis, over, drawn)
     return charts.plot(kind, panel, title, caption, chart, data, height=_HEIGHT)
 
 
@@ -248,9 +253,10 @@ def _line_chart(
         )
     )
     within = _in_sight("lowest", "highest", "first", axis, limits)
+    thin = many or len(names) > 2
     look: dict[str, Any] = {
-        "strokeWidth": 0.8 if many else 1.2,
-        "strokeOpacity": 0.45 if many else 0.7,
+        "strokeWidth": 0.8 if thin else 1.2,
+        "strokeOpacity": 0.45 if thin else 0.7,
     }
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
     lines = (
@@ -280,8 +286,9 @@ def _line_chart(
         .mark_point(shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
         .encode(y=value, order=charts.fastest_above())
     )
-    layers = [*lines, reached, failed] if _judged_by(panel, metric) else lines
-    return (*layers, *target_layers(panel, metric, scale))
+    ends_of_runs = [reached, failed] if _judged_by(panel, metric) else []
+    spreads = spread.layers(panel, names[2:], (charts.x(axis, over), words(metric), scale), color)
+    return (*lines, *spreads, *ends_of_runs, *target_layers(panel, metric, scale))
 
 
 def target_table(panel: Panel, metric: DrawnMetric) -> dict[str, pl.DataFrame]:

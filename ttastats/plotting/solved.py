@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -17,6 +18,10 @@ KIND = "solved"
 FEWEST = 3
 _STEPS = 200
 _HEIGHT = 190.0
+#: The height of the name of a line, as a share of that of the lines.
+_LEVEL = 0.085
+#: Times in a smaller ratio stand on a linear axis, which is hardly another.
+_LOG_FROM = 1.5
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
@@ -99,17 +104,41 @@ def _plot(panel: Panel) -> Plot:
         f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )
-    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun)
-    chart = _chart(panel, axis, name)
-    return charts.plot(KIND, panel, title, caption, chart, {name: steps}, height=_HEIGHT)
+    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
+    ends = _ends(steps, axis)
+    names = (name, f"ends of solved: {panel.name}")
+    chart = _chart(panel, axis, names, ends)
+    data = dict(zip(names, (steps, ends), strict=True))
+    height = _HEIGHT * (1 + _LEVEL * ends.height)
+    return charts.plot(KIND, panel, title, caption, chart, data, height=height)
 
 
-def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
+def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
+    """Give where the lines with a colour end, and at which `level` above them their names stand.
+
+    A name begins (`left`) or ends where its line does. Those that begin stand lowest, the last to
+    end first, so that what joins a line with its name crosses few of the others.
+    """
+    low, high = (float(end) * axis.divisor for end in axis.scale["domain"])
+    middle = (low * high) ** 0.5 if axis.scale.get("type") == "log" else (low + high) / 2
+    at = pl.col("seconds")
+    lasts = steps.group_by("series", maintain_order=True).agg(pl.all().last())
+    ends = lasts.filter(pl.col("colour") == pl.col("series")).with_columns(left=at < middle)
+    rank = pl.when("left").then(-at).otherwise(at)
+    ordered = ends.sort(~pl.col("left"), rank, "series")
+    level = 1 + _LEVEL * (pl.int_range(pl.len()) + 0.6)
+    return ordered.with_columns(level=level)
+
+
+def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], ends: pl.DataFrame) -> Any:
     colours, _ = charts.colour_scale(panel.colours)
-    labels = list(panel.colours)
-    key = charts.legend(labels)
-    return (
-        alt.Chart(alt.NamedData(name=name))
+    color = alt.Color("colour:N", scale=colours, legend=None)
+    title = "runs that reached the target"
+    scale = alt.Scale(domain=[0, 1 + _LEVEL * ends.height], nice=False)
+    shares = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], titleAnchor="start")
+    x, y = charts.x(axis), alt.Y("share:Q", title=title, scale=scale, axis=shares)
+    lines = (
+        alt.Chart(alt.NamedData(name=names[0]))
         .transform_calculate(
             at=axis.shown("seconds"),
             time=axes.said("datum.seconds", panel.axis),
@@ -117,18 +146,25 @@ def _chart(panel: Panel, axis: axes.TimeAxis, name: str) -> Any:
         )
         .mark_line(interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
         .encode(
-            x=charts.x(axis),
-            y=alt.Y(
-                "share:Q",
-                title="runs that reached the target",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format=".0%", tickCount=5),
+            x=x,
+            y=y,
+            color=color,
+            strokeDash=alt.StrokeDash(
+                "colour:N", scale=charts.dash_scale(panel.colours), legend=None
             ),
-            color=alt.Color("colour:N", scale=colours, legend=key),
-            strokeDash=alt.StrokeDash("colour:N", scale=charts.dash_scale(labels), legend=key),
             detail=alt.Detail("series:N"),
             tooltip=charts.tooltips(
                 ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
             ),
         )
     )
+    base = alt.Chart(alt.NamedData(name=names[1])).transform_calculate(at=axis.shown("seconds"))
+    level = alt.Y("level:Q", title=title, scale=scale)
+    joins = base.mark_rule(strokeWidth=0.7, strokeOpacity=0.8).encode(
+        x=x, y=y, y2=alt.Y2("level:Q"), color=color
+    )
+    text = base.encode(x=x, y=level, text=alt.Text("series:N"), color=color)
+    begins = text.transform_filter("datum.left").mark_text(align="left", dx=4, baseline="middle")
+    ends_there = text.transform_filter("!datum.left")
+    named = (begins, ends_there.mark_text(align="right", dx=-4, baseline="middle"))
+    return (joins, lines, *named)

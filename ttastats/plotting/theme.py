@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-#: The colours of Okabe and Ito (2008) that show on white and on black alike.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-#: What stands back behind them.
-GREY = "#8C8C8C"
+#: The colours of Okabe and Ito (2008) that show on white and on black alike; the purple is darker,
+#: since to who sees no green theirs is the grey of the others.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C554A0", "#E69F00", "#56B4E9")
+#: What is neither, and what stands back behind them.
+GREY, BEHIND = "#8C8C8C", "#B0B0B0"
 #: Colour is never the only difference.
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 #: Lines have no shape.
