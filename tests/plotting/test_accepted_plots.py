@@ -44,6 +44,12 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_dollars": lambda: api.plot(
         "tta", some(answers.before()), some(answers.after()), unit="cost"
     ),
+    "of_unpriced": lambda: api.plot(
+        "leaderboard",
+        made.leaders().with_columns(
+            cost_per_hour=pl.when(pl.col("entry") != "entry_1").then("cost_per_hour")
+        ),
+    ),
     "of_profiles": lambda: of_profiles("made"),
     "of_two_profiles": lambda: of_profiles("one", "two"),
 }

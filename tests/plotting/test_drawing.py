@@ -143,6 +143,12 @@ def test_an_svg_brings_the_letters_it_shows() -> None:
     assert "http" not in drawn.replace("http://www.w3.org/", "")
 
 
+def test_the_size_of_a_drawing_is_told_in_its_first_tag_alone() -> None:
+    drawn = '<svg width="10" height="20.5"><rect width="3"/></svg>'
+    sized = '<svg width="5.0000in" height="10.2500in"><rect width="3"/></svg>'
+    assert drawing._sized(drawn, 0.5, "in") == sized
+
+
 def test_sizes_are_true() -> None:
     plots = api.plot("tta", made.two_entries())
     look = drawing.Style(theme.COLUMN)

@@ -104,7 +104,9 @@ def _board(panel: Panel, measure: str) -> Plot:
     caption = (
         panel.counted,
         f"The {_MOST} best of {ranked.height} are shown." if ranked.height > _MOST else "",
-        f"{unpriced} have no known cost." if measure == "cost" and unpriced else "",
+        f"{units.plural(unpriced, 'run has', 'runs have')} no known cost."
+        if measure == "cost" and unpriced
+        else "",
         "Cost is time to accuracy times the price of the hardware." if by == "cost" else "",
         "Each entry is one run: a rank says what happened once, not what would happen again.",
     )

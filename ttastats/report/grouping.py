@@ -236,6 +236,11 @@ def failed_notes(runs: pl.DataFrame) -> list[Note]:
     return notes
 
 
+def unknown_last(*values: Any) -> tuple[tuple[bool, Any], ...]:
+    """Give the place of a row among others by some of its values, where any may be unknown."""
+    return tuple((value is None, value) for value in values)
+
+
 def key_row(keys: Mapping[str, Any]) -> dict[str, Any]:
     """Give the grouping columns of a row for programs, standard ones first and always there."""
     return {name: keys.get(name) for name in row_keys(tuple(keys), ENTRY)}

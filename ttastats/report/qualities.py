@@ -27,6 +27,7 @@ from ttastats.report.grouping import (
     row_keys,
     set_aside_notes,
     shown_keys,
+    unknown_last,
 )
 from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.means import mean_quality
@@ -206,11 +207,11 @@ def _numbers(group: pl.DataFrame, budget: Budget, ddof: int, confidence: float) 
     }
 
 
-def _place(row: Mapping[str, Any]) -> list[tuple[bool, Any]]:
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """Put the best group of a benchmark first, and what is unknown last."""
     mean = row["quality_mean"]
     order = None if mean is None else -mean if row["higher_is_better"] else mean
-    return [(value is None, value or 0) for value in (*(row[name] for name in BENCHMARK), order)]
+    return unknown_last(*(row[name] for name in BENCHMARK), order)
 
 
 def _digits(row: Mapping[str, Any]) -> Digits:

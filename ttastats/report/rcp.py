@@ -41,6 +41,7 @@ from ttastats.report.grouping import (
     key_row,
     row_keys,
     shown_keys,
+    unknown_last,
 )
 from ttastats.stats.convergence import Reference, convergence, passes, stopped_early
 from ttastats.stats.moments import coefficient_of_variation
@@ -307,8 +308,7 @@ def _rates(
 
 def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
-    found = [row.get(name) for name in names]
-    return tuple((value is None, value) for value in found)
+    return unknown_last(*map(row.get, names))
 
 
 def _fields(

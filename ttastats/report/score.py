@@ -160,8 +160,7 @@ def _in_order(group: pl.DataFrame) -> pl.DataFrame:
 
 def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
     names = ("suite", "round", "benchmark", "division", "score_minutes")
-    found = [row.get(name) for name in names]
-    return tuple((value is None, 0 if value is None else value) for value in found)
+    return grouping.unknown_last(*map(row.get, names))
 
 
 def _shown(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:

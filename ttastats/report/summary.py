@@ -42,9 +42,8 @@ def report(
         (grouping.key_row(keys) | numbers(group, ddof=ddof, confidence=confidence), group)
         for keys, group in grouping.groups(runs, by)
     ]
-    found.sort(
-        key=lambda one: [_known(one[0][name]) for name in (*grouping.BENCHMARK, "tta_mean_seconds")]
-    )
+    first = (*grouping.BENCHMARK, "tta_mean_seconds")
+    found.sort(key=lambda one: grouping.unknown_last(*(one[0][name] for name in first)))
     rows = [row for row, _ in found]
     axis = axes.of(runs)
     shown = [
@@ -93,10 +92,6 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         else solved.get_column("epoch_seconds").mean(),
         "axis": axes.of(group).name,
     }
-
-
-def _known(value: Any) -> tuple[bool, Any]:
-    return value is None, value if value is not None else 0
 
 
 def _strips(found: Sequence[tuple[Mapping[str, Any], pl.DataFrame]]) -> list[tuple[str, ...]]:
