@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import polars as pl
 
@@ -46,10 +47,15 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: ("learning_rate" not in name, name)))
 
 
+@lru_cache(4_096)  # runs have the same few names
+def _is_setting(name: str) -> bool:
+    return _SETTING.search(name) is not None
+
+
 def _differing(extras: Iterable[str]) -> set[str]:
     seen: defaultdict[str, set[str]] = defaultdict(set)
     for extra in extras:
         for name, value in recorded(extra).items():
-            if value is not None and _SETTING.search(name):
+            if value is not None and _is_setting(name):
                 seen[name].add(repr(value))
     return {name for name, values in seen.items() if len(values) > 1}

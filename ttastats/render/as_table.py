@@ -26,7 +26,12 @@ def render(report: Printable, console: Console, *, width: int | None = None) -> 
     that is not enough, columns give way by their rank: they stand below their row or, in a long
     table, are named at its end.
     """
-    for line in _report_lines(report, width):
+    lines = list(_report_lines(report, width))
+    if not console.is_terminal and console.color_system is None:
+        # rich would lay out each of thousands of lines anew
+        console.file.write("".join(f"{line.plain}\n" for line in lines))
+        return
+    for line in lines:
         console.print(line, soft_wrap=True, highlight=False)
 
 
@@ -94,18 +99,20 @@ def _head(row: Row, before: Row | None, layout: Layout, width: int | None) -> It
 
 
 def _aligned(row: Row, table: Table, layout: Layout) -> Line:
-    line = Line("")
+    text, styled = "", []
     for number, position in enumerate(layout.shown):
         cell, width = row.cells[position], layout.widths[position]
-        text = words.cell(cell)
-        text = layout.short.get(position, {}).get(text, text)
-        room = " " * (width - cell_len(text))
-        right = table.columns[position].align == "right"
-        line.append(GAP if number else " ")
-        line.append(room if right else "")
-        line.append(text, style=_STYLES[cell.tone] if isinstance(cell, Text) else None)
-        line.append("" if right else room)
-    line.rstrip()
+        said = words.cell(cell)
+        said = layout.short.get(position, {}).get(said, said)
+        room = " " * (width - cell_len(said))
+        before, after = (room, "") if table.columns[position].align == "right" else ("", room)
+        text += f"{GAP if number else ' '}{before}"
+        if isinstance(cell, Text) and cell.tone != "plain":
+            styled.append((_STYLES[cell.tone], len(text), len(text) + len(said)))
+        text += f"{said}{after}"
+    line = Line(text.rstrip())
+    for style, start, end in styled:
+        line.stylize(style, start, end)
     return line
 
 

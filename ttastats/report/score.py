@@ -35,7 +35,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
 
     The runs must have been judged by the official targets: `time_to_target.runs(frame)`.
     """
-    rows = [grouping.key_row(keys) | numbers(group) for keys, group in grouping.groups(runs, by)]
+    judged = _judged(runs)
+    rows = [grouping.key_row(keys) | numbers(group) for keys, group in grouping.groups(judged, by)]
     rows.sort(key=_place)
     shown = [
         *fields.keys(_shown(rows, by)),
@@ -54,14 +55,17 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
 
 
 def numbers(group: pl.DataFrame) -> dict[str, Any]:
-    """Give the official score of one entry in minutes; None with the reason in `status`."""
+    """Give the official score of one entry in minutes; None with the reason in `status`.
+
+    Its runs have been `_judged`.
+    """
     rules, none_because = _rules(group)
     if rules is None:
         names = ("required_runs", "dropped", "failed", "raw_minutes", "score_minutes")
         empty: dict[str, Any] = {"n": group.height} | dict.fromkeys(names)
         return empty | {"scaling_factor": None, "status": none_because, "failures": []}
-    judged = _in_order(group).with_columns(failure=_failure(rules))
-    failed = judged.filter(pl.col("failure").is_not_null())
+    judged = _in_order(group)
+    why = judged.get_column("failure")
     raw_minutes, status = _raw_score(judged, rules)
     factor = _scaling_factor(group)
     known = raw_minutes is not None and factor is not None
@@ -69,24 +73,30 @@ def numbers(group: pl.DataFrame) -> dict[str, Any]:
         "n": group.height,
         "required_runs": rules.runs,
         "dropped": rules.dropped,
-        "failed": failed.height,
+        "failed": len(why) - why.null_count(),
         "raw_minutes": raw_minutes,
         "score_minutes": (raw_minutes or 0.0) * (factor or 0.0) if known else None,
         "scaling_factor": factor,
         "status": status if factor is not None else "several scaling factors in one group",
         "failures": [
-            f"{PurePosixPath(source).name}: {why}"
-            for source, why in failed.select("source", "failure").iter_rows()
+            f"{PurePosixPath(source).name}: {reason}"
+            for source, reason in zip(judged.get_column("source"), why, strict=True)
+            if reason is not None
         ],
     }
 
 
 def _rules(group: pl.DataFrame) -> tuple[Scoring | None, str]:
     """Give the rules that hold for a group, or the reason there are none."""
-    kinds = group.select(_KIND).unique()
-    if kinds.height > 1:
+    kinds = set(zip(*(group.get_column(name) for name in _KIND), strict=True))
+    if len(kinds) > 1:
         return None, f"not one result: several of {', '.join(_KIND)} in one group"
-    suite, round_, benchmark, division = kinds.row(0)
+    return _rules_of(*kinds.pop())
+
+
+def _rules_of(
+    suite: str | None, round_: str | None, benchmark: str | None, division: str | None
+) -> tuple[Scoring | None, str]:
     if suite not in benchmarks.scored_suites():
         return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
     if round_ is None or benchmark is None:
@@ -95,7 +105,21 @@ def _rules(group: pl.DataFrame) -> tuple[Scoring | None, str]:
     return rules, "" if rules else f"no quality target for {benchmark} in {round_}"
 
 
-def _failure(rules: Scoring) -> pl.Expr:
+def _judged(runs: pl.DataFrame) -> pl.DataFrame:
+    """Add why each run counts as failed, null where it does not, by the rules that hold for it."""
+    kinds = runs.select(_KIND).unique()
+    rules = [_rules_of(*kind)[0] for kind in kinds.iter_rows()]
+    limits = [one.init_minutes if one else None for one in rules]
+    limited = kinds.with_columns(
+        init_limit=pl.Series(limits, dtype=pl.Float64),
+        init_allowed=pl.Series([f"{limit or 0:g}" for limit in limits], dtype=pl.String),
+    )
+    return runs.join(
+        limited, on=_KIND, how="left", nulls_equal=True, maintain_order="left"
+    ).with_columns(failure=_failure())
+
+
+def _failure() -> pl.Expr:
     """Give why a run counts as failed, null if it does not.
 
     The open division sets its own targets, so there the word of the log is taken.
@@ -112,20 +136,23 @@ def _failure(rules: Scoring) -> pl.Expr:
     ended = pl.coalesce(status.replace_strict(ends, default=None), missed)
     init = pl.col("extra").str.json_path_match("$.init_seconds").cast(pl.Float64, strict=False)
     untimed = pl.col("run_seconds").is_null() | (pl.col("run_seconds") <= 0)
-    reason = pl.when(~converged).then(ended).when(untimed).then(pl.lit("no usable time"))
-    if rules.init_minutes is None:
-        return reason
     took = pl.format(
-        "initialisation took {} min, under {} allowed",
-        (init / 60).round(1),
-        pl.lit(f"{rules.init_minutes:g}"),
+        "initialisation took {} min, under {} allowed", (init / 60).round(1), "init_allowed"
     )
-    return reason.when(init >= rules.init_minutes * 60).then(took)
+    return (
+        pl.when(~converged)
+        .then(ended)
+        .when(untimed)
+        .then(pl.lit("no usable time"))
+        .when(init >= pl.col("init_limit") * 60)
+        .then(took)
+    )
 
 
 def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]:
     """Give an olympic mean in minutes before scaling, None with the reason, and what it is."""
-    converged = judged.filter(pl.col("failure").is_null()).get_column("run_seconds") / 60
+    counts = judged.get_column("failure").is_null()
+    converged = judged.get_column("run_seconds").filter(counts) / 60
     n, failed = judged.height, judged.height - converged.len()
     if rules.converging is not None:
         if converged.len() < rules.converging:

@@ -16,10 +16,9 @@ from ttastats.report import fields, grouping, strips
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
 from ttastats.sides import expected_seconds
-from ttastats.stats.moments import standard_deviation
-from ttastats.stats.sample import mean_interval
+from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.variation import cv_interval
-from ttastats.time_to_target import evaluation_interval
+from ttastats.time_to_target import evaluation_interval, solved
 
 #: Groups whose times lie further apart than this share a logarithmic axis.
 _FAR = 10.0
@@ -67,30 +66,27 @@ def report(
 
 def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, Any]:
     """Give the numbers of one group of runs; seconds, fractions, None for unknown."""
-    solved = group.filter("reached")
-    times = solved.get_column("tta_seconds").to_numpy()
-    unit, column = axes.progress_of(group)
+    times = solved(group, "tta_seconds").to_numpy()
+    axis, (unit, column) = axes.of(group), axes.progress_of(group)
     spread = cv_interval(
         times,
-        epochs=solved.get_column(unit).to_numpy() if unit else None,
-        evaluation_interval=evaluation_interval(solved, column) if column else None,
+        epochs=solved(group, unit).to_numpy() if unit else None,
+        evaluation_interval=evaluation_interval(group, column) if column else None,
         confidence=confidence,
         ddof=ddof,
     )
     return {
         "n": group.height,
-        "reached": solved.height,
-        "tta_mean_seconds": mean_interval(times, confidence=confidence).estimate,
+        "reached": times.size,
+        "tta_mean_seconds": mean(times) if times.size else None,
         "tta_std_seconds": standard_deviation(times, ddof),
         "cv": spread.estimate,
         "cv_low": spread.low,
         "cv_high": spread.high,
         "ert_seconds": expected_seconds(group),
-        "epochs_mean": solved.get_column("epochs").mean(),
-        "epoch_seconds_mean": None
-        if axes.of(group).progress
-        else solved.get_column("epoch_seconds").mean(),
-        "axis": axes.of(group).name,
+        "epochs_mean": solved(group, "epochs").mean(),
+        "epoch_seconds_mean": None if axis.progress else solved(group, "epoch_seconds").mean(),
+        "axis": axis.name,
     }
 
 
@@ -108,9 +104,9 @@ def _strip(group: pl.DataFrame, span: Sequence[float]) -> Iterator[str]:
     low, high = min(span), max(span)
     far = high > _FAR * low
     place = math.log if far else float
-    solved, failed = group.filter("reached"), group.filter(~pl.col("reached"))
+    reached, failed = group.filter("reached"), group.filter(~pl.col("reached"))
     marks = strips.strip(
-        [place(time) for time in _positive(solved, "tta_seconds")],
+        [place(time) for time in _positive(reached, "tta_seconds")],
         [place(time) for time in _positive(failed, "observed_seconds")],
         place(low),
         place(high),

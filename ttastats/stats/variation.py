@@ -38,7 +38,8 @@ def cv_interval(
     estimate = coefficient_of_variation(sample, ddof)
     if sample.size < RUNS_FOR_INTERVAL:
         return Estimate(estimate, None, None, confidence, sample.size)
-    low, high = vangel_limits(_cv(sample), sample.size, confidence)
+    cv = _cv(sample) if estimate is None or ddof != 1 else estimate
+    low, high = vangel_limits(cv, sample.size, confidence)
     plain = Estimate(estimate, low, high, confidence, sample.size)
     if sample.size >= RUNS_FOR_DELTA:
         delta_low, delta_high = delta_limits(sample, confidence)
