@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import ttastats as tta
 from tests.test_cli import run
 
 
+@pytest.mark.usefixtures("workers_say")  # else later tests could not read what workers say
 def test_two_workers_tell_how_long_they_communicate(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     words = ["--width", "4", "--batch-size", "16", "--workers", "2", "--steps", "2"]

@@ -88,9 +88,10 @@ def test_a_damaged_pickle_is_named(content: bytes, tmp_path: Path) -> None:
         cifar10_files.read_pickle(path)
 
 
-def test_images_without_labels_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_images_without_labels_are_refused(tmp_path: Path, protocol: int) -> None:
     path = tmp_path / "data_batch_1"
-    path.write_bytes(pickle.dumps({b"data": samples(0)[0], b"labels": [1, 2]}))
+    path.write_bytes(pickle.dumps({b"data": samples(0)[0], b"labels": [1, 2]}, protocol))
     with pytest.raises(TtastatsError, match="20 images have 2 labels"):
         cifar10_files.read_pickle(path)
 

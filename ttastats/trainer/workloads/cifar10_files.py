@@ -27,6 +27,8 @@ _FOLDERS = (".", "cifar-10-batches-bin", "cifar-10-batches-py")
 _ALLOWED = {
     ("numpy.core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy.core.numeric", "_frombuffer"),  # by protocol 5, the usual one from Python 3.14 on
+    ("numpy._core.numeric", "_frombuffer"),
     ("numpy", "ndarray"),
     ("numpy", "dtype"),
     ("_codecs", "encode"),
