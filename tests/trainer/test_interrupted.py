@@ -31,9 +31,9 @@ from ttastats.trainer.outcome import Checkpoint
 TAKE_NUMBERS = """
 import sys
 from pathlib import Path
-from ttastats.result_files import Place, create
+from ttastats.result_files import ResultFolder, create
 for _ in range(25):
-    path, stream = create(Place(Path(sys.argv[1]), "Test", "machine", "digits"))
+    path, stream = create(ResultFolder(Path(sys.argv[1]), "Test", "machine", "digits"))
     stream.write("x\\n")
     stream.close()
     print(path.name, flush=True)
