@@ -326,7 +326,9 @@ def mlflow_files(draw: random.Random) -> Made:
     kept = {name: text.encode() for name, text in beside.items() if draw.random() < 0.8}
     folder = f"/m/mlruns/7/{run}"
     if draw.random() < 0.8:
-        kept["/m/mlruns/7/meta.yaml"] = draw.choice([b"name: mine\n"] * 3 + [b"name: 3\n"])
+        kept["/m/mlruns/7/meta.yaml"] = draw.choice(
+            [b"name: mine\n", b"name: 3\n", b"name: Default\n"]
+        )
     if draw.random() < 0.1:
         return b"1 2 3", f"{folder}/metrics/acc", draw.choice([{}, {f"{folder}/meta.yaml": b"x"}])
     return meta.encode(), f"{folder}/meta.yaml", kept

@@ -233,6 +233,7 @@ RARE: tuple[Made, ...] = (
      {"metric": "acc", "seconds": "t %Y-%m-%dT%H:%M:%S%z"}),
     (b"acc 0.1 was 0.2\nacc 0.3\rnow 0.4", {"line": [r"acc (?P<acc>\S+)", r"was (?P<acc>\S+)"]}),
     (b"acc 0.1", {"line": ["not (?P<acc>.)"]}), (b"# x\n1,2\n3,4", {"metric": "acc"}),
+    (b"1,acc\n1,2\n3,4", {"metric": "acc"}),
     (b"a - acc,a - acc__MIN,a - acc__MAX\n0.5,0.5,0.5\n0.6,0.6,0.7", {"metric": "acc"}),
 )  # fmt: skip
 

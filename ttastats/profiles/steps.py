@@ -80,8 +80,6 @@ def on_device(steps: Steps, launched_in: Ints, start: Floats, end: Floats) -> St
     """
     count = len(steps.numbers)
     inside = launched_in != NONE
-    if not inside.any():
-        return steps
     begins, ends = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(begins, launched_in[inside], start[inside])
     np.maximum.at(ends, launched_in[inside], end[inside])
