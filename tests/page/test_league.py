@@ -131,6 +131,8 @@ def test_ones_own_has_one_colour_in_leagues_numbers_and_plots(
     ).strip()
     lines = page.locator('figure[data-kind="quality-time"]').first.locator(f'[stroke="{colour}"]')
     assert lines.count() >= 10
+    words = page.locator('figure[data-kind="quality-time"] .whole').first.inner_text()
+    assert words == "What is marked is in colour, all others are grey."
     page.get_by_role("button", name="digits on 16").click()
     assert shown(page) == ["digits, 16 accelerators"]
     fragment = page.evaluate("location.hash")
@@ -185,6 +187,14 @@ def test_a_league_is_there_at_every_width_without_a_program_too(
 
 def test_the_league_that_is_shown_is_printed_on_one_page(browser: Browser, ranked: Path) -> None:
     with opened(browser, ranked, scheme="dark") as page:
+        assert pages_of(page.pdf(prefer_css_page_size=True)) == 1
+
+
+def test_a_league_of_thirty_is_printed_on_one_page(browser: Browser, folder: Path) -> None:
+    path = folder / "thirty.html"
+    api.html_report(made([f"org/machine_{n:02}" for n in range(30)], runs=2), output=path)
+    with opened(browser, path) as page:
+        assert page.locator(".league[open] tbody tr").count() == 30
         assert pages_of(page.pdf(prefer_css_page_size=True)) == 1
 
 

@@ -161,8 +161,8 @@ def _names(labels: Sequence[str]) -> list[str]:
 
 
 def _of(entry: Entry, places: Mapping[tuple[Any, ...], int], by: Sequence[str]) -> str:
-    found = {places[keys] for keys in entry.runs.select(by).unique().iter_rows() if keys in places}
-    return " ".join(map(str, sorted(found)))
+    keys = dict.fromkeys(zip(*(entry.runs.get_column(name) for name in by), strict=True))
+    return " ".join(str(place) for place in sorted(places[key] for key in keys))
 
 
 def _row(
@@ -170,7 +170,7 @@ def _row(
     of: str, usual: str,
 ) -> Row:  # fmt: skip
     side, unit = entry.side, axis.unit
-    open_to = "" if rank.first == rank.last else f"may be any of {rank.first} to {rank.last}"
+    open_to = "" if rank.first == rank.last else f"may be {rank.first} to {rank.last}"
     hours = entry.accelerator_seconds
     return Row(
         rank=rank.rank,
@@ -230,12 +230,14 @@ def _strip(entry: Entry, ticks: Scale) -> str:
     found = entry.side.outcomes
     reached, failed = (found.times[some].tolist() for some in (found.reached, ~found.reached))
     parts = "".join((*_mean(entry, ticks), *_dots(reached, ticks)))
-    stretched = f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
+    stretched = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
     signs = [(ticks.share(time), _CROSS) for time in failed]
     signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > ticks.high]
     placed = dict.fromkeys((round(100 * share, 1), sign) for share, sign in signs)
     more = "".join(f'<svg x="{x:.1f}%">{sign}</svg>' for x, sign in placed)
-    return f'<svg class="strip">{stretched}{more}</svg>'
+    if not more:
+        return f'<svg class="strip" {stretched}'
+    return f'<svg class="strip"><svg {stretched}{more}</svg>'
 
 
 _CROSS = f'<path class="x" d="M-3.5 {_MIDDLE - 3.5}l7 7m0-7l-7 7"/>'

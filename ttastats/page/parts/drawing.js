@@ -126,7 +126,7 @@ async function draw(figure, look = scheme(), width = null) {
   }
   before?.view?.finalize();
   box.replaceChildren(target);
-  const words = mine.view ? choiceWords(counts) : '';
+  const words = mine.view ? [choiceWords(counts), ownWords(tables)].join(' ').trim() : '';
   if (words) box.append(element('p', {className: 'whole', textContent: words}));
   figure.dataset.drawn = look;
 }

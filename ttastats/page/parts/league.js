@@ -130,16 +130,26 @@ function leagueForm() {
 }
 
 const OWN = 'marked';
+const OTHERS = 'others';
 
-/** Give a chart in which the reader's own rows have the one colour of theirs; the rows are changed. */
+/** Give a chart in which the reader's own rows have a colour and all others none; the rows change. */
 function withOwn(chart, tables) {
-  const mine = Object.values(tables).flat().filter((row) => 'colour' in row && isOwn(row));
-  if (!mine.length) return chart;
-  for (const row of mine) row.colour = OWN;
+  const rows = Object.values(tables).flat().filter((row) => 'colour' in row);
+  if (!rows.some(isOwn)) return chart;
+  for (const row of rows) row.colour = isOwn(row) ? OWN : OTHERS;
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--mine').trim();
+  const grey = held.themes.light.legend.symbolBaseFillColor;
+  const ranges = {color: [colour, grey], shape: ['circle', 'circle'], strokeDash: [[1, 0], [1, 0]]};
   return JSON.parse(JSON.stringify(chart), (key, value) => {
-    if (key !== 'color' || !['colour', 'series'].includes(value?.field) || !value.scale?.range) return value;
-    const {domain, range} = value.scale;
-    return {...value, field: 'colour', scale: {...value.scale, domain: [...domain, OWN], range: [...range, colour]}};
+    if (!(key in ranges) || !['colour', 'series'].includes(value?.field) || !value.scale) return value;
+    return {...value, field: 'colour', scale: {domain: [OWN, OTHERS], range: ranges[key]}};
   });
+}
+
+/** Say of a plot what the reader's mark does to its colours. */
+function ownWords(tables) {
+  const rows = Object.values(tables).flat().filter((row) => 'colour' in row);
+  if (!own.size || !rows.length) return '';
+  return rows.some((row) => row.colour === OWN)
+    ? 'What is marked is in colour, all others are grey.' : 'Nothing that is marked is in this plot.';
 }
