@@ -13,6 +13,7 @@ from tests.test_cli import run
 from ttastats import api, store
 from ttastats.errors import TtastatsError
 from ttastats.page import script
+from ttastats.plotting import vega
 
 A = [3.281, 3.283, 3.279, 3.282, 3.280]
 LOWER = [one - 0.02 for one in A]
@@ -21,7 +22,7 @@ LOWER = [one - 0.02 for one in A]
 def page(*sides: pl.DataFrame, **asked: Any) -> str:
     """Give the text of a page without its programs, as a reader sees it."""
     text = api.html_report(*sides, **asked).html
-    for program in (script.vega(), script.own()):
+    for program in (vega.program(), script.own()):
         text = text.replace(program, "")
     return text
 

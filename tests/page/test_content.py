@@ -16,6 +16,7 @@ from ttastats import api
 from ttastats.errors import TtastatsError
 from ttastats.page import content, embedded, facts, of_profiles, script
 from ttastats.page.content import Content
+from ttastats.plotting import vega
 from ttastats.render import as_html
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Reached, Row, Table, Text
@@ -30,12 +31,12 @@ def test_a_page_asks_nothing_of_any_other_place(compared: Path) -> None:
     policy = text.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
     assert "default-src &#x27;none&#x27;" in policy or "default-src 'none'" in policy
     assert "unsafe-eval" not in policy
-    own = text.replace(script.vega(), "")
+    own = text.replace(vega.program(), "")
     assert not re.search(r"(src|href)=[\"']?https?:", own)
 
 
 def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
-    text = hostile.read_text("utf-8").replace(script.vega(), "").replace(script.own(), "")
+    text = hostile.read_text("utf-8").replace(vega.program(), "").replace(script.own(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     held = frame(data_of(hostile.read_text("utf-8"))["choices"])
@@ -46,7 +47,7 @@ def test_no_name_of_two_sides_leaves_its_place() -> None:
     a = rows(["one"], runs=4, benchmarks=HOSTILE[:7])
     b = rows(["two"], runs=4, benchmarks=HOSTILE[:7], seed=1)
     made = api.html_report(a, b, labels=HOSTILE[:2], title=HOSTILE[4], command=HOSTILE[1])
-    text = made.html.replace(script.vega(), "").replace(script.own(), "")
+    text = made.html.replace(vega.program(), "").replace(script.own(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     assert "&lt;script&gt;alert(1)" in text

@@ -11,7 +11,7 @@ from ttastats.json_safe import script_text
 from ttastats.page import embedded, figure, figure_rows, league, script
 from ttastats.page.content import Content
 from ttastats.page.second_look import Look
-from ttastats.plotting import quality, theme
+from ttastats.plotting import quality, theme, vega
 from ttastats.plotting.plot import Plot
 from ttastats.render import as_csv, as_html
 from ttastats.report.answer import Report
@@ -57,7 +57,7 @@ def page(content: Content) -> Page:
 
 def html(content: Content) -> str:
     """Give the text of the page: the same content gives the same bytes."""
-    style, own, vega = script.part("page.css"), script.own(), script.vega()
+    style, own, drawing = script.part("page.css"), script.own(), vega.program()
     sections = _sections(content)
     return as_html.filled(
         "page/parts/page.html",
@@ -70,10 +70,10 @@ def html(content: Content) -> str:
         counted=_counted(content),
         csv=_csv(content.report),
         version=__version__,
-        policy=_policy(style, (vega, own)),
+        policy=_policy(style, (drawing, own)),
         style=style,
         data=_data(content),
-        vega=vega,
+        vega=drawing,
         script=own,
     )
 

@@ -1,12 +1,10 @@
-"""Which programs run in a page? Vega, Vega-Lite and our own, each known by its digest."""
+"""What is our own program of a page, and by which digests does a page know its programs?"""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
-
-from ttastats.plotting.vega import bundle
 
 #: In the order they need each other.
 _OWN = (
@@ -23,11 +21,6 @@ def part(name: str) -> str:
 def own() -> str:
     """Give our own program: its parts in one function, so that they see each other only."""
     return "(() => {\n'use strict';\n" + "\n".join(map(part, _OWN)) + "})();\n"
-
-
-def vega() -> str:
-    """Give Vega, Vega-Lite and vega-embed, which our own program calls."""
-    return bundle("window.vegaEmbed = vegaEmbed;")
 
 
 def digest(text: str) -> str:

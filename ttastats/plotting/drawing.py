@@ -111,7 +111,7 @@ def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
         "plotting/page.html",
         plots=plots,
         data=script_text([specification(plot, look) for plot in plots]),
-        program=vega.bundle(_PROGRAM),
+        program=f"{vega.program()}\n{_PROGRAM}",
     )
 
 

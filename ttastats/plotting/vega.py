@@ -6,8 +6,8 @@ from functools import cache
 
 
 @cache
-def bundle(program: str) -> str:
-    """Give a program with all it needs of Vega; putting it together takes two seconds.
+def program() -> str:
+    """Give what defines `vegaEmbed` for the programs of a page; to put it together takes a second.
 
     Raises
     ------
@@ -16,7 +16,7 @@ def bundle(program: str) -> str:
     """
     import vl_convert  # a large library
 
-    text = str(vl_convert.javascript_bundle(program))
+    text = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("the script of Vega cannot stand in a page")
     return text
