@@ -197,5 +197,5 @@ def test_the_options_of_the_command(a: Path, b: Path, tmp_path: Path) -> None:
     lacking = run("compare", *files, "--profile-a", str(a))
     assert lacking.returncode == 2
     assert "Add --profile-b" in lacking.stderr
-    assert "Say whose it is" in run("compare", files[0], a).stderr
+    assert "Pass it as --profile-a" in run("compare", files[0], a).stderr
     assert "nothing to compare" in run("compare").stderr

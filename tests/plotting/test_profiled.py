@@ -253,6 +253,6 @@ class TestCommand:
 
     def test_options_that_choose_runs_are_refused(self, path: Path, tmp_path: Path) -> None:
         words = ("plot", "memory", path, "-o", tmp_path / "m.svg")
-        assert "--where: is about runs" in failed(run(*words, "--where", "x=1"))
-        assert "--metric: is about runs" in failed(run(*words, "--metric", "loss"))
-        assert "to a file" in failed(run("plot", "memory", path))
+        assert "--where: applies to runs" in failed(run(*words, "--where", "x=1"))
+        assert "--metric: applies to runs" in failed(run(*words, "--metric", "loss"))
+        assert "an output file" in failed(run("plot", "memory", path))
