@@ -140,6 +140,9 @@ def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
         found += [event("user_annotation", f"ProfilerStep#{n}", 9e6 + n, 1) for n in range(3)]
     if draw.random() < 0.1:
         found = [one for one in found if one["cat"] != "cpu_op"]
+    counted = [one for one in found if one["cat"] == "cuda_profiler_range"]
+    if counted and draw.random() < 0.3:
+        return counted
     if draw.random() < 0.3:  # notes of the host alone
         found = [one for one in found if one["cat"] in {"cpu_op", "user_annotation"}]
         found.append(operator("c10d::allreduce_", 30, 40, 999))
@@ -168,6 +171,8 @@ def written(draw: random.Random, found: list[Event]) -> bytes:
     changed = bytearray(data.encode())
     for _ in range(draw.choice([0, 0, 0, 1, 3])):
         changed[draw.randrange(len(changed))] = draw.choice(b'"}]{,:\xffx')
+    if draw.random() < 0.1:  # within the first key of its last event
+        return bytes(changed[: changed.rfind(b'"ph"') + 3])
     kept = draw.choice([1, 1, 1, 1, 1, 0.99, 0.6])
     return bytes(changed[: int(kept * len(changed))])
 
