@@ -17,7 +17,7 @@ from tests import test_accepted_answers as answers
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.plotting import made, test_profiled
 from ttastats import api, axis
-from ttastats.plotting import axes
+from ttastats.plotting import axes, quality, speedups
 from ttastats.plotting.plot import Plot
 from ttastats.plotting.profiled import kinds, shared
 
@@ -28,6 +28,14 @@ BENCHMARKS = ("resnet", "unet", "rgat")
 
 def some(runs: pl.DataFrame) -> pl.DataFrame:
     return runs.filter(pl.col("benchmark").is_in(BENCHMARKS))
+
+
+def trained() -> pl.DataFrame:
+    """Give runs that log a loss of training too, which has no target."""
+    runs = answers.speedruns()[0]
+    own = {"metric": pl.lit("train_loss"), "eval_index": -1 - pl.col("eval_index")}
+    unaimed = pl.lit(None, pl.Float64)
+    return pl.concat([runs, runs.with_columns(**own, target_value=unaimed)], how="vertical_relaxed")
 
 
 MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
@@ -44,6 +52,7 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
     "of_dollars": lambda: api.plot(
         "tta", some(answers.before()), some(answers.after()), unit="cost"
     ),
+    "of_training": lambda: api.plot(quality.TIME, trained(), metric="train_loss"),
     "of_unpriced": lambda: api.plot(
         "leaderboard",
         made.leaders().with_columns(
@@ -113,3 +122,15 @@ def axes_of() -> Iterator[object]:
 def test_axes_are_drawn_as_accepted() -> None:
     lines = [f"{json.dumps(plain(one))}\n" for one in axes_of()]
     assert matches_accepted(ACCEPTED / "axes_of.txt", "".join(lines))
+
+
+def test_of_many_rows_those_farthest_from_1_are_drawn() -> None:
+    places = [(row, place) for row in range(43) for place in range(2)]
+    table = pl.DataFrame(places, ["order", "place"], orient="row").with_columns(
+        ratio=1.1 ** (pl.col("order") - 20.0)
+    )
+    kept, said = speedups._farthest(table)
+    assert sorted(set(range(43)) - set(kept["order"])) == [19, 20, 21]
+    assert (kept.height, said) == (80, "Of 43 rows the 40 farthest from 1 are shown.")
+    few = table.filter(pl.col("order") < 40)
+    assert speedups._farthest(few)[0].equals(few)
