@@ -262,7 +262,7 @@ OF_FACTORS = ("_factor", "_factor_low", "_factor_high", "_share", "_seconds")
 
 def test_random_profiles_explain_random_runs_as_accepted() -> None:
     lines = []
-    for seed in range(12):
+    for seed in range(6):
         draw = random.Random(f"explained {seed}")
         profiles = [
             pl.concat([profiled(draw, f"{side} {n}") for n in range(draw.choice([1, 2, 2]))])

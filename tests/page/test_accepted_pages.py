@@ -136,8 +136,7 @@ def of_profiled() -> Found:
     third = profile("third", measured=False).with_columns(
         seconds=0.011, kind=pl.lit("measure"), name=pl.lit("step_seconds"), value=0.011
     )
-    for sides in ([("a", one), ("b", slower)], [("a", slower), ("b", one)],
-                  [("a", several), ("b", third)]):  # fmt: skip
+    for sides in ([("a", one), ("b", slower)], [("a", several), ("b", third)]):
         found = of_profiles.content(sides, [])
         yield [found.title, found.counted, len(found.plots)]
         yield from found.facts
