@@ -258,6 +258,20 @@ def test_nothing_is_wider_than_the_window(
         expect_no_wider(page, 375)
 
 
+@pytest.mark.parametrize("name", ["long_names", "dated", "many"])
+def test_no_word_of_a_plot_is_cut_on_a_telephone(
+    browser: Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    with opened(browser, request.getfixturevalue(name), width=375) as page:
+        draw_all(page)
+        assert not page.evaluate("""() => [...document.querySelectorAll('svg.marks text')]
+            .filter((one) => {
+                const word = one.getBoundingClientRect();
+                const whole = one.closest('svg').getBoundingClientRect();
+                return word.width && (word.left < whole.left - 1 || word.right > whole.right + 1);
+            }).map((one) => one.textContent)""")
+
+
 def test_plots_follow_the_width_of_the_window(compared_page: Page) -> None:
     wide = compared_page.locator("figure svg.marks").first.bounding_box()
     assert wide is not None

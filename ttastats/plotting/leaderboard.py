@@ -118,9 +118,9 @@ def _board(panel: Panel, measure: str) -> Plot:
 
 
 def _with_room(times: pl.Series) -> list[float]:
-    """Give the times and one beyond them, so that words fit right of the last mark."""
+    """Give the amounts and one beyond them, so that words fit right of the last mark."""
     known = sorted(times)
-    return [*known, known[-1] * (known[-1] / known[0]) ** 0.2]
+    return [*known, known[-1] * (known[-1] / known[0]) ** 0.3]
 
 
 def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
@@ -129,7 +129,7 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
         axis = axes.amount_axis(room, of, of.to_target, log_from=5)
         words = axes.said(f"datum.{measure}", of)
     else:
-        axis = axes.money_axis(shown.get_column(measure))
+        axis = axes.money_axis(_with_room(shown.get_column(measure)))
         words = "format(datum.cost, datum.cost < 1 ? '$.2f' : '$,.2f')"
     what = "cost" if measure == "cost" else of.mean.removeprefix("mean ")
     y = alt.Y(
@@ -214,6 +214,11 @@ def _span(dated: pl.DataFrame) -> list[dict[str, Any]]:
     return [{"year": d.year, "month": d.month, "date": d.day, "utc": True} for d in ends]
 
 
+def _beside(left: str | int, right: str | int) -> Any:
+    """Give how words stand `left` of a mark that is far on the right, and `right` of others."""
+    return alt.ExprRef(f"scale('x', datum.started_at) > 0.8 * width ? {left} : {right}")
+
+
 def _record_chart(name: str, dated: pl.DataFrame) -> Any:
     axis = axes.time_axis(dated.get_column("tta_seconds"), "time to accuracy", log_from=5)
     x = alt.X(
@@ -248,7 +253,7 @@ def _record_chart(name: str, dated: pl.DataFrame) -> Any:
     )
     text = (
         held.transform_filter("datum.said")
-        .mark_text(align="left", dx=6, dy=-7)
+        .mark_text(align=_beside("'right'", "'left'"), dx=_beside(-7, 6), dy=_beside(1, -7))
         .encode(x=x, y=y, text=alt.Text("words:N"))
     )
     return (line, others, points, text)

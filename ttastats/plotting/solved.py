@@ -20,6 +20,8 @@ _STEPS = 200
 _HEIGHT = 190.0
 #: The height of the name of a line, as a share of that of the lines.
 _LEVEL = 0.085
+#: The pixels left of the axis that a name above it may take.
+_BESIDE = 40
 #: Times in a smaller ratio stand on a linear axis, which is hardly another.
 _LOG_FROM = 1.5
 
@@ -130,6 +132,11 @@ def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
     return ordered.with_columns(level=level)
 
 
+def _room(of: str) -> Any:
+    """Give the expression of the pixels that a name has, of the place where its line ends."""
+    return alt.ExprRef(of.format("scale('x', datum.at)"))
+
+
 def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], ends: pl.DataFrame) -> Any:
     colours, _ = charts.colour_scale(panel.colours)
     color = alt.Color("colour:N", scale=colours, legend=None)
@@ -164,7 +171,11 @@ def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], ends: pl.Dat
         x=x, y=y, y2=alt.Y2("level:Q"), color=color
     )
     text = base.encode(x=x, y=level, text=alt.Text("series:N"), color=color)
-    begins = text.transform_filter("datum.left").mark_text(align="left", dx=4, baseline="middle")
-    ends_there = text.transform_filter("!datum.left")
-    named = (begins, ends_there.mark_text(align="right", dx=-4, baseline="middle"))
+    begins = text.transform_filter("datum.left").mark_text(
+        align="left", dx=4, baseline="middle", limit=_room("width - {}")
+    )
+    ends_there = text.transform_filter("!datum.left").mark_text(
+        align="right", dx=-4, baseline="middle", limit=_room(f"{{}} + {_BESIDE}")
+    )
+    named = (begins, ends_there)
     return (joins, lines, *named)

@@ -130,7 +130,7 @@ def _chart(name: str, table: pl.DataFrame) -> Any:
     # Every share is in sight; an interval may go on beyond the frame.
     low, high = min(low, *shares), max(high, *shares)
     title = "share of the variance that is epochs; the rest is time per epoch"
-    scale = alt.Scale(domain=[low - 0.03, high + 0.03], nice=False)
+    scale = alt.Scale(domain=[low - 0.03, high + 0.05], nice=False)
     step = 0.25 if high - low < 2 else 1.0
     values = [step * n for n in range(-4, 41) if low <= step * n <= high]
     axis = alt.Axis(format=".0%", values=values)

@@ -52,6 +52,7 @@ function configFor(look, width, chart) {
   // plot to the right, its legend may begin above them.
   const named = typeof chart.encoding?.y?.scale?.domain?.[0] === 'string';
   return {...config,
+    style: {...config.style, text: {...config.style.text, fontSize: 10}},
     legend: {...config.legend, columns: 1, labelFontSize: 10, labelLimit: width - 50,
       ...(named ? {layout: {top: {anchor: 'end'}}} : {})},
     axis: {...config.axis, labelFontSize: 10, titleFontSize: 10,

@@ -32,6 +32,8 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     """
     every = shared.with_flops(profiles, "intensity", "bytes", "flops")
     points = pl.concat([every.filter(pl.col("intensity").is_not_null()), _whole(profiles, every)])
+    # An operator that took no time has no place.
+    points = points.filter(pl.col("intensity").is_finite(), pl.col("flops_per_second").is_finite())
     if points.is_empty():
         raise NothingToDrawError("bytes of operators are not known")
     roofs = _roofs(profiles, points)
