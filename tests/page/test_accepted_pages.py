@@ -114,7 +114,14 @@ def of_comparisons() -> Found:
 
 
 def of_summaries() -> Found:
-    for runs in (answers.odd(), answers.speedruns()[3], answers.faulty(), answers.scales()):
+    reaching = answers.lengths(0, 1400)
+    for runs in (
+        answers.odd(),
+        answers.speedruns()[3],
+        answers.faulty(),
+        answers.scales(),
+        reaching,
+    ):
         report = api.summary(runs)
         yield from page(report, runs)
         for most in (1, 3, len(report.rows) - 1, len(report.rows)):
