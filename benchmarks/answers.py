@@ -1,0 +1,143 @@
+"""What do answers from large tables cost, beside a few lines of polars on the same files?"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+HERE = Path(__file__).resolve().parent.parent
+#: What one would write by hand: which runs met their target, and the mean time of each entry.
+BY_HAND = """
+import sys, polars as pl
+value, target = pl.col("value"), pl.col("target_value")
+higher = pl.col("higher_is_better").fill_null(True)
+met = pl.when(higher).then(value >= target).otherwise(value <= target)
+runs = pl.scan_parquet(sys.argv[1:]).group_by("run_id", "source").agg(
+    pl.col("benchmark", "entry", "run_seconds", "run_status").first(), met=met.any())
+time = pl.col("run_seconds").filter(pl.col("met") & (pl.col("run_status") == "success"))
+print(runs.group_by("benchmark", "entry").agg(
+    n=pl.len(), mean=time.mean(), std=time.std()).sort("benchmark", "mean").collect().write_csv())
+"""
+#: How often each round stands in the eleven tables; they come to 17,000 runs.
+ELEVEN = ("v5.0",) * 9 + ("v0.7", "v0.5")
+NAMES = ("run_id", "source", "source_digest", "content_digest", "submitter", "entry")
+#: Of the made table: entries of each benchmark, runs of each, and most evaluations of a run.
+ENTRIES, BENCHMARKS, RUNS, EVALUATIONS = 2_000, ("bert", "dlrm", "gpt", "resnet", "unet"), 10, 8
+
+
+def eleven(tables: Path, folder: Path) -> list[Path]:
+    """Write eleven tables: rounds there are, repeated under other names."""
+    from ttastats import store
+
+    written = []
+    for number, name in enumerate(ELEVEN):
+        others = [pl.format(f"{{}}~{number}", column).alias(column) for column in NAMES]
+        written.append(folder / f"round_{number}.parquet")
+        rows = store.read([tables / f"{name}.parquet"]).with_columns(others).collect()
+        store.write(rows, written[-1])
+    return written
+
+
+def large(folder: Path) -> list[Path]:
+    """Write one table of 100,000 made runs, of which one in ten was aborted."""
+    from ttastats import schema, store
+
+    rng = np.random.default_rng(1)
+    pace = pl.DataFrame({"e": range(ENTRIES), "pace": np.exp(rng.normal(6, 1, ENTRIES))})
+    runs = (
+        pace.join(pl.DataFrame({"benchmark": BENCHMARKS}), how="cross")
+        .join(pl.DataFrame({"r": range(RUNS)}), how="cross")
+        .with_columns(pl.Series("needed", rng.integers(3, EVALUATIONS + 1, 100_000)))
+        .with_columns(run_seconds=pl.col("pace") * rng.normal(1, 0.05, 100_000))
+    )
+    last, failed = pl.col("eval_index") == pl.col("needed") - 1, pl.col("r") == RUNS - 1
+    done = (pl.col("eval_index") + 1) / pl.col("needed")
+    rows = (
+        runs.join(pl.DataFrame({"eval_index": range(EVALUATIONS)}), how="cross")
+        .filter(pl.col("eval_index") < pl.col("needed"))
+        .with_columns(
+            run_id=pl.format("{}-{}-{}", "e", "benchmark", "r"),
+            source=pl.format("logs/{}/{}/{}.txt", "e", "benchmark", "r"),
+            entry=pl.format("entry {}", "e"),
+            system=pl.format("system {}", pl.col("e") // 4),
+            submitter=pl.format("lab {}", pl.col("e") % 40),
+            accelerators=2 ** (3 + pl.col("e") % 5),
+            seed="r",
+            metric=pl.lit("accuracy"),
+            value=pl.when(last & ~failed).then(0.9).otherwise(done * 0.7),
+            target_value=0.8,
+            seconds=pl.col("run_seconds") * done,
+            epoch=pl.col("eval_index") + 1,
+            run_status=pl.when(failed).then(pl.lit("aborted")).otherwise(pl.lit("success")),
+        )
+    )
+    typed = [
+        (pl.col(name) if name in rows.columns else pl.lit(None)).cast(kind).alias(name)
+        for name, kind in schema.POLARS.items()
+    ]
+    path = folder / "large.parquet"
+    store.write(rows.select(typed).sort("source", "eval_index"), path)
+    return [path]
+
+
+def compared(what: str, files: list[Path], commands: list[list[str]], turns: int) -> list[str]:
+    """Give the section of some tables: each command in turns with the lines by hand."""
+    from benchmarks.ingest.measuring import Cost, measured, ratio
+
+    asked: dict[str, list[str]] = {
+        "polars by hand": [sys.executable, "-c", BY_HAND, *map(str, files)]
+    }
+    for words in commands:
+        options = [sys.executable, "-m", "ttastats", words[0], *map(str, files), *words[1:]]
+        asked[f"`{words[0]}`"] = options
+    costs: dict[str, list[Cost]] = {name: [] for name in asked}
+    for _ in range(turns):
+        for name, command in asked.items():
+            costs[name].append(measured(command))
+    lines = [f"### {what}\n", "| | CPU s, least | wall s, least | CPU, by hand 1 |"]
+    lines.append("|---|---:|---:|---:|")
+    hand = [cost.cpu for cost in costs["polars by hand"]]
+    for name, found in costs.items():
+        cpu, wall = min(one.cpu for one in found), min(one.wall for one in found)
+        times = f"{ratio([one.cpu for one in found], hand):.1f}×"
+        lines.append(f"| {name} | {cpu:.2f} | {wall:.1f} | {times} |")
+    return [*lines, ""]
+
+
+def main(arguments: Any = None) -> int:
+    """Make the tables, measure in turns, and print what was found as Markdown."""
+    parser = argparse.ArgumentParser(prog="python benchmarks/answers.py", description=__doc__)
+    parser.add_argument("tables", type=Path, help="a folder with v0.5, v0.7 and v5.0.parquet")
+    parser.add_argument("--turns", type=int, default=3, help="of every command; 3")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as scratch:
+        # An installed program has its bytecode, whatever is set here.
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{scratch}/bytecode"
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        folder = Path(scratch)
+        page = ["report", "-o", f"{scratch}/page.html"]
+        parts = (
+            ("v5.0: 1,717 runs", [options.tables / "v5.0.parquet"], [["runs"], page]),
+            (
+                "Eleven tables: 16,993 runs",
+                eleven(options.tables, folder),
+                [["runs"], ["summary"], ["score"]],
+            ),
+            ("100,000 runs in 10,000 groups", large(folder), [["summary"], page]),
+        )
+        for what, files, commands in parts:
+            print("\n".join(compared(what, files, commands, options.turns)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE))
+    raise SystemExit(importlib.import_module("benchmarks.answers").main())
