@@ -71,7 +71,10 @@ def test_a_gain_in_time_that_costs_quality_is_called_so(where: dict[str, Any]) -
     assert row["test_accuracy_difference"] == pytest.approx(-0.01)
     assert row["test_accuracy_difference_low"] < -0.01 < row["test_accuracy_difference_high"]
     assert row["test_accuracy_p_value"] < 0.001
-    assert "the gain in time costs quality on data that did not choose" in found.sentence
+    assert (
+        "the faster setup has lower quality on data that were not used to stop the runs"
+        in found.sentence
+    )
     assert "also test_accuracy  A 0.9320 ±0.0016  B 0.9220 ±0.0016  B − A -0.0100" in str(found)
 
 
@@ -79,13 +82,13 @@ def test_what_gains_no_time_pays_no_price() -> None:
     found = compared(with_test(20.0, ACCURACIES), with_test(20.1, WORSE))
     assert found.rows[0]["verdict"] != "faster"
     assert "B is worse than A" in found.sentence
-    assert "gain in time" not in found.sentence
+    assert "lower quality" not in found.sentence
 
 
 def test_no_difference_is_not_shown() -> None:
     found = compared(with_test(40.0, ACCURACIES), with_test(20.0, ACCURACIES[::-1]))
     assert found.rows[0]["test_accuracy_verdict"] == "undecided"
-    assert "test_accuracy where they stopped: not shown to differ" in found.sentence
+    assert "test_accuracy at the end of the runs: no significant difference" in found.sentence
 
 
 def test_a_better_one_is_no_price() -> None:
@@ -99,7 +102,7 @@ def test_weights_that_were_trained_further_are_others() -> None:
     found = compared(with_test(40.0, ACCURACIES), with_test(20.0, WORSE, **later))
     (row,) = found.rows
     assert (row["test_accuracy_b"], row["test_accuracy_verdict"]) == (None, "unavailable")
-    assert "unknown, as no run of B tells it there" in found.sentence
+    assert "unknown, as no run of B logs it there" in found.sentence
 
 
 def test_runs_that_lack_it_are_counted() -> None:
@@ -115,7 +118,7 @@ def test_several_metrics_share_one_alpha() -> None:
     (row,) = found.rows
     assert row["test_accuracy_p_adjusted"] == pytest.approx(2 * row["test_accuracy_p_value"])
     (text,) = [note.text for note in found.notes if note.code == "chose_the_stop"]
-    assert text.startswith("val_loss chose where runs stopped")
+    assert text.startswith("val_loss determined when the runs stopped")
 
 
 def test_each_benchmark_is_told_by_name() -> None:
@@ -143,7 +146,7 @@ def test_a_benchmark_that_lacks_the_metric_has_no_line_of_it() -> None:
 
 def test_one_run_a_side_has_no_verdict() -> None:
     found = compared(with_test(40.0, ACCURACIES[:1]), with_test(20.0, WORSE[:1]))
-    assert "test_accuracy where they stopped: no verdict, which takes 2 runs" in found.sentence
+    assert "no verdict; it needs 2 runs per side" in found.sentence
 
 
 def test_who_reached_nothing_is_said_not_to_have_reached() -> None:
@@ -160,7 +163,7 @@ def test_a_metric_nobody_logs_is_refused() -> None:
 
 
 def test_at_a_budget_the_metric_itself_is_asked_for() -> None:
-    with pytest.raises(TtastatsError, match="beside times") as error:
+    with pytest.raises(TtastatsError, match="applies to times") as error:
         api.compare(
             with_test(40.0, ACCURACIES), with_test(20.0, WORSE), also=["test_accuracy"], at_end=True
         )

@@ -102,9 +102,9 @@ REACHED = "reached_difference reached_difference_low reached_difference_high p_r
 def test_a_comparison_in_which_a_run_failed_in_numbers() -> None:
     report = compared(side(SOME_FAIL), side(SLOWER))
     assert {note.code: note.text for note in report.notes} == {
-        "undecided": '~ not decided at 5%, which is not "equal": see --margin.',
-        "failed_runs": "some runs failed: the speedup is the ratio of expected times to a success "
-        "(ERT), failures included: resnet 7.30 min vs 11.4 min.",
+        "undecided": "~ not significant at 5%. That does not show equality; see --margin.",
+        "failed_runs": "some runs failed: the speedup is the ratio of expected times to a "
+        "success (ERT), which include failed runs: resnet 7.30 min vs 11.4 min.",
         "power": "at 80% power: resnet: n=5 can detect 2.27×, the observed 0.64× needs 15 runs a "
         "side.",
     }

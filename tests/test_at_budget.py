@@ -181,9 +181,9 @@ def test_budgets_are_read() -> None:
         ({"at": "step=50%"}, "not a budget"),
         ({"at": "step=nan"}, "not a budget"),
         ({"at": "step=1", "at_end": True}, "two budgets"),
-        ({"best": True}, "at which budget"),
-        ({"at_end": True, "interpolate": True}, "nothing to interpolate"),
-        ({"at": "step=1", "best": True, "interpolate": True}, "nothing to interpolate"),
+        ({"best": True}, "no budget given"),
+        ({"at_end": True, "interpolate": True}, "cannot interpolate"),
+        ({"at": "step=1", "best": True, "interpolate": True}, "cannot interpolate"),
     ],
 )
 def test_what_is_no_budget_is_refused(asked: dict[str, Any], what: str) -> None:

@@ -84,7 +84,7 @@ class TestArchives:
         (tree / "all.tar").write_bytes(packed)
         account = read(tree)
         assert account.runs == LOGS + 2
-        assert "is damaged" in rejected(account)["all.tar"]
+        assert "is corrupt" in rejected(account)["all.tar"]
         assert "only 2 of its files" in rejected(account)["all.tar"]
 
     def test_a_tar_whose_header_is_garbage_does_not_seem_complete(
@@ -96,7 +96,7 @@ class TestArchives:
         (tree / "all.tar").write_bytes(packed)
         account = read(tree)
         assert account.runs == LOGS + 1
-        assert "a header is broken" in rejected(account)["all.tar"]
+        assert "a header is corrupt" in rejected(account)["all.tar"]
 
     def test_a_tar_that_was_cut_is_read_up_to_there(self, tree: Path, log: bytes) -> None:
         names = tuple(f"a/result_{number}.txt" for number in range(20))
@@ -104,7 +104,7 @@ class TestArchives:
         (tree / "all.tar").write_bytes(packed[: len(packed) // 2])
         account = read(tree)
         assert LOGS + 8 <= account.runs < LOGS + 20
-        assert any("is damaged" in message for message in rejected(account).values())
+        assert any("is corrupt" in message for message in rejected(account).values())
 
     @pytest.mark.parametrize(
         ("ending", "compress"),
@@ -190,8 +190,8 @@ class TestFiles:
         account = read(tree)
         assert account.runs == LOGS
         assert rejected(account) == {
-            "gone.txt": "a link that leads nowhere",
-            "self.txt": "a link that leads nowhere",
+            "gone.txt": "broken link",
+            "self.txt": "broken link",
         }
 
     def test_a_link_that_is_named_and_leads_nowhere_is_an_error(self, tmp_path: Path) -> None:

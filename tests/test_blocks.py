@@ -83,7 +83,7 @@ def test_days_that_a_side_lacks_tell_nothing_and_are_named() -> None:
 def test_one_common_day_is_said_and_is_the_plain_comparison_of_it() -> None:
     report = within(timed(1.0, (3, 2, 0)), timed(0.97, (3, 0, 2), hour=1))
     (text,) = texts(report, "blocks")
-    assert text.startswith("one block by day has both sides, 2026-11-01 (3 runs of A, 3 of B)")
+    assert text.startswith("only one block by day has both sides, 2026-11-01 (3 runs of A, 3 of B)")
     (found,) = report.rows
     (plain,) = api.compare(timed(1.0, (3,)), timed(0.97, (3,), hour=1)).rows
     for name in (
@@ -104,7 +104,7 @@ def test_no_common_day_is_an_error_that_names_the_days() -> None:
 
 
 def test_few_blocks_are_said_to_be_few() -> None:
-    assert "3 are too few to tell how much the difference itself varies" in str(
+    assert "3 blocks are too few to estimate how much the difference varies" in str(
         texts(within(A, B), "blocks")
     )
 
@@ -114,7 +114,10 @@ def test_a_difference_that_changes_from_day_to_day_is_flagged() -> None:
     report = within(A, odd)
     assert "blocks_differ" in report.rows[0]["flags"]
     assert report.rows[0]["p_blocks_differ"] < 0.001 < within(A, B).rows[0]["p_blocks_differ"]
-    assert "another block may say otherwise" in texts(report, "blocks_differ")[0]
+    assert (
+        "the verdict is for their mean, and another block may differ"
+        in texts(report, "blocks_differ")[0]
+    )
 
 
 def test_runs_in_turn_are_blocks_of_their_order() -> None:
@@ -138,9 +141,9 @@ def test_columns_names_in_extra_and_conditions_tell_blocks() -> None:
     assert by_condition["speedup"] == pytest.approx(by_day["speedup"], rel=1e-12)
     (by_both,) = within(a, b, "day", "host").rows
     assert [one["block"] for one in by_both["blocks"]] == ["2026-11-01 | x", "2026-11-02 | y"]
-    with pytest.raises(TtastatsError, match="no column is called 'hots'"):
+    with pytest.raises(TtastatsError, match="unknown column 'hots'"):
         within(a, b, "hots")
-    with pytest.raises(TtastatsError, match="no run tells its submitter"):
+    with pytest.raises(TtastatsError, match="no run records its submitter"):
         within(a, b, "submitter")
 
 
@@ -262,7 +265,7 @@ def test_the_difference_within_blocks_is_that_of_least_squares() -> None:
 
 
 def test_blocks_have_no_plan_of_looks() -> None:
-    with pytest.raises(TtastatsError, match="stays valid at every look"):
+    with pytest.raises(TtastatsError, match="no sequentially valid interval is available"):
         within(A, B, options=Options(max_runs=20))
 
 
@@ -277,4 +280,4 @@ def test_the_command_takes_blocks(tmp_path: Path) -> None:
     assert [one["block"] for one in row["blocks"]] == ["2026-11-01", "2026-11-02"]
     refused = run("compare", *files, "--at-end", "--block", "dya")
     assert refused.returncode == 2
-    assert "no column is called 'dya'" in refused.stderr
+    assert "unknown column 'dya'" in refused.stderr

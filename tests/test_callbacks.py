@@ -50,7 +50,7 @@ class TestFollowing:
         following = Following(tmp_path, **ASKED | {"metric": "acc"})
         following.begin()
         following.evaluated({"eval_acc": 1.0, "eval_loss": 1.0})
-        with pytest.warns(RuntimeWarning, match="no evaluation told 'acc'; there was eval_acc, "):
+        with pytest.warns(RuntimeWarning, match="no evaluation logged 'acc'; logged: eval_acc, "):
             following.end()
 
     def test_what_is_wrong_is_said_before_the_training(self, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_condition_on_evaluations_is_refused_where_runs_are_judged(
 ) -> None:
     message = refused(ANSWERS[name], condition)
     assert f"--where {condition}: " in message
-    assert "is of evaluations; a run is chosen whole, judged by all it has" in message
+    assert "is a column of evaluations, but this command selects whole runs" in message
     assert "--target" in message
     assert "ttastats export FILE -o rows.csv" in message
 
@@ -85,9 +85,9 @@ def test_runs_with_such_an_evaluation_are_kept_and_judged_by_all_they_have() -> 
 
 
 def test_all_conditions_on_evaluations_hold_for_one_evaluation() -> None:
-    with pytest.raises(TtastatsError, match="no evaluation meets all conditions"):
+    with pytest.raises(TtastatsError, match="no evaluation meets all conditions together"):
         api.runs(TABLE, where=["value<0.6", "epoch=2"])
-    with pytest.raises(TtastatsError, match="no evaluation has metric=bleu\n  There are: top1_a"):
+    with pytest.raises(TtastatsError, match="no evaluation has metric=bleu\n  Values: top1_a"):
         api.runs(TABLE, where=["metric=bleu"])
 
 
@@ -135,8 +135,8 @@ def test_a_choice_by_results_is_said() -> None:
     report = api.summary(TABLE, where=["benchmark=resnet", "reached=yes"])
     (note,) = [note for note in report.notes if note.code == "chosen_by_result"]
     assert note.text == (
-        "--where reached=yes: 10 of 11 runs, chosen by their result; every number speaks of these "
-        "alone."
+        "--where reached=yes: 10 of 11 runs, selected by their result. All "
+        "numbers describe only these runs."
     )
 
 
@@ -166,7 +166,7 @@ def test_rows_of_an_answer_are_chosen_by_their_numbers(name: str, asked: str, en
     assert shown in every.tables[0].rows
     assert entry in [getattr(cell, "text", "") for cell in shown.cells]
     (note,) = [note for note in kept.notes if note.code == "rows_left_out"]
-    assert note.text == f"--where {asked}: 1 row shown, 2 other rows left out."
+    assert note.text == f"--where {asked}: 1 row shown, 2 other rows hidden."
 
 
 def test_nothing_is_said_where_every_row_meets_the_conditions() -> None:
@@ -190,8 +190,8 @@ def test_a_comparison_shows_some_rows_and_counts_all() -> None:
     assert table.rows[1] == every.tables[0].rows[-1]
     (note,) = [note for note in kept.notes if note.code == "rows_left_out"]
     assert note.text == (
-        "--where verdict=slower: 1 row shown, 1 other row left out; adjusted p-values, the "
-        "geo-mean and the sentence below count all."
+        "--where verdict=slower: 1 row shown, 1 other row hidden; adjusted "
+        "p-values, the geo-mean and the sentence below include all rows."
     )
 
 
@@ -214,13 +214,13 @@ def test_several_tables_keep_their_own_rows() -> None:
 @pytest.mark.parametrize("name", ["targets", "plot", "report"])
 def test_numbers_of_an_answer_choose_nothing_where_there_are_no_rows(name: str) -> None:
     message = refused(ANSWERS[name], "cv>10%")
-    assert message.startswith("--where: no column is called 'cv'\n  Numbers of an answer")
+    assert message.startswith("--where: unknown column 'cv'\n  Columns of an answer")
 
 
 def test_an_unknown_column_of_an_answer_is_refused_with_the_nearest() -> None:
     assert refused(api.summary, "tta_mean_second>1") == (
-        "--where: no column is called 'tta_mean_second'\n"
-        "  Nearest: tta_mean_seconds, tta_seconds, tta_std_seconds."
+        "--where: unknown column 'tta_mean_second'\n  Nearest: tta_mean_seconds, "
+        "tta_seconds, tta_std_seconds."
     )
     assert refused(api.summary, "n>100") == "--where: no row has n>100\n  n is one of 5, 6."
 
@@ -232,7 +232,7 @@ def test_a_side_is_chosen_by_its_own_conditions_and_those_of_all() -> None:
     (row,) = report.rows
     assert (row["a"], row["b"]) == ("system=steady", "system=spread, tta>100")
     assert (row["n_a"], row["n_b"]) == (6, 4)
-    assert "B: --b tta>100: 4 of 5 runs, chosen by their result; every number speaks of these " in (
+    assert "runs, selected by their result. All numbers describe only these runs" in (
         " ".join(note.text for note in report.notes)
     )
 
@@ -242,8 +242,8 @@ def test_a_side_is_chosen_by_its_own_conditions_and_those_of_all() -> None:
     [
         ("system=stedy", "--b: no run has system=stedy\n  Nearest: steady."),
         ("reached=false", "--b: no run has reached=false"),
-        ("metric=x", "--b metric=x: metric is of evaluations"),
-        ("cv>1", "--b: no column is called 'cv'"),
+        ("metric=x", "--b metric=x: metric is a column of evaluations"),
+        ("cv>1", "--b: unknown column 'cv'"),
     ],
 )
 def test_a_side_that_cannot_be_had_is_named(condition: str, message: str) -> None:
@@ -262,7 +262,7 @@ def test_a_table_of_runs_is_chosen_from_alike() -> None:
     assert api.summary(judged, where=["tta>300"]).rows == api.summary(TABLE, where=["tta>300"]).rows
     with pytest.raises(TtastatsError, match="no run has benchmark=resent\n  Nearest: resnet"):
         api.summary(judged, where=["benchmark=resent"])
-    with pytest.raises(TtastatsError, match="is of evaluations"):
+    with pytest.raises(TtastatsError, match="is a column of evaluations"):
         api.summary(judged, where=["metric=x"])
 
 
@@ -270,12 +270,14 @@ def test_an_alternative_that_no_run_has_is_named() -> None:
     report = api.summary(TABLE, where=["benchmark=bert,resnt"])
     assert [row["benchmark"] for row in report.rows] == ["bert"]
     assert report.notes[-1].text == (
-        "--where: no run has benchmark=resnt. Nearest: resnet. There are: bert, resnet."
+        "--where: no run has benchmark=resnt. Nearest: resnet. Values: bert, resnet."
     )
 
 
 def test_an_empty_table_says_so() -> None:
-    with pytest.raises(TtastatsError, match="no run meets all conditions\n  The table is empty"):
+    with pytest.raises(
+        TtastatsError, match="no run meets all conditions together\n  The table is empty"
+    ):
         api.summary(TABLE.filter(pl.lit(value=False)))
 
 
@@ -284,11 +286,11 @@ def test_a_metric_to_vary_that_is_not_there_is_refused(sides: tuple[pl.LazyFrame
     with pytest.raises(TtastatsError) as caught:
         api.targets(*sides, metric="top_accuracy")
     assert str(caught.value) == (
-        "--metric: no benchmark logs a metric called 'top_accuracy'\n"
-        "  Nearest: top1_accuracy. Metrics are: top1_accuracy (bert, resnet)."
+        "--metric: no benchmark logs the metric 'top_accuracy'\n  Nearest: "
+        "top1_accuracy. Metrics: top1_accuracy (bert, resnet)."
     )
 
 
 def test_a_page_says_how_its_runs_were_chosen() -> None:
     page = api.html_report(TABLE, where=["reached=true"])
-    assert "15 of 16 runs, chosen by their result" in page.html
+    assert "runs, selected by their result" in page.html

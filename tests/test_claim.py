@@ -91,7 +91,7 @@ def test_a_run_without_a_value_keeps_a_claim_from_holding() -> None:
     (numbers,) = found.rows
     assert (numbers["n"], numbers["n_missing"], numbers["holds"]) == (5, 1, False)
     assert {"not_a_number", "runs_missing"} <= {note.code for note in found.notes}
-    assert "1 run had none" in found.sentence
+    assert "1 run had no value" in found.sentence
 
 
 def test_what_a_run_may_take_at_the_end_or_to_the_target() -> None:
@@ -135,7 +135,9 @@ def test_entries_that_log_another_metric_have_not_failed() -> None:
     other = logs([of(evaluation(0, 0.9, metric="accuracy"), entry="other")])
     found = claimed(pl.concat([side(LOSSES, entry="one"), other]))
     assert [one["entry"] for one in found.rows] == ["one"]
-    assert "1 run of entries that log other metrics alone" in str(found)
+    assert "1 run of entries that log other metrics, or several (select one with --metric)" in str(
+        found
+    )
 
 
 def test_an_error_speaks_of_the_claim() -> None:
@@ -146,24 +148,24 @@ def test_an_error_speaks_of_the_claim() -> None:
 
 def test_what_no_run_tells_cannot_be_claimed() -> None:
     bare = logs([of(evaluation(0, 3.2, step=None)), of(evaluation(0, 3.21, step=None))])
-    with pytest.raises(TtastatsError, match="no run tells its steps"):
+    with pytest.raises(TtastatsError, match="no run logs its steps"):
         api.claim(bare, steps="<= 300", at_end=True)
     timeless = logs([of(evaluation(0, value, seconds=None)) for value in (3.2, 3.21)])
-    with pytest.raises(TtastatsError, match="no run tells its seconds"):
+    with pytest.raises(TtastatsError, match="no run logs its seconds"):
         api.claim(timeless, seconds="<= 300", target=["3.28"])
-    with pytest.raises(TtastatsError, match="no run tells its seconds"):
+    with pytest.raises(TtastatsError, match="no run logs its seconds"):
         api.claim(side(LOSSES), seconds="<= 300", target=["3.28"], unit="steps")
 
 
 @pytest.mark.parametrize(
     ("asked", "what"),
     [
-        ({}, "nothing is claimed"),
+        ({}, "no claim given"),
         ({"quality": "<="}, "not a quality target"),
-        ({"seconds": ">= 80"}, "not what runs may take"),
-        ({"steps": "-5"}, "not what runs may take"),
-        ({"quality": "3.28", "target": ["3.3"]}, "a claim about a quality and a target"),
-        ({"quality": "3.28", "metric": "val_loss"}, "a claim about a quality and a metric"),
+        ({"seconds": ">= 80"}, "invalid claim"),
+        ({"steps": "-5"}, "invalid claim"),
+        ({"quality": "3.28", "target": ["3.3"]}, "--target cannot be combined"),
+        ({"quality": "3.28", "metric": "val_loss"}, "--metric cannot be combined"),
         ({"quality": "loss <= 3.28"}, "no benchmark logs"),
     ],
 )

@@ -176,7 +176,10 @@ class TestAnswers:
 
     def test_mixing_set_ups_is_warned_of(self, one: Path, eight: Path) -> None:
         done = run("summary", one, eight, "--by", "benchmark")
-        assert "runs vary in: system, entry, accelerators, global_batch_size" in done.stdout
+        assert (
+            "groups mix setups that differ in system, entry, accelerators, global_batch_size"
+            in done.stdout
+        )
 
     def test_one_file_is_compared_with_itself_by_conditions(self, one: Path, eight: Path) -> None:
         (split,) = rows("compare", one, eight)
@@ -305,7 +308,7 @@ class TestIngest:
         done = run("ingest", ".", "-o", "x.parquet", cwd=tmp_path)
         assert done.returncode == 1
         assert "error: no_run_start (1)" in done.stderr
-        assert "bad.txt: has evaluations or an end but no run_start" in done.stderr
+        assert "bad.txt: has evaluations or an end but no readable run_start" in done.stderr
         assert (tmp_path / "x.parquet").exists()
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -333,7 +336,7 @@ class TestRefusals:
         (tmp_path / "junk").mkdir()
         (tmp_path / "junk" / "x").write_bytes(os.urandom(10_000))
         message = failed(run("ingest", "junk", cwd=tmp_path))
-        assert "no logs found: 1 file(s), none of them a log" in message
+        assert "no logs found: none of 1 file(s) is a log" in message
         assert "not a log of a known dialect" in failed(run("ingest", "junk/x", cwd=tmp_path))
 
     def test_a_file_that_cannot_be_read(
@@ -350,7 +353,7 @@ class TestRefusals:
     def test_a_foreign_file_is_not_overwritten(self, two_systems: Path, tmp_path: Path) -> None:
         (tmp_path / "mine.parquet").write_text("precious")
         message = failed(run("ingest", two_systems, "-o", "mine.parquet", cwd=tmp_path))
-        assert "was not written by ttastats; it is left as it is" in message
+        assert "was not created by ttastats; refusing to overwrite" in message
         assert (tmp_path / "mine.parquet").read_text() == "precious"
 
     def test_a_folder_where_a_table_is_wanted(self, two_systems: Path) -> None:
@@ -371,7 +374,7 @@ class TestRefusals:
         (tmp_path / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
         run("ingest", "a.tsv", cwd=tmp_path)
         message = failed(run("compare", one, tmp_path / "a.parquet"))
-        assert "nothing in common by round, benchmark: " in message
+        assert "no common round, benchmark: " in message
         assert "has digits; " in message
         assert "has squad" in message
 
@@ -386,14 +389,14 @@ class TestRefusals:
             run("compare", one, eight, "--a", "seed=1", "--b", "seed=2")
         )
         assert failed(run("compare", one, "--a", "seed>=0", "--b", "system=one_gp")) == (
-            "ttastats: --b: no run has system=one_gp\n  Nearest: one_gpu. There are: one_gpu.\n"
+            "ttastats: --b: no run has system=one_gp\n  Nearest: one_gpu. Values: one_gpu.\n"
         )
         assert failed(run("compare", one, "--a", "baseline", "--b", "seed>=0")) == (
             "ttastats: --a: 'baseline' is not a condition\n"
-            "  Write column=value, such as benchmark=resnet or nodes>=8.\n"
+            "  Use column=value, such as benchmark=resnet or nodes>=8.\n"
         )
         assert "is not a condition" in failed(run("compare", one, eight, "--fail-on", "2%"))
-        assert "neither runs nor a CV" in failed(run("power"))
+        assert "no runs and no CV given" in failed(run("power"))
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -421,18 +424,21 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--by", "colour"], "no column is called 'colour'"),
-            (["--where", "colour=red"], "no column is called 'colour'"),
+            (["--by", "colour"], "unknown column 'colour'"),
+            (["--where", "colour=red"], "unknown column 'colour'"),
             (["--target", "high"], "is not a quality target"),
             (["--format", "xml"], "xml"),
             (["--ddof", "2"], "--ddof"),
             (
                 ["--sort", "colour"],
-                "Columns are: suite, round, benchmark, entry, n, reached, tta",
+                "Columns: suite, round, benchmark, entry, n, reached, tta",
             ),
             (["--top", "-1"], "--top"),
-            (["--where", "benchmrk=x"], "no column is called 'benchmrk'\n  Nearest: benchmark.\n"),
-            (["--where", "metric=accuracy"], "metric is of evaluations; a run is chosen whole"),
+            (["--where", "benchmrk=x"], "unknown column 'benchmrk'\n  Nearest: benchmark.\n"),
+            (
+                ["--where", "metric=accuracy"],
+                "is a column of evaluations, but this command selects whole runs",
+            ),
             (["--where", "cv>90%"], "--where: no row has cv>90%\n  cv is 0.1"),
         ],
     )
@@ -444,7 +450,7 @@ class TestRefusals:
     ) -> None:
         message = failed(run("compare", one, eight, "-w", "system=one_gpu"))
         assert message == (
-            f"ttastats: {eight}: --where: no run has system=one_gpu\n  There are: eight_gpus.\n"
+            f"ttastats: {eight}: --where: no run has system=one_gpu\n  Values: eight_gpus.\n"
         )
 
     @pytest.mark.parametrize(
@@ -464,7 +470,7 @@ class TestRefusals:
         assert f"such as {', '.join(first)} or {last};" in help_text
         for column in (*first, last):
             assert run(command, one, "--sort", f"-{column}").returncode == 0
-        assert "Columns are: suite" in failed(run("score", one, "--sort", "tta"))
+        assert "Columns: suite" in failed(run("score", one, "--sort", "tta"))
 
 
 class TestStart:

@@ -46,7 +46,7 @@ def test_a_condition_is_read(
         ("benchmark=bert,", "'benchmark=bert,' lacks a value"),
         ("benchmark=bert,,rgat", "lacks a value"),
         ('benchmark=""', "lacks a value"),
-        ("nodes>1,2", "'nodes>1,2' compares with several values"),
+        ("nodes>1,2", "'nodes>1,2' has several values"),
     ],
 )
 @pytest.mark.parametrize("option", ["--where", "--a", "--b"])

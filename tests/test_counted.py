@@ -44,7 +44,7 @@ def test_logs_beside_result_files_are_kept_marked_and_named(submission: Path) ->
     assert marked == {f"result_{n}.txt": None for n in range(3)} | {
         f"{n}.log": "side_log" for n in range(3)
     }
-    assert "3 logs beside the result files" in notes(report)["side_log"]
+    assert "3 logs outside the result files" in notes(report)["side_log"]
     shown = str(report.tables[0].rows)
     assert shown.count("not counted: side log") == 3
 
@@ -67,7 +67,7 @@ def test_logs_beside_result_files_are_in_no_plot_and_not_on_the_page(submission:
     assert [panel.runs.height for panel in made.panels] == [3]
     page = api.html_report(submission)
     assert "3 runs, 3 reached the target" in page.html
-    assert "3 logs beside the result files" in page.html
+    assert "3 logs outside the result files" in page.html
 
 
 def test_a_log_of_any_name_counts_where_an_entry_has_no_result_files(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def dawnbench(tmp_path: Path) -> Path:
 def test_an_inference_entry_is_no_failed_run(dawnbench: Path) -> None:
     report = api.summary(dawnbench)
     assert [(row["n"], row["reached"]) for row in report.rows] == [(1, 1)]
-    assert notes(report)["inference"].startswith("1 inference entry without training left out")
+    assert notes(report)["inference"].startswith("1 inference entry without training excluded")
     assert "failed_runs" not in notes(report)
     marked = {row["benchmark"]: row["set_aside"] for row in api.runs(dawnbench).rows}
     assert marked == {"cifar10": None, "cifar10_inference": "inference"}

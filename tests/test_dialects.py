@@ -43,7 +43,7 @@ def test_a_file_is_recognised_by_its_content(head: bytes, name: str | None) -> N
 
 
 def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(TtastatsError, match=r"Known are: dawnbench, .*, mlperf-mll"):
+    with pytest.raises(TtastatsError, match=r"Known dialects: dawnbench, .*, mlperf-mll"):
         registry.named("neptune")
 
 

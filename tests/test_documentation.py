@@ -162,7 +162,7 @@ def test_the_page_of_claims_shows_what_its_commands_print(wild: Path, tmp_path: 
     undecided = run("claim", "record_88.parquet", "--quality", "val_loss <= 3.279", cwd=tmp_path)
     assert undecided.returncode == 3
     assert "33 more runs of this kind" in undecided.stdout
-    assert "of record 88\nand 3.279, 33 more" in renewed
+    assert "for record 88 and 3.279, 33 more" in " ".join(renewed.split())
 
 
 #: Commands, and what the last of them prints.

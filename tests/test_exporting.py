@@ -220,7 +220,7 @@ class TestPlaces:
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs" / "mine.txt").write_text("mine")
         message = failed(run("export", one_run, "-o", tmp_path / "logs"))
-        assert "exists and is not an empty folder" in message
+        assert "already exists and is not an empty folder" in message
         assert [path.name for path in tmp_path.rglob("*")] == ["logs", "mine.txt"]
 
     def test_an_empty_folder_is_filled(self, one_run: Path, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ class TestPlaces:
     def test_a_table_is_never_replaced(self, one_run: Path, tmp_path: Path) -> None:
         place = tmp_path / "runs.csv"
         place.write_bytes(one_run.read_bytes())
-        assert "is a table of ttastats" in failed(run("export", place, "-o", place))
+        assert "is a ttastats table" in failed(run("export", place, "-o", place))
         assert store.is_ours(place)
 
     def test_runs_without_a_log_format_are_counted(self, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ class TestPlaces:
         store.write(pl.read_parquet(first).with_columns(suite=other), tmp_path / "mixed.parquet")
         done = run("export", tmp_path / "mixed.parquet", "-o", tmp_path / "logs")
         assert done.returncode == 1
-        assert "left out: 10 runs of other" in done.stderr
+        assert "skipped 10 runs of other" in done.stderr
         assert "wrote 10 runs" in done.stderr
 
     def test_no_run_and_no_format_are_refused(self, one_run: Path, tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_a_name_that_promises_another_table_is_refused(
     name: str, way_out: str, two_systems: Path, tmp_path: Path
 ) -> None:
     table = api.ingest([two_systems], tmp_path / "all.parquet").output
-    with pytest.raises(TtastatsError, match="is no form of export") as caught:
+    with pytest.raises(TtastatsError, match="is not an export format") as caught:
         api.export(table, tmp_path / name)
     assert way_out in str(caught.value)
     assert not (tmp_path / name).exists()

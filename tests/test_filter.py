@@ -99,7 +99,7 @@ def test_runs_are_chosen_by_their_results_and_that_is_said(table: Path, tmp_path
     kept = tta.runs(tmp_path / "x.parquet").rows
     assert 0 < len(kept) < 2 * LOGS
     assert not any(row["reached"] for row in kept)
-    assert "chosen by their result" in said
+    assert "selected by their result" in said
 
 
 def test_a_folder_can_be_written_and_read(table: Path, tmp_path: Path) -> None:
@@ -120,14 +120,14 @@ def test_frames_are_taken_too(table: Path, tmp_path: Path) -> None:
 def test_an_input_is_never_written_over(place: str, table: Path, tmp_path: Path) -> None:
     (tmp_path / "link.parquet").symlink_to(table)
     before = table.read_bytes()
-    with pytest.raises(TtastatsError, match="is read and cannot be written"):
+    with pytest.raises(TtastatsError, match="is an input; the output would overwrite it"):
         tta.filter(table, output=tmp_path / place.format(tmp_path.name), where=["seed=1000"])
     assert table.read_bytes() == before
 
 
 def test_what_is_not_ours_is_never_written_over(table: Path, tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_text("mine")
-    with pytest.raises(TtastatsError, match="was not written by ttastats"):
+    with pytest.raises(TtastatsError, match="already exists and was not created by ttastats"):
         tta.filter(table, output=tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").read_text() == "mine"
 

@@ -93,7 +93,7 @@ class TestFailOn:
         found = asked(STEADY, times(STEADY, 1.1), fail_on=FAIL_ON)
         assert found.passed
         (undecided,) = found.undecided
-        assert "slower if epochs to target really are constant (--epochs-fixed" in undecided.text
+        assert "slower if the number of epochs to the target is constant (declare" in undecided.text
         declared = asked(STEADY, times(STEADY, 1.1), fail_on=FAIL_ON, epochs_fixed=True)
         assert codes(declared) == ["slower"]
         assert judged(row(0.6, 0.7, verdict="slower", dagger=True), fail_on=FAIL_ON).passed
@@ -101,7 +101,9 @@ class TestFailOn:
     def test_among_many_benchmarks_the_adjusted_verdict_has_to_say_so_too(self) -> None:
         found = judged(row(0.8, 0.97), fail_on=FAIL_ON)
         assert found.passed
-        assert "not once p is adjusted" in found.undecided[0].text
+        assert (
+            "on its own, but not after p is adjusted for all comparisons" in found.undecided[0].text
+        )
 
     def test_a_side_that_never_reached_the_target_fails(self) -> None:
         found = asked(VARIED_A, NEVER, fail_on=FAIL_ON)
@@ -181,7 +183,7 @@ class TestRunsNeeded:
     def test_undecided_says_how_many_runs_would_decide(self) -> None:
         found = judged(row(0.95, 1.05, planning_cv=0.12), fail_on=FAIL_ON)
         assert found.undecided[0].runs_needed == 452
-        assert "452 runs a side would show it (80% power)" in found.undecided[0].text
+        assert "452 runs per side would show that (80% power)" in found.undecided[0].text
 
     def test_so_many_runs_do_decide_in_four_of_five_cases(self) -> None:
         found = judged(row(0.9, 1.1, planning_cv=0.12), require="not-slower:5%").failures[0]

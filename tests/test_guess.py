@@ -127,7 +127,7 @@ class TestFolder:
         (folder / "ttastats.toml").write_text("# mine\n")
         code, _, said = run("guess", folder, "-o", folder / "ttastats.toml")
         assert code == 2
-        assert "exists already; it is left as it is" in said
+        assert "exists already; refusing to overwrite" in said
         assert (folder / "ttastats.toml").read_text() == "# mine\n"
         code, _, said = run("guess", folder, "-o", folder)
         assert code == 2
@@ -137,7 +137,7 @@ class TestFolder:
         run("guess", folder, "-o", folder / "ttastats.toml")
         found = tta.guess(folder)
         assert found.config == ""
-        assert all(kind.title.startswith("described already") for kind in found.kinds)
+        assert all(kind.title.startswith("already described") for kind in found.kinds)
         assert "--a entry=adam --b entry=muon" in str(found)
 
     def test_logs_that_are_read_without_a_block_are_said_to_be(
@@ -169,14 +169,14 @@ class TestFolder:
         (folder / "table" / "adam" / "seed4.csv").write_text("step,elapsed,val_loss\n")
         found = tta.guess(folder / "table")
         assert 'files   = "{entry}/seed{seed}.csv"' in found.config
-        assert "seed4.csv too, of which nothing can be read: failed runs?" in found.config
+        assert "seed4.csv, which cannot be read: failed runs?" in found.config
 
     def test_a_folder_with_no_logs_is_an_error(self, tmp_path: Path) -> None:
         assert run("guess", tmp_path)[0] == 2
         (tmp_path / "notes.md").write_text("x")
         code, shown, said = run("guess", tmp_path)
         assert (code, shown) == (2, "")
-        assert "nothing that looks like a log in 1 file(s); notes.md: a program" in said
+        assert "none of 1 file(s) looks like a log; notes.md: a program" in said
         assert run("guess", tmp_path / "none")[0] == 2
 
     def test_files_of_a_pattern_and_of_an_archive_are_looked_at(
@@ -205,7 +205,7 @@ class TestFolder:
         text = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
         (folder / "table" / "adam" / "seed9.csv").write_text(text)
         left = dict(tta.guess(folder).left)
-        reason = "a pointer of git-lfs, not the file it stands for: run `git lfs pull`"
+        reason = "a Git LFS pointer, not the file itself: run `git lfs pull`"
         assert left[reason] == ("table/adam/seed9.csv",)
 
     def test_names_that_do_harm_are_written_harmlessly(self, tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ def test_blocks_that_are_guessed_read_real_logs_as_an_independent_reader_does(
     wrong: dict[str, list[str]] = {}
     for kind in KINDS:
         config = tta.guess(wild / kind).config
-        # Where a step goes back, a person says that an epoch begins there.
+        # Time of a step back, a person says that an epoch begins there.
         (tmp_path / "x.toml").write_text(config.replace("# new_epoch", "new_epoch"))
         asked = config.count("# new_epoch")
         tta.ingest([wild / kind], tmp_path / "x.parquet", config=tmp_path / "x.toml", workers=1)

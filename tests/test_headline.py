@@ -50,7 +50,7 @@ def test_what_is_undecided_says_between_which_ends_the_truth_lies() -> None:
         "Undecided: new is between 1.11× slower and 2.50× faster than old."
     )
     assert said(NONE | {"verdict": "undecided"}).sentence == (
-        "Undecided: whether new is faster than old is open."
+        "Undecided: no significant difference between new and old."
     )
 
 
@@ -103,16 +103,16 @@ def test_mixed_verdicts_are_counted() -> None:
 def test_nothing_decided_says_so_with_the_mean() -> None:
     found = said(UNDECIDED, UNDECIDED, mean=MeanSpeedup(1.01, 0.98, 1.04, 2))
     assert found.sentence == (
-        "Undecided: open on all 2 benchmarks; overall, new is between 2.0% slower and "
-        "4.0% faster than old."
+        "Undecided: no significant difference on any of 2 benchmarks; overall, new is between "
+        "2.0% slower and 4.0% faster than old."
     )
 
 
 def test_a_mean_that_is_decided_where_no_benchmark_is_does_not_sound_undecided() -> None:
     found = said(UNDECIDED, UNDECIDED, mean=MeanSpeedup(2.33, 1.56, 3.47, 2))
     assert found.sentence == (
-        "Undecided: open on all 2 benchmarks, though new is between 1.56× and 3.47× faster than "
-        "old."
+        "Undecided: no significant difference on any of 2 benchmarks; overall, however, new is "
+        "between 1.56× and 3.47× faster than old."
     )
     slower = said(UNDECIDED | {"speedup_low": 0.5, "speedup_high": 0.8})
     assert slower.claim == "new is between 2.00× and 1.25× slower than old"
@@ -147,7 +147,7 @@ def test_caveats_are_short_and_the_worst_stands_first() -> None:
     )  # fmt: skip
     found = caveats(Report("compare", rows, (), notes))
     assert [(one.text, one.more, one.tone) for one in found] == [
-        ("several setups taken as one: resnet", "two.", "bad"),
+        ("several setups pooled: resnet", "two.", "bad"),
         ("unequal numbers of runs", "one. three.", "plain"),
     ]
 

@@ -59,11 +59,13 @@ class TestConstantEpochs:
         (found,) = report.rows
         assert (found["verdict"], found["marks"]) == ("faster", "†")
         assert (found["epoch_safe_low"], found["non_inferiority_low"]) == (None, 0.0)
-        assert "without logged progress" in note(report, "constant_epochs")
+        assert "progress is not logged, so it is unknown whether epochs vary" in note(
+            report, "constant_epochs"
+        )
 
     def test_the_note_names_one_evaluation_interval_and_no_more(self) -> None:
         text = note(compared(side(STEADY), side(LEADING)), "constant_epochs")
-        assert "one evaluation interval more or less, and for none further away" in text
+        assert "allows for one evaluation interval more or less" in text
         assert "[0.803, 1.323] includes 1" in text
 
 
@@ -78,7 +80,7 @@ class TestStragglers:
         assert (found["verdict"], found["marks"]) == ("faster", "‡")
         assert found["conditions"] == ["no_stragglers"]
         assert found["robust_low"] < 1 < found["speedup_low"]
-        assert "5 of 5 leave up to 45%" in note(report, "no_stragglers")
+        assert "up to 45% (5 of 5 reached)" in note(report, "no_stragglers")
         assert report.sentence.endswith("if no further run fails or straggles.")
 
     def test_a_lead_no_straggler_could_undo_carries_no_mark(self) -> None:
@@ -210,7 +212,7 @@ class TestPlan:
 
 
 def needed(ratio: float, cv: float, alpha: float) -> int:
-    """Give the runs a side by simulation of the power: independent of the noncentral t."""
+    """Give the runs per side by simulation of the power: independent of the noncentral t."""
     from scipy import stats
 
     rng = np.random.default_rng(1)

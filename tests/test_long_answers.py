@@ -99,7 +99,7 @@ class TestOrder:
         assert arranged(report(), sort="-n").rows == report().rows
 
     def test_a_column_that_is_none_is_refused_with_those_there_are(self) -> None:
-        with pytest.raises(TtastatsError, match="no column is called 'speed'") as refused:
+        with pytest.raises(TtastatsError, match="unknown column 'speed'") as refused:
             arranged(report(), sort="-speed")
         assert "benchmark, entry, n, tta, epoch_seconds." in str(refused.value)
 
@@ -176,7 +176,7 @@ class TestScreen:
 
     def test_columns_give_way_before_names_are_too_short_and_are_named(self) -> None:
         text = "\n".join(shown(report(stem="Example/a_system_of_a_long_name"), 44))
-        assert "no room for: per epoch, ERT" in " ".join(text.split())
+        assert "hidden columns: per epoch, ERT" in " ".join(text.split())
         assert "mean TTA" in text
 
     def test_on_a_very_narrow_screen_each_row_becomes_a_record(self) -> None:

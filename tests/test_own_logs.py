@@ -92,32 +92,32 @@ def test_rows_of_runs_that_failed_are_told_by_a_condition() -> None:
 class TestFile:
     def test_that_is_no_toml_is_refused_with_the_line(self) -> None:
         said = refused("[[logs]]\nfiles = {entry}\n")
-        assert said.startswith("logs/ttastats.toml: no TOML:")
+        assert said.startswith("logs/ttastats.toml: invalid TOML:")
         assert "line 2" in said
 
     def test_with_a_wrong_key_is_answered_with_the_nearest_and_the_line(self) -> None:
         said = refused('[[logs]]\nfiles = "a"\n\n[[logs]]\nfiles = "b"\nmetrics = "val_loss"\n')
-        assert said.startswith("logs/ttastats.toml:6: no key is called 'metrics'")
+        assert said.startswith("logs/ttastats.toml:6: unknown key 'metrics'")
         assert "Nearest: metric" in said
 
     def test_with_a_wrong_table_is_refused(self) -> None:
-        assert "no table is called 'log'" in refused('[[log]]\nfiles = "a"\n')
+        assert "unknown table 'log'" in refused('[[log]]\nfiles = "a"\n')
 
     def test_with_a_single_table_is_refused(self) -> None:
-        assert "Start each with [[logs]]" in refused('[logs]\nfiles = "a"\n')
+        assert "Start each table with [[logs]]" in refused('[logs]\nfiles = "a"\n')
 
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("files = 3", "files is no text"),
-            ('files = "{entry"', "a brace without its partner"),
-            ('files = "{a b}/x"', "a brace that holds no name"),
-            ("line = [1]", "neither a text nor a list"),
+            ("files = 3", "files is not a string"),
+            ('files = "{entry"', "unbalanced braces"),
+            ('files = "{a b}/x"', "braces without a name"),
+            ("line = [1]", "is neither a string nor a list of strings"),
             ('resume = "yes"', 'Write "step back" or "time back"'),
             ('new_epoch = "time back"', 'Write "step back"'),
             ('failed = "crash"', "Write 'status = crash'"),
             ('preset = "nanogtp"', "Nearest: nanogpt"),
-            ('new_run = "^start"', "no line is given"),
+            ('new_run = "^start"', "is a regular expression, but the block has no line"),
         ],
     )
     def test_with_a_value_that_cannot_be_is_refused(self, text: str, said: str) -> None:
@@ -137,7 +137,7 @@ class TestExpression:
             (r"(?P<loss>\d+) \1", "backreferences are not supported"),
             ("(?P<loss>", "unclosed group"),
             (r"(?P<loss>((\w{99}){99}){99})", "exceeds size limit"),
-            (r"loss \d+", "names no group"),
+            (r"loss \d+", "has no named group"),
         ],
     )
     def test_that_cannot_be_used_is_refused_with_the_reason(self, pattern: str, said: str) -> None:

@@ -56,7 +56,7 @@ class TestAStepThatGoesBack:
         (run,), problems = read(BACK, metric="acc", seconds="seconds s", resume="step back")
         assert steps(run) == [(1, 10.0), (2, 35.0), (3, 45.0)]
         assert [one.value for one in run.evaluations] == [0.1, 0.25, 0.35]
-        assert any("2 rows that were trained again" in one.message for one in problems)
+        assert any("2 repeated rows" in one.message for one in problems)
 
     def test_may_be_told_by_the_time(self) -> None:
         (run,), _ = read(BACK, metric="acc", seconds="seconds s", resume="time back")
@@ -133,7 +133,7 @@ class TestRuns:
             ("wmt", "bleu"),
             ("lm", "loss"),
         ]
-        assert problems[-1].message == "no metric is said of benchmark 'xx' (wmt, lm)"
+        assert problems[-1].message == "no metric is set for benchmark 'xx' (wmt, lm)"
 
 
 class TestClock:
@@ -201,7 +201,7 @@ class TestColumn:
     def test_that_is_guessed_is_said(self) -> None:
         _, problems = read("iteration,runtime,val_acc\n1,2,0.5\n", metric="val_acc")
         assert {one.code: one.message for one in problems} == {
-            "guessed_direction": "higher is better, by its name: val_acc",
+            "guessed_direction": "higher is better, by name: val_acc",
             "guessed_clock": "read as seconds: 'runtime s'",
             "guessed_column": "read as step: iteration",
         }

@@ -88,8 +88,8 @@ class TestRunsOnBothSides:
         (row,) = report.rows
         assert (row["n_a"], row["n_b"], row["speedup"]) == (5, 5, plain.rows[0]["speedup"])
         (said,) = notes(report, "shared_runs")
-        assert said.startswith("2 runs lie on both sides, log for log (resnet 2; such as log_")
-        assert said.endswith("left out of both.")
+        assert said.startswith("2 identical runs on both sides (resnet 2; such as log_")
+        assert said.endswith("): excluded from both.")
         assert notes(plain, "shared_runs") == []
 
     def test_of_a_whole_benchmark_are_the_same_runs_and_cost_the_others_nothing(self) -> None:
@@ -111,14 +111,14 @@ class TestRunsOnBothSides:
     def test_and_nothing_else_end_the_comparison(self) -> None:
         runs = table()
         resent = runs.with_columns(source=pl.col("source") + "_resent")
-        with pytest.raises(TtastatsError, match="A and B hold the same runs: 5 runs") as raised:
+        with pytest.raises(TtastatsError, match="A and B contain the same runs: 5 runs") as raised:
             api.compare(runs, resent)
         assert "--a 'system=...' --b 'system=...'" in (raised.value.remedy or "")
 
     def test_a_file_is_not_compared_with_itself(self, tmp_path: Any) -> None:
         api.ingest(["examples/two_systems/Example/results/one_gpu"], tmp_path / "a.parquet")
         file = tmp_path / "a.parquet"
-        with pytest.raises(TtastatsError, match=r"a.parquet hold the same runs: 10 runs"):
+        with pytest.raises(TtastatsError, match=r"a.parquet contain the same runs: 10 runs"):
             api.compare(file, file)
 
     def test_undated_runs_of_equal_names_and_other_lengths_are_others(self) -> None:
@@ -144,7 +144,7 @@ class TestOverlappingParts:
             api.compare(a, b, labels=["old", "new"])
         assert "such as log_" in raised.value.what
         assert raised.value.remedy == (
-            "Leave them out of one side, as with --a 'system=dgx2*' --a 'system!=dgx2h*'."
+            "Exclude them from one side, for example --a 'system=dgx2*' --a 'system!=dgx2h*'."
         )
         apart = Selection(both, parse_all(["system=dgx2*", "system!=dgx2h*"], "--a"))
         assert [row["n_a"] for row in api.compare(apart, b).rows] == [5]
@@ -179,7 +179,7 @@ class TestRounds:
         assert report.only_a == ("mlperf v0.5 resnet",)
 
     def test_are_a_criterion_if_the_user_says_so(self) -> None:
-        with pytest.raises(TtastatsError, match="nothing in common by round, benchmark"):
+        with pytest.raises(TtastatsError, match="no common round, benchmark"):
             api.compare(table(round="v0.5"), table(round="v0.6"), by=["round", "benchmark"])
 
 
@@ -199,7 +199,7 @@ class TestLikeForLike:
         assert (row["n_a"], row["n_b"]) == (5, 5)
         assert (row["accelerators"], row["hardware"]) == (8, "H100")
         assert notes(report, "unmatched") == [
-            "only one side has: resnet 64 (5 runs of A), resnet 8 B200 (5 runs of B)."
+            "present on one side only: resnet 64 (5 runs of A), resnet 8 B200 (5 runs of B)."
         ]
 
     def test_a_pool_is_only_made_when_asked_for(self) -> None:
@@ -240,7 +240,7 @@ class TestLikeForLike:
         report = api.compare(a, b)
         assert [row["hardware"] for row in report.rows] == ["NVIDIA DGX-2", "NVIDIA DGX-2H"]
         assert notes(report, "hardware_names") == [
-            "taken for one hardware: DGX-2 and NVIDIA DGX-2; DGX-2H and NVIDIA DGX-2H."
+            "treated as the same hardware: DGX-2 and NVIDIA DGX-2; DGX-2H and NVIDIA DGX-2H."
         ]
 
     def test_a_name_that_may_be_several_setups_is_paired_with_none(self) -> None:
@@ -273,7 +273,10 @@ class TestLikeForLike:
     def test_sides_without_any_setup_in_common_are_refused_with_what_to_do(self) -> None:
         a = pl.concat([table(accelerators=8), table(accelerators=16)])
         b = table(accelerators=32)
-        with pytest.raises(TtastatsError, match="no runs on as many accelerators") as raised:
+        with pytest.raises(
+            TtastatsError,
+            match="no runs with the same number of accelerators and the same hardware",
+        ) as raised:
             api.compare(a, b)
         assert "A has mlperf v4.0 resnet 8, mlperf v4.0 resnet 16; B has" in raised.value.what
         assert "--pool" in (raised.value.remedy or "")
@@ -320,8 +323,8 @@ class TestDifferentTargets:
         assert (row["target_value"], row["tta_a_seconds"]) == (0.759, 100.0)
         assert row["flags"][0] == "targets_differ"
         assert notes(report, "targets_differ") == [
-            "A's target is accuracy 0.75, B's accuracy 0.759; "
-            "both are judged at accuracy 0.759 (resnet)."
+            "A's target is accuracy 0.75, B's accuracy 0.759; both are compared "
+            "at accuracy 0.759 (resnet)."
         ]
 
     def test_both_are_judged_at_the_laxer_where_a_side_stopped_there(self) -> None:
@@ -352,7 +355,7 @@ class TestDifferentTargets:
         (row,) = report.rows
         assert (row["verdict"], row["claim"]) == ("unavailable", "not comparable")
         assert (row["p_value"], row["speedup"], row["target_value"]) == (None, None, None)
-        assert "no evaluations tell of one for both" in notes(report, "targets_differ")[0]
+        assert "the evaluations do not allow a common target" in notes(report, "targets_differ")[0]
 
     def test_of_other_metrics_are_not_comparable(self) -> None:
         report = api.compare(table(), table(FASTER, metric="top5"))

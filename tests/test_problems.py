@@ -142,7 +142,7 @@ class TestReport:
         across = [row for row in tta.problems(one, two).rows if row["code"] == "duplicate_run"]
         assert {row["source"] for row in across} == {str(folder / "result_77.txt"), str(again)}
         (message,) = (row["message"] for row in across if row["source"] == str(again))
-        assert message == f"the same run as {folder / 'result_8.txt'} in {one} ({two})"
+        assert message == f"duplicate of {folder / 'result_8.txt'} in {one} ({two})"
         shutil.copy(one, tmp_path / "three.parquet")
         assert told(one, tmp_path / "three.parquet")["duplicate_run"] == 1 + LOGS + 1
         assert told(one, one) == told(one)
@@ -180,9 +180,9 @@ class TestReport:
         }
         assert found.keys() == {("epochs_outlier", "e"), ("epoch_time_outlier", "b")}
         assert found["epochs_outlier", "e"].startswith(
-            "30 epochs to the target, where the median of 6 runs is 10"
+            "30 epochs to the target; the median of 6 runs is 10"
         )
-        assert "3 s per epoch, where the median of 6 runs is 1 " in found["epoch_time_outlier", "b"]
+        assert "3 s per epoch; the median of 6 runs is 1 " in found["epoch_time_outlier", "b"]
 
     def test_one_evaluation_more_is_no_outlier(self) -> None:
         rows = [
@@ -198,8 +198,7 @@ class TestReport:
         (found,) = stalls(spans)
         assert (found["source"], found["severity"]) == ("b", "info")
         assert found["message"] == (
-            "100 s between two evaluations, 40.0 s and 2.33 min after the start, where 10.0 s is "
-            "usual"
+            "100 s between two evaluations, 40.0 s and 2.33 min after the start; 10.0 s is usual"
         )
 
     def test_what_is_slow_in_all_runs_or_for_longer_is_no_stall(self) -> None:
@@ -238,22 +237,20 @@ class TestReport:
             .with_columns(benchmark=pl.lit("resnet"), round=pl.lit("v0.7"), suite=pl.lit("mlperf"))
         )
         (row,) = (row for row in tta.problems(official).rows if row["code"] == "run_count")
-        assert row["message"] == "10 runs, where the rules want 5"
+        assert row["message"] == "10 runs; the rules require 5"
         assert (row["source"], row["benchmark"]) == (None, "resnet")
 
     def test_conditions_on_runs_leave_out_what_is_of_no_run(self, table: Path) -> None:
         report = tta.problems(table, where=["seed=1000"])
         assert {row["code"] for row in report.rows} == {"no_run_stop", "no_evaluation"}
         assert [note.text for note in report.notes if note.code == "left_out"] == [
-            "1 problem of files without a run left out: nobody knows whether they would meet the "
-            "conditions."
+            "1 problem of files without a run excluded: the conditions cannot be "
+            "evaluated for them."
         ]
 
     def test_a_code_that_is_not_there_is_refused(self, table: Path) -> None:
         assert set(told(table, codes=["no_run_stop"])) == {"no_run_stop"}
-        with pytest.raises(
-            TtastatsError, match=r"no problem is called 'no_run'\n  Nearest: no_run"
-        ):
+        with pytest.raises(TtastatsError, match="unknown problem code 'no_run'\n  Nearest: no_run"):
             tta.problems(table, codes=["no_run"])
 
 
@@ -282,7 +279,7 @@ class TestCommand:
 
     def test_nothing_wrong_is_said(self, two_systems: Path, tmp_path: Path) -> None:
         path = tta.ingest([two_systems / "one_gpu"], tmp_path / "x.parquet").output
-        assert run("problems", path) == (0, "\n Nothing was found wrong.\n", "")
+        assert run("problems", path) == (0, "\n No problems found.\n", "")
 
     def test_an_ingest_points_to_them(self, logs: Path, tmp_path: Path) -> None:
         folder = logs / "one_gpu" / "digits"

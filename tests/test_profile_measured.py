@@ -73,30 +73,32 @@ def test_communication_is_a_share_of_the_step_of_the_workers() -> None:
 def test_a_busy_machine_is_noted() -> None:
     assert "contended" not in notes(measure("wall_step_seconds", 0.0115))
     said = notes(measure("wall_step_seconds", 0.022))["contended"]
-    assert (
-        said == "other work kept this machine busy: on the wall a step took 2.0 times its CPU time."
+    assert said == (
+        "other processes used this machine: a step took 2.0 times its CPU time in wall-clock time."
     )
-    assert "by the wall, other work" in notes(measure("wall_step_seconds", 0.011))["contended"]
+    assert (
+        "wall-clock time includes delays" in notes(measure("wall_step_seconds", 0.011))["contended"]
+    )
 
 
 def test_the_side_of_the_ridge_is_told() -> None:
-    assert "22.4 FLOPs a byte lie above 10.0" in notes()["roofline"]
-    assert "arithmetic binds the step" in notes()["roofline"]
+    assert "22.4 FLOPs per byte is above the ridge point of 10.0" in notes()["roofline"]
+    assert "limited by compute" in notes()["roofline"]
     copies = {"kind": "operator", "name": "aten::copy_", "step": 0, "calls": 1, "seconds": 0.0}
     said = notes({**copies, "device": "cpu", "category": "copy", "bytes": 100_000_000})["roofline"]
-    assert "lie below 10.0" in said
-    assert "memory binds the step" in said
+    assert "is below the ridge point of 10.0" in said
+    assert "limited by memory" in said
 
 
 def test_operators_that_sum_to_more_than_the_step_are_noted() -> None:
     assert "disturbed" not in notes()
     slow = {"kind": "operator", "name": "aten::add", "step": 0, "calls": 1, "seconds": 0.008}
     said = notes({**slow, "device": "cpu", "category": "elementwise"})["disturbed"]
-    assert said.startswith("operators sum to 1.3 times the step that nobody watched")
+    assert said.startswith("operators sum to 1.3 times the unprofiled step")
 
 
 def test_the_rule_of_a_batch_size_that_is_large_enough_is_told() -> None:
-    rule = "the first from which twice the batch gains less than 5%"
+    rule = "the smallest at which doubling the batch gains less than 5%"
     said = notes(measure("saturation_batch_size", 16, text=rule))["saturation"]
     assert said == f"large enough: 16 samples ({rule})."
     said = notes(measure("saturation_batch_size", None, text=f"none is {rule}"))["saturation"]

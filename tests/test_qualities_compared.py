@@ -116,7 +116,7 @@ def test_several_tables_are_each_held_against_the_first() -> None:
     found = report(side(A), side(LOWER), side(LIKE_A))
     assert [row["verdict"] for row in found.rows] == ["better", "undecided"]
     assert "B is better than A" in found.sentence
-    assert "C is not shown to differ from A" in found.sentence
+    assert "C is not significantly different from A" in found.sentence
     assert found.rows[0]["p_adjusted"] == pytest.approx(2 * found.rows[0]["p_value"])
 
 
@@ -171,7 +171,7 @@ def test_a_side_whose_runs_are_missing_is_not_called_better() -> None:
     found = report(a, b)
     (ahead,) = found.rows
     assert (ahead["verdict"], ahead["why"], ahead["missing_b"]) == ("undecided", "runs missing", 1)
-    assert "1 of 6 runs of B had a value that is no number" in note(found, "not_a_number")
+    assert "1 of 6 runs of B had a value that is not a number" in note(found, "not_a_number")
     assert "B is not called better than A" in found.sentence
     (back,) = report(b, a).rows
     assert (back["verdict"], back["why"]) == ("undecided", "runs missing")
@@ -210,7 +210,9 @@ def test_one_run_a_side_is_an_estimate_without_an_interval() -> None:
     (numbers,) = found.rows
     assert numbers["difference"] == pytest.approx(-0.1)
     assert (numbers["difference_low"], numbers["verdict"]) == (None, "undecided")
-    assert "2 runs needed each" in note(found, "one_run")
+    assert "n=1 on both sides: no inference possible, 2 runs needed per side" in note(
+        found, "one_run"
+    )
 
 
 def test_a_budget_nobody_reached_is_refused() -> None:
@@ -232,7 +234,10 @@ def test_of_a_round_a_benchmark_with_several_metrics_is_left_out() -> None:
     assert [row["benchmark"] for row in found.rows] == ["lm"]
     aside = [note.text for note in found.notes if note.code == "other_metric"]
     assert [text[:2] for text in aside] == ["A:", "B:"]
-    assert all("5 runs of entries that log other metrics alone" in text for text in aside)
+    assert all(
+        "5 runs of entries that log other metrics, or several (select one with --metric)" in text
+        for text in aside
+    )
     only = {"where": ["benchmark=two"]}
     with pytest.raises(TtastatsError, match="two: several metrics"):
         report(round_of(A), round_of(LOWER), **only)
@@ -261,13 +266,13 @@ def test_a_metric_without_a_budget_is_refused() -> None:
 
 
 def test_judged_runs_have_no_curve_to_look_at() -> None:
-    with pytest.raises(TtastatsError, match="holds no evaluations"):
+    with pytest.raises(TtastatsError, match="this is a table of runs without evaluations"):
         report(api.run_table(side(A)), api.run_table(side(LOWER)))
 
 
 @pytest.mark.parametrize("option", ["same_convergence", "epochs_fixed"])
 def test_what_is_about_times_alone_is_refused(option: str) -> None:
-    with pytest.raises(TtastatsError, match="about times to a target"):
+    with pytest.raises(TtastatsError, match="applies to times to a target"):
         report(side(A), side(LOWER), options=Options(**{option: True}))
 
 
@@ -342,7 +347,9 @@ def test_fixed_lengths_are_recognised_where_runs_fail_by_a_little() -> None:
     asked = {"at_end": False, "target": ["val_loss<=3.20"]}
     found = report(side(A), side(LOWER), **asked)
     text = note(found, "fixed_length")
-    assert "every run was stopped at one length (300 steps), and 2 of 10 runs ended short" in text
+    assert (
+        "all runs have the same length (300 steps), and 2 of 10 runs did not reach the target"
+    ) in text
     assert "--at-end" in text
     stopped = logs([*(curve(5.0, 4.0, end) for end in A[1:]), curve(5.0, 3.1)])
     assert "fixed_length" not in codes(report(stopped, side(LOWER), **asked))

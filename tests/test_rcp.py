@@ -330,9 +330,15 @@ class TestRecords:
             ("{", "not a file of reference convergence records"),
             ("[]", "not a file of reference convergence records"),
             ('{"a": {"Benchmark": "x"}}', "BS"),
-            ('{"a": {"Benchmark": "x", "BS": 8}}', "a holds no run"),
-            ('{"a": {"Benchmark": "x", "BS": 8, "Epochs to converge": [0]}}', "not above zero"),
-            ('{"a": {"Benchmark": "x", "BS": 0, "Epochs to converge": [1]}}', "not above zero"),
+            ('{"a": {"Benchmark": "x", "BS": 8}}', "a has no runs"),
+            (
+                '{"a": {"Benchmark": "x", "BS": 8, "Epochs to converge": [0]}}',
+                "contains a number that is not positive",
+            ),
+            (
+                '{"a": {"Benchmark": "x", "BS": 0, "Epochs to converge": [1]}}',
+                "contains a number that is not positive",
+            ),
             ("{}", "no reference convergence records"),
         ],
     )
@@ -536,7 +542,7 @@ class TestAnswers:
         found = row([lora(5376, 40), lora(5760, 40)], records)
         assert found["ratio"] == pytest.approx(5568 / 5875.2)
         assert found["low"] is None
-        assert "the only two records" in found["status"]
+        assert "the interpolation error between only two records is unknown" in found["status"]
 
     def test_runs_that_tell_one_evaluation_each_may_stop_anywhere_else(self, records: Path) -> None:
         (records / "rcps_llama2_70b_lora.json").write_text(
@@ -545,7 +551,7 @@ class TestAnswers:
         runs = [lora(3072, evaluations=(lora(3072).evaluations[-1],))] * 4
         found = answered(runs, records)
         assert (found.rows[0]["ratio"], found.rows[0]["low"]) == (1.0, None)
-        assert "none tells where others are" in found.rows[0]["status"]
+        assert "the evaluation interval is unknown" in found.rows[0]["status"]
         assert "grid  unknown" in str(found)
 
     @pytest.mark.parametrize("batch_size", [None, 0, -5])
@@ -561,7 +567,7 @@ class TestAnswers:
         assert found.rows[0]["ratio"] is not None
         mixed = answered([*EIGHT[:9], lora(3072, 16), *OTHER], records).rows
         (one,) = (each for each in mixed if each["entry"] == "Example/box")
-        assert one["status"] == "batch size unknown, or runs of several"
+        assert one["status"] == "batch size unknown, or several batch sizes"
         assert one["official_reason"] == "Could not detect global_batch_size"
 
     def test_entries_without_a_reference_say_why(self, records: Path) -> None:
@@ -583,7 +589,7 @@ class TestAnswers:
         curve = lora(3072).evaluations[-1]
         silent = lora(3072, evaluations=(msgspec.structs.replace(curve, samples=None),))
         found = row([*EIGHT[:9], silent], records)
-        assert found["status"] == "the runs do not tell their samples"
+        assert found["status"] == "the runs do not log their samples"
         assert (found["ratio"], found["official_verdict"]) == (None, None)
         assert found["official_reason"] == found["status"]
 
@@ -644,7 +650,7 @@ class TestAnswers:
         )
         found = row(EIGHT, records)
         assert (found["ratio"], found["verdict"]) == (None, "unavailable")
-        assert "same unit" in found["status"]
+        assert "different units" in found["status"]
 
     def test_a_published_factor_that_differs_is_said(self, records: Path) -> None:
         def note(factor: float) -> str:
@@ -661,7 +667,7 @@ class TestAnswers:
             lora(n, entry="Example/like", system="like") for n in (2688, 3072, 3072, 3072, 3840)
         ]
         found = notes(answered([*EIGHT, *slower, *like], records))
-        assert "2 entries are scaled, of which 1 would be" in found["scaled"]
+        assert "2 entries are scaled, of which 1 converge significantly earlier" in found["scaled"]
         assert "2 of 3 entries differ from the reference at 95%" in found["many_entries"]
         assert "scaled" not in notes(answered(slower, records))
 
@@ -759,8 +765,8 @@ class TestCommand:
         path = file(many)
         short = self.run(path, "--records", str(records), "--draws", "100")
         long = self.run(path, "--records", str(records), "--draws", "100", "-v")
-        assert "this check" not in short.stdout
-        assert long.stdout.count("this check") == 13
+        assert "error rates  the" not in short.stdout
+        assert long.stdout.count("error rates  the") == 13
         assert short.stdout.count("verdict") >= 13
 
     @pytest.mark.parametrize("written", ["5", "new", "5.0.0.0"])

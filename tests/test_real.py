@@ -118,7 +118,7 @@ def test_only_the_result_files_of_a_submission_count(accounts: dict[str, Account
     (row,) = report.rows
     assert (row["n"], row["reached"], round(row["cv"], 3)) == (10, 10, 0.064)
     assert round(row["tta_mean_seconds"] / 3600, 2) == 6.82
-    assert "20 logs beside the result files" in " ".join(note.text for note in report.notes)
+    assert "20 logs outside the result files" in " ".join(note.text for note in report.notes)
 
 
 def test_a_run_that_went_on_after_its_target_counts_all_it_trained(
@@ -214,7 +214,7 @@ class TestConditions:
         self, accounts: dict[str, Account]
     ) -> None:
         output = accounts["v0.5"].output
-        with pytest.raises(TtastatsError, match="value is of evaluations"):
+        with pytest.raises(TtastatsError, match="value is a column of evaluations"):
             api.summary(output, where=["value<0.7"])
         runs = api.runs(output, where=["benchmark=resnet", "value<0.7"])
         assert (len(runs.rows), sum(row["reached"] for row in runs.rows)) == (70, 70)
@@ -247,9 +247,12 @@ class TestConditions:
     @pytest.mark.parametrize(
         ("target", "message"),
         [
-            ("acc=0.9", "no benchmark logs a metric called 'acc'\n  Nearest: top1_accuracy."),
+            ("acc=0.9", "no benchmark logs the metric 'acc'\n  Nearest: top1_accuracy."),
             ("top1_accuracy=97", "top1_accuracy of resnet lies between 0.00374 and 0.755"),
-            ("0.75", "0.75 is far outside what is logged: bleu of gnmt lies between 16.2 and 22.7"),
+            (
+                "0.75",
+                "0.75 is far outside the logged range: bleu of gnmt lies between 16.2 and 22.7",
+            ),
         ],
     )
     def test_a_target_that_cannot_be_asked_is_refused(
@@ -289,7 +292,7 @@ def test_rounds_are_compared_like_for_like(accounts: dict[str, Account]) -> None
 
 def test_a_round_is_not_compared_with_itself(accounts: dict[str, Account]) -> None:
     output = accounts["v5.0"].output
-    with pytest.raises(TtastatsError, match="hold the same runs: 1,717 runs"):
+    with pytest.raises(TtastatsError, match="contain the same runs: 1,717 runs"):
         api.compare(output, output)
 
 

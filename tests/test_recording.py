@@ -285,7 +285,7 @@ class TestPlaces:
         file = logs / "local" / "systems" / "small.json"
         file.write_text(json.dumps({**json.loads(file.read_text()), "notes": "by hand"}))
         recorded(logs, [1.0], accelerators=8)
-        with pytest.warns(SystemDiffers, match="left as it is"):
+        with pytest.warns(SystemDiffers, match="it is kept"):
             recorded(logs, [1.0], accelerators=4)
         assert "by hand" in file.read_text()
 
@@ -333,14 +333,14 @@ class TestTargets:
 
 
 def test_no_setting_takes_a_word_of_the_log(logs: Path) -> None:
-    with pytest.raises(TtastatsError, match="run_stop already means something"):
+    with pytest.raises(TtastatsError, match="run_stop is a reserved name in a log"):
         tta.record(logs, benchmark="b", metric="m", target=1, run_stop=1)
     columns = {"seed", "global_batch_size", "train_samples"}
     assert columns == mlperf_grammar._UNDERSTOOD - recording.TAKEN
 
 
 def test_accelerators_that_nodes_cannot_share_are_refused(logs: Path) -> None:
-    with pytest.raises(TtastatsError, match="not the same number on each of 3 nodes"):
+    with pytest.raises(TtastatsError, match="cannot be divided evenly over 3 nodes"):
         tta.record(logs, benchmark="b", metric="m", target=1, accelerators=8, nodes=3)
 
 

@@ -51,7 +51,7 @@ def test_an_option_refines_a_preset_whose_signs_a_file_bears(epochs: Path) -> No
     assert rows["epoch"].to_list() == [1.0, 2.0, 3.0]
     assert rows["target_value"].unique().to_list() == [0.5]
     assert problems["recognised"] == (
-        "looks like ultralytics: read as that, but for what was said (metric)"
+        "recognised as ultralytics and read as that, except for the given settings (metric)"
     )
 
 

@@ -24,8 +24,8 @@ def test_sets_of_one_session_show_no_difference() -> None:
     report = api.compare(MONDAY, ALSO_MONDAY, same=True, options=Options(margin=0.0001))
     (found,) = report.rows
     assert (found["verdict"], found["same"], found["sets"]) == ("undecided", True, 2)
-    assert "~ no difference shown" in str(report)
-    assert "further apart" not in report.sentence
+    assert "~ no significant difference" in str(report)
+    assert "difference is significant" not in report.sentence
 
 
 def test_sets_that_lie_apart_say_that_the_session_differs() -> None:
@@ -34,8 +34,11 @@ def test_sets_that_lie_apart_say_that_the_session_differs() -> None:
     (plain,) = api.compare(MONDAY, TUESDAY).rows
     assert (plain["verdict"], found["verdict"]) == ("slower", "apart")
     assert found["speedup"] == plain["speedup"]
-    assert "the setup is one, so it is the machine or the session that differs" in report.sentence
-    assert "apart ‡" in str(report)
+    assert (
+        "The difference is significant although the setup is the same: the machine "
+        "or the session differs"
+    ) in report.sentence
+    assert "different ‡" in str(report)
     assert "same" not in plain
 
 
@@ -43,7 +46,7 @@ def test_two_sets_bound_the_spread_between_sessions_and_three_estimate_it() -> N
     two = api.compare(MONDAY, TUESDAY, same=True)
     three = api.compare(MONDAY, TUESDAY, WEDNESDAY, same=True)
     assert two.rows[0]["between"] is None
-    assert "two sets say no more" in two.sentence
+    assert "two sets only show" in two.sentence
     first, second = three.rows
     assert first["between_high"] == second["between_high"] < two.rows[0]["between_high"]
     logs = np.log([row["tta_a_seconds"] for row in (first,)] +
@@ -51,7 +54,7 @@ def test_two_sets_bound_the_spread_between_sessions_and_three_estimate_it() -> N
     assert first["between"] == pytest.approx(np.expm1(logs.std(ddof=1)), rel=0.01)
     worth = math.expm1(4.302653 * math.sqrt(2) * logs.std(ddof=1))  # t with 2 degrees of freedom
     assert first["smallest_claim"] == pytest.approx(worth)
-    assert "between these 3 sets sessions vary by 10.6%" in three.sentence
+    assert "sessions of these 3 sets is 10.6%" in three.sentence
 
 
 def test_a_margin_asks_whether_sets_are_the_same() -> None:
@@ -67,11 +70,13 @@ def test_a_column_tells_the_sets_of_one_table_apart() -> None:
     for one, other in zip(days, files, strict=True):
         assert one["speedup"] == other["speedup"]
         assert one["smallest_claim"] == other["smallest_claim"]
-    with pytest.raises(TtastatsError, match="all runs are of one set: 2026-11-01"):
+    with pytest.raises(TtastatsError, match="all runs belong to one set: 2026-11-01"):
         api.compare(MONDAY, same=True, by=["day"])
-    with pytest.raises(TtastatsError, match="nothing says which of its runs are a set"):
+    with pytest.raises(
+        TtastatsError, match="--same needs several sets of runs, but there is one table"
+    ):
         api.compare(MONDAY, same=True)
-    with pytest.raises(TtastatsError, match="no column is called 'dya'"):
+    with pytest.raises(TtastatsError, match="unknown column 'dya'"):
         api.compare(MONDAY, same=True, by=["dya"])
 
 
@@ -81,7 +86,7 @@ def test_what_is_said_of_a_table_is_said_once_of_its_sets() -> None:
     report = api.compare(table, same=True, where=["reached=yes"], by=["day"])
     (text,) = texts(report, "chosen_by_result")
     assert text.startswith("--where reached=yes: 11 of 11 runs")
-    assert texts(report, "blocks_unknown") == ["1 run without day left out."]
+    assert texts(report, "blocks_unknown") == ["1 run excluded: day unknown."]
 
 
 def test_benchmarks_are_told_apart() -> None:
@@ -124,7 +129,9 @@ def test_sets_without_a_spread_leave_it_unknown() -> None:
 
 def test_sets_are_neither_blocks_nor_looks() -> None:
     for asked in ({"block": ["day"]}, {"options": Options(max_runs=20)}):
-        with pytest.raises(TtastatsError, match="each looked at once and whole"):
+        with pytest.raises(
+            TtastatsError, match="cannot be combined with --same, which compares whole sessions"
+        ):
             api.compare(MONDAY, TUESDAY, same=True, **asked)  # type: ignore[arg-type]
 
 

@@ -311,7 +311,7 @@ class TestEntries:
         assert odd[-1] == "status"
 
     def test_the_report_says_that_a_score_is_no_statistic(self) -> None:
-        assert "not a statistic" in notes(report(TEN))["official_score"]
+        assert "neither trim nor scale" in notes(report(TEN))["official_score"]
 
 
 @pytest.fixture(scope="module")

@@ -95,14 +95,14 @@ def test_rows_that_meet_every_condition_are_kept(
     [
         (
             "benchmrk=resnet",
-            "--where benchmrk=resnet: no column is called 'benchmrk'\n  Nearest: benchmark.",
+            "--where benchmrk=resnet: unknown column 'benchmrk'\n  Nearest: benchmark.",
         ),
         ("nodes=many", "--where nodes=many: 'many' is not a number"),
         ("nodes>nan", "--where nodes>nan: 'nan' is not a number"),
         ("nodes>1_000", "--where nodes>1_000: '1_000' is not a number"),
-        ("nodes>10%", "--where nodes>10%: nodes is not a share\n  Write it without %."),
+        ("nodes>10%", "--where nodes>10%: nodes is not a fraction\n  Write it without %."),
         ("nodes>*", "--where nodes>*: '*' is not a number"),
-        ("run_seconds>5%", "--where run_seconds>5%: run_seconds is not a share"),
+        ("run_seconds>5%", "--where run_seconds>5%: run_seconds is not a fraction"),
         ("reached=maybe", "--where reached=maybe: reached is true or false\n  Write reached=true."),
         ("reached>=5", "--where reached>=5: reached is true or false"),
         (
@@ -110,7 +110,7 @@ def test_rows_that_meet_every_condition_are_kept(
             "--where started_at>soon: 'soon' is not a date\n"
             "  Write 2024-01-31 or 2024-01-31T12:00, in UTC.",
         ),
-        ("flags>1", "--where flags>1: flags holds several values and cannot be compared"),
+        ("flags>1", "--where flags>1: flags contains lists and cannot be compared"),
     ],
 )
 def test_a_bad_condition_is_refused_with_a_reason(condition: str, message: str) -> None:
@@ -141,7 +141,7 @@ def test_any_text_is_a_condition_or_is_refused(column: str, operator: str, text:
     [
         (
             ["nodes>=1", "benchmark=resent"],
-            "--where: no run has benchmark=resent\n  Nearest: resnet. There are: resnet, ssd.",
+            "--where: no run has benchmark=resent\n  Nearest: resnet. Values: resnet, ssd.",
         ),
         (["benchmark=RESNET"], "--where: no run has benchmark=RESNET\n  Nearest: resnet. "),
         (["system=dgx3h*"], "--where: no run has system=dgx3h*\n  Nearest: dgx2h_multi"),
@@ -158,8 +158,8 @@ def test_any_text_is_a_condition_or_is_refused(column: str, operator: str, text:
         (["round=v0.5"], "--where: no run has round=v0.5\n  round is unknown for every run."),
         (
             ["benchmark=ssd", "nodes<16"],
-            "--where benchmark=ssd --where nodes<16: no run meets all conditions\n"
-            "  Each alone is met: benchmark=ssd (1 run), nodes<16 (1 run).",
+            "--where benchmark=ssd --where nodes<16: no run meets all conditions together\n"
+            "  Each condition alone matches: benchmark=ssd (1 run), nodes<16 (1 run).",
         ),
     ],
 )
@@ -173,8 +173,8 @@ def test_what_leaves_nothing_is_named_with_what_there_is(
 def test_a_value_that_nothing_has_is_named_where_others_hide_it() -> None:
     asked = parse_all(["benchmark=resnet,sdd", "system!=dgx9", "nodes=1", "nodes!=*"])
     assert unmet.remarks(TABLE.collect(), asked, "run") == (
-        "--where: no run has benchmark=sdd. Nearest: ssd. There are: resnet, ssd.",
-        "--where: no run has system=dgx9. Nearest: dgx1. There are: dgx1, dgx2h_multi.",
+        "--where: no run has benchmark=sdd. Nearest: ssd. Values: resnet, ssd.",
+        "--where: no run has system=dgx9. Nearest: dgx1. Values: dgx1, dgx2h_multi.",
     )
 
 

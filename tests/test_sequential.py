@@ -55,7 +55,7 @@ def test_claims_about_a_margin_hold_at_every_look() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "why"),
     [
-        (SLOW[:5], QUICK[:6], "5 against 6 runs"),
+        (SLOW[:5], QUICK[:6], "5 vs 6 runs"),
         (SLOW[:2], QUICK[:2], "the first look is at 3"),
         (SLOW, QUICK, "the plan ended at 8"),
         ([*SLOW[:4], (600.0, None)], QUICK[:5], "1 of 10 runs failed"),
@@ -119,9 +119,9 @@ def test_a_gate_passes_and_fails_by_the_look() -> None:
 
 def test_undecided_looks_say_how_it_goes_on() -> None:
     report = compared(side(VARIED_A), side(VARIED_A), max_runs=20)
-    assert any("Add a run to each side" in note.text for note in report.notes)
+    assert any("Add one run to each side" in note.text for note in report.notes)
     last = compared(side(VARIED_A), side(VARIED_A), max_runs=len(VARIED_A))
-    assert not any("Add a run to each side" in note.text for note in last.notes)
+    assert not any("Add one run to each side" in note.text for note in last.notes)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_undecided_looks_say_how_it_goes_on() -> None:
     ],
 )
 def test_what_holds_at_no_look_is_refused(more: Any, options: Any) -> None:
-    with pytest.raises(TtastatsError, match=r"every look|runs a side"):
+    with pytest.raises(TtastatsError, match=r"sequentially valid|runs per side"):
         api.compare(
             side(VARIED_A), side(VARIED_B), options=Options(**{"max_runs": 20} | options), **more
         )

@@ -98,9 +98,11 @@ def test_which_metrics_are_wanted_decides_what_is_read_again(book: Path, tmp_pat
 
 
 def test_a_part_alone_is_no_run_and_says_what_to_name(book: Path, tmp_path: Path) -> None:
-    with pytest.raises(TtastatsError, match="belongs to a run that another file tells") as caught:
+    with pytest.raises(
+        TtastatsError, match="no run could be read: the file is part of a run in another file"
+    ) as caught:
         ingest([book / "a" / "1.page"], tmp_path / "x.parquet", workers=1)
-    assert caught.value.remedy == "Name the folder of the run."
+    assert caught.value.remedy == "Give the folder of the run."
 
 
 LAID = {"top/a.txt": b"a", "top/below/b.txt": b"b", "top/below/c.txt": b"c", "top/.hidden": b"h"}

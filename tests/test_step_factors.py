@@ -93,8 +93,8 @@ def test_factors_multiply_to_the_throughput_of_the_runs(a: Path, b: Path) -> Non
 def test_the_sentence_tells_the_largest_shares_and_what_is_left(a: Path, b: Path) -> None:
     said = compared(a, b).sentence
     assert said.endswith(
-        "Of the throughput's 1.25, on a log scale: matrix product 0.98, batch norm -0.16, "
-        "what no profile shows 0.18."
+        "Of the throughput's 1.25, on a log scale: matrix product 0.98, batch "
+        "norm -0.16, not in the profiles 0.18."
     )
 
 
@@ -102,13 +102,13 @@ def test_a_throughput_that_may_be_none_has_no_shares(a: Path, b: Path) -> None:
     report = compared(a, b, of_b=runs((20.3, 15.9, 22.4, 24.0)))
     assert report.rows[0]["matrix_product_share"] is None
     assert report.rows[0]["matrix_product_factor"] > 1
-    assert "not shown to differ" in report.sentence
+    assert "not significantly different" in report.sentence
 
 
 def test_one_profile_has_no_noise_and_repeated_ones_do(a: Path, b: Path, tmp_path: Path) -> None:
     alone = compared(a, b)
     assert alone.rows[0]["matrix_product_factor_low"] is None
-    assert "is unknown" in notes(alone)["factors"]
+    assert "have no intervals" in notes(alone)["factors"]
     several = [
         profile(tmp_path / side / f"{shift}.parquet", steps((pace + shift, pace + shift)))
         for side, pace in (("of_a", 100), ("of_b", 70))
@@ -156,8 +156,8 @@ def test_what_does_not_belong_together_is_said(a: Path, b: Path) -> None:
         note.text for note in compared(a, b, of_b=slow).notes if note.code == "profile_of_others"
     )
     assert first == (
-        "profiles and runs of A do not belong together: the profile is of digits, the runs of lm; "
-        "a step of the profile has 32 samples, one of the runs 10."
+        "profiles and runs of A do not match: the profile is of digits, the runs "
+        "of lm; a step of the profile has 32 samples, one of the runs 10."
     )
     assert "the profile is of Example GPU, NVIDIA H200, the runs of DGX A100" in second
     same = runs(PACE_B, hardware="8x H200 SXM", accelerators=8)
@@ -173,14 +173,14 @@ def test_what_counts_cpu_time_is_said_beside_runs_that_do_not(a: Path, b: Path) 
 
 def test_no_throughput_is_explained_where_none_is_known(a: Path, b: Path) -> None:
     report = compared(a, b, unit="epochs")
-    assert "profiles explain nothing" in notes(report)["unexplained"]
+    assert "the profiles cannot be used" in notes(report)["unexplained"]
     assert "step_factor" not in report.rows[0]
 
 
 def test_profiles_explain_one_comparison(a: Path, b: Path) -> None:
     with pytest.raises(TtastatsError, match="2 comparisons"):
         tta.compare(runs(PACE_A), runs(PACE_B), runs(PACE_B), profiles=(a, b))
-    with pytest.raises(TtastatsError, match="profiles account for times"):
+    with pytest.raises(TtastatsError, match="profiles apply to times to a target"):
         compared(a, b, at_end=True)
 
 

@@ -63,7 +63,7 @@ def test_any_text_is_a_target_or_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("texts", "what"),
-    [(("0.7", "0.8"), "two targets that name no metric"), (("a=1", "a=2"), "two targets of a")],
+    [(("0.7", "0.8"), "two targets without a metric"), (("a=1", "a=2"), "two targets of a")],
 )
 def test_two_targets_of_one_metric_are_refused(texts: tuple[str, ...], what: str) -> None:
     with pytest.raises(TtastatsError, match=what):
@@ -111,23 +111,24 @@ def message(*runs: Run, target: str) -> str:
 
 def test_a_metric_that_nobody_logs_is_refused_and_those_there_are_named() -> None:
     assert message(RESNET, GNMT, target="acc=0.9") == (
-        "--target acc=0.9: no benchmark logs a metric called 'acc'\n"
-        "  Nearest: top1_accuracy. Metrics are: bleu (gnmt); top1_accuracy (resnet)."
+        "--target acc=0.9: no benchmark logs the metric 'acc'\n  Nearest: "
+        "top1_accuracy. Metrics: bleu (gnmt); top1_accuracy (resnet)."
     )
 
 
 def test_a_percentage_written_as_a_number_is_refused_with_the_range_logged() -> None:
     assert message(RESNET, target="top1_accuracy=97") == (
-        "--target top1_accuracy=97: 97 is far outside what is logged: "
-        "top1_accuracy of resnet lies between 0.001 and 0.769\n"
-        "  Write 0.97 or 97%."
+        "--target top1_accuracy=97: 97 is far outside the logged range: "
+        "top1_accuracy of resnet lies between 0.001 and 0.769\n  Write 0.97 or "
+        "97%."
     )
 
 
 def test_a_number_for_accuracies_is_not_asked_of_bleu() -> None:
     assert message(RESNET, GNMT, target="0.75") == (
-        "--target 0.75: 0.75 is far outside what is logged: bleu of gnmt lies between 16.2 and 22.7"
-        "\n  Write it in that unit. Of several metrics, name one: --target bleu=..."
+        "--target 0.75: 0.75 is far outside the logged range: bleu of gnmt lies "
+        "between 16.2 and 22.7\n  Write it in that unit. To select one of "
+        "several metrics: --target bleu=..."
     )
 
 
@@ -157,7 +158,7 @@ def test_a_target_may_lie_beyond_what_was_logged_but_not_in_another_unit(
     if legal:
         assert api.summary(rows(run), target=[target]).rows[0]["n"] == 1
     else:
-        assert "is far outside what is logged" in message(run, target=target)
+        assert "is far outside the logged range" in message(run, target=target)
 
 
 def test_a_benchmark_without_the_metric_is_left_out_and_named_not_counted_as_failed() -> None:
@@ -165,8 +166,8 @@ def test_a_benchmark_without_the_metric_is_left_out_and_named_not_counted_as_fai
     assert [(row["benchmark"], row["reached"]) for row in report.rows] == [("resnet", 1)]
     (note,) = [note for note in report.notes if note.code == "not_asked"]
     assert note.text == (
-        "--target top1_accuracy=0.5: left out, not failed, are gnmt (logs bleu), "
-        "lora (logs eval_loss)."
+        "--target top1_accuracy=0.5: excluded (not counted as failed): gnmt "
+        "(logs bleu), lora (logs eval_loss)."
     )
 
 
@@ -189,22 +190,22 @@ def test_a_name_for_none_of_several_metrics_without_a_target_is_asked_for() -> N
         evaluation(0, 0.6, 10.0, metric="b", target_value=None),
     )
     assert message(two, target="0.5") == (
-        "--target 0.5: resnet has several metrics, none with a target of its own\n"
-        "  Name one: a (resnet); b (resnet)."
+        "--target 0.5: resnet has several metrics, none of which has a target\n  "
+        "Select one: a (resnet); b (resnet)."
     )
 
 
 def test_runs_of_no_known_benchmark_are_not_called_by_one() -> None:
     own = curve("x", "acc", 0.1, 0.9)
     own = msgspec.structs.replace(own, suite=None, round=None, benchmark=None)
-    assert "logged: acc lies between" in message(own, target="acc=97")
-    assert "Metrics are: acc." in message(own, target="bleu=3")
+    assert "logged range: acc lies between" in message(own, target="acc=97")
+    assert "Metrics: acc." in message(own, target="bleu=3")
 
 
 def test_rounds_of_one_benchmark_are_told_apart() -> None:
     newer = mlperf(evaluation(0, 0.7, 10.0, metric="accuracy"), round="v5.0")
     report = api.summary(rows(RESNET, newer), target=["accuracy=0.7"])
-    assert "left out, not failed, are mlperf v4.0 resnet" in report.notes[-1].text
+    assert "excluded (not counted as failed): mlperf v4.0 resnet" in report.notes[-1].text
 
 
 def test_each_side_says_what_it_leaves_out() -> None:
@@ -212,8 +213,8 @@ def test_each_side_says_what_it_leaves_out() -> None:
     report = api.compare(a, b, target=["top1_accuracy=0.5"])
     found = [note.text for note in report.notes if note.code == "not_asked"]
     assert found == [
-        "A: --target top1_accuracy=0.5: left out, not failed, are gnmt (logs bleu).",
-        "B: --target top1_accuracy=0.5: left out, not failed, are lora (logs eval_loss).",
+        "A: --target top1_accuracy=0.5: excluded (not counted as failed): gnmt (logs bleu).",
+        "B: --target top1_accuracy=0.5: excluded (not counted as failed): lora (logs eval_loss).",
     ]
     same = api.compare(a, rows(RESNET, GNMT), target=["top1_accuracy=0.5"])
     assert [note.text[:8] for note in same.notes if note.code == "not_asked"] == ["--target"]

@@ -143,7 +143,7 @@ def test_one_file_is_answered_by_entry_and_each_run_counts_once(systems: Path) -
     found = {row["entry"].rsplit("/", 1)[-1]: row for row in report.rows if row["official"]}
     assert {name: row["n_a"] for name, row in found.items()} == {"small": 3, "large": 3}
     assert found["small"]["ert_a_seconds"] == 40.0
-    assert notes(report)["copies"].startswith("1 run of the same content")
+    assert notes(report)["copies"].startswith("1 duplicate run")
     assert "runs_vary" not in notes(report)
 
 

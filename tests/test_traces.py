@@ -78,7 +78,7 @@ class TestASteps:
         rows = rows_of(trace(events))
         assert parts(rows)["step_seconds"] == 89  # from 1, where the first operator begins, to 90
         (said,) = rows.filter(name="steps")["text"]
-        assert "marks no steps" in said
+        assert "does not mark steps" in said
 
     def test_long_first_steps_are_left_out_and_counted(self) -> None:
         slow = [step(1, -500.0, 400.0), operator("aten::add", -400.0, 10, 900)]

@@ -149,5 +149,5 @@ def test_a_metric_that_is_not_there_names_the_nearest_and_how_training_is_kept(
         with pytest.raises(TtastatsError) as refused:
             api.plot("quality-time", table, metric=metric)
         assert said in str(refused.value)
-    with pytest.raises(TtastatsError, match="draws no metric of your choice"):
+    with pytest.raises(TtastatsError, match="does not support --metric"):
         api.plot("tta", full, metric="throughput")

@@ -74,6 +74,6 @@ def test_runs_of_two_learning_rates_in_one_group_are_said(tmp_path: Path) -> Non
     output = ingest([made_logs.write(tmp_path, logs)], tmp_path / "runs.parquet").output
     notes = {note.code: note.text for note in api.summary(output).notes}
     assert notes["runs_vary"] == (
-        "warning: runs vary in: settings they record (`extra`): opt_base_learning_rate. "
-        "One number for different set-ups may mean nothing."
+        "warning: groups mix setups that differ in recorded settings (`extra`): "
+        "opt_base_learning_rate. A statistic of a mixed group may be meaningless."
     )

@@ -104,7 +104,9 @@ class TestDask:
         words = ("ingest", logs, "--dask", "nonsense://x")
         done = python("-m", "ttastats", *words, cwd=tmp_path)
         assert done.returncode == 2
-        assert done.stderr.startswith("ttastats: nonsense://x: no Dask cluster answers: unknown")
+        assert done.stderr.startswith(
+            "ttastats: nonsense://x: cannot connect to the Dask cluster: unknown"
+        )
         assert "Traceback" not in done.stderr
 
     def test_a_dead_address_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +116,7 @@ class TestDask:
             taken.bind(("127.0.0.1", 0))
             address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
             for place in (address, "nonsense://x"):
-                said = pytest.raises(TtastatsError, match="no Dask cluster answers")
+                said = pytest.raises(TtastatsError, match="cannot connect to the Dask cluster")
                 with said as caught, workers.dask(place):
                     pass
                 assert str(caught.value).startswith(f"{place}: ")
@@ -158,7 +160,7 @@ class TestProcesses:
         old = output.read_bytes()
         monkeypatch.setattr(workers, "read_unit", _die)
         monkeypatch.setattr(workers, "_help", lambda *_: None)  # or the other may get no work
-        with pytest.raises(TtastatsError, match="a process that read logs was killed"):
+        with pytest.raises(TtastatsError, match="a worker process was killed"):
             ingest([logs], output, workers=2)
         assert output.read_bytes() == old
         assert list(tmp_path.glob(".*")) == []

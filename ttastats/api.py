@@ -1,8 +1,8 @@
 """The Python API: each command of the program as one function.
 
-A *source* is a Parquet file, several of them, or a table already in memory, of polars, pandas or
-pyarrow; `from_frame` makes one of columns with other names. The answer is a `Report`, whose `rows`
-and `frame` hold raw numbers: seconds, fractions, None for unknown.
+A *source* is a Parquet file, several files, or a polars, pandas or pyarrow table in memory; use
+`from_frame` to convert a frame with other column names. Functions return a `Report`, whose `rows`
+and `frame` contain raw numbers: seconds, fractions, None for unknown.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def __getattr__(name: str) -> Any:
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
-    """Give the tidy table: one row per run x evaluation x metric.
+    """Return the tidy table: one row per run x evaluation x metric.
 
     Parameters
     ----------
     where
-        Conditions such as `benchmark=resnet` or `nodes>=8`; all must hold. Those on evaluations
-        leave out rows: a run that is judged by what is left may seem to have failed.
+        Conditions such as `benchmark=resnet` or `nodes>=8`; all must hold. Conditions on
+        evaluations remove rows, so a run may then look as if it had failed.
 
     Raises
     ------
@@ -94,14 +94,14 @@ def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
 def run_table(
     source: Source, *, where: Sequence[str] = (), target: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Give one row per run, with `reached` and `tta_seconds`; see `time_to_target.runs`.
+    """Return one row per run, with `reached` and `tta_seconds`; see `time_to_target.runs`.
 
-    A table of runs, as this gives it, is taken as it is: its target is settled.
+    A table returned by this function is accepted unchanged; its target is fixed.
 
     Raises
     ------
     TtastatsError
-        As `read`, or no run is left to speak of.
+        As `read`, or no run matches.
     """
     return chosen(source, where, target, by_evaluation=True).runs
 
@@ -128,9 +128,9 @@ def runs(
     target: Sequence[str] = (),
     **asked: Unpack[AtBudget],
 ) -> Report:
-    """Report every run: did it reach the target, when, and how far had it trained?
+    """Report every run: whether and when it reached the target, and its progress.
 
-    `asked`: keywords of `Question` about a budget; then, what quality had it there?
+    `asked`: keywords of `Question` about a budget; then its quality at the budget.
     """
     what = Question(where=where, target=target, **asked)
     if (budget := what.budget) is not None:
@@ -151,16 +151,16 @@ def summary(
     dots: bool = False,
     **asked: Unpack[JudgedAt],
 ) -> Report:
-    """Report each group: how many reached, mean time-to-accuracy, coefficient of variation.
+    """Report each group: runs that reached the target, mean time-to-accuracy, CV.
 
     At a budget: the mean quality there, with its interval.
 
     Parameters
     ----------
     confidence
-        That of the intervals.
+        Confidence level of the intervals.
     dots
-        The table for people shows every run as one.
+        Draw each run as a dot in the printed table.
     asked
         Keywords of `Question`.
     """
@@ -184,7 +184,7 @@ def _summarised(
 
 @takes(Judged)
 def variance(source: Source, *, ddof: int = 1, **asked: Unpack[Judged]) -> Report:
-    """Report why runs of one group differ: epochs to the target, or time per epoch.
+    """Report the variance of each group due to epochs and due to time per epoch.
 
     `asked`: keywords of `Question`.
     """
@@ -208,40 +208,40 @@ def compare(
     require: str = "",
     **asked: Unpack[ComparedAt],
 ) -> Report:
-    """Report whether B is faster than A to the target, by how much, why, and how sure.
+    """Compare B with A: speedup to the target, its causes and its confidence interval.
 
-    At a budget, report whether its quality is better, and what was spent.
+    At a budget, compare the qualities and the costs.
 
-    Like is compared with like: runs of one benchmark on as many accelerators of the same
-    hardware, as far as a side has several of these.
+    If a side has several setups of a benchmark, runs are compared with runs on the same number of
+    accelerators and the same hardware.
 
     Parameters
     ----------
     others
-        One or more tables, each judged against `a`.
+        One or more tables, each compared with `a`.
     also
-        Metrics to compare as well where the times of runs ended, such as `test_accuracy`.
+        Metrics to compare in addition at the end of the runs, such as `test_accuracy`.
     profiles
-        Profiles of A and of B (see `profiled`), which say what part of a step the throughput
-        came from; several of a side for an interval.
+        Profiles of A and of B (see `profiled`), to attribute the throughput ratio to parts of a
+        step; several per side for intervals.
     block
-        What tells the sessions in which runs were made, to compare within these: columns, `day`,
-        `order`, names in `extra`, or conditions; one or several.
+        Compare within sessions: one or several columns, `day`, `order`, names in `extra`, or
+        conditions that identify the session of a run.
     same
-        The tables are sets of runs of one setup, or `by` tells the sets of one table apart: report
-        whether they lie further apart than chance allows, and what is worth claiming between two
-        setups run in two such sessions.
+        The tables (or the groups of `by` in one table) are sets of runs of one setup: report
+        whether they differ, and the smallest difference worth claiming between two setups that ran
+        in two such sessions.
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
-        `not-worse:0.001`; `Report.gate` says what came of them.
+        `not-worse:0.001`; the result is in `Report.gate`.
     asked
-        Keywords of `Question`; columns of `by` are taken as they are.
+        Keywords of `Question`; columns of `by` are used unchanged.
 
     Raises
     ------
     TtastatsError
-        As `run_table`; or the sides have nothing in common, or are the same runs, or parts of a
-        table share some.
+        As `run_table`; or the sides have no common benchmark, are the same runs, or are overlapping
+        parts of a table.
     """
     what, sources = Question(**asked), (a, *others)
     block = (block,) if isinstance(block, str) else block
@@ -328,17 +328,17 @@ def _of_one_setup(
 
     if len(sources) == 1 and not what.by:
         raise TtastatsError(
-            "one table, and nothing says which of its runs are a set",
+            "--same needs several sets of runs, but there is one table",
             where="--same",
-            remedy="Give a file for each set, or say what tells them apart: --same --by day.",
+            remedy="Give one file per set, or split the table: --same --by day.",
         )
     options = what.options or Options()
     beside = {"--block": block, "--sequential": options.max_runs, "--profile-a": profiles}
     if given := next((option for option, one in beside.items() if one), ""):
         raise TtastatsError(
-            "sets of one setup are sessions, each looked at once and whole",
+            "cannot be combined with --same, which compares whole sessions",
             where=f"--same {given}",
-            remedy="Leave one of them out.",
+            remedy="Remove one of the two.",
         )
     sets = replace(what, by=()) if len(sources) == 1 else what
     judge = _judge(sets, gates, also)
@@ -353,10 +353,10 @@ def _of_one_setup(
 def compare_profiles(
     a: Profiles, b: Profiles, *, by: By = "work", confidence: float = 0.95
 ) -> Report:
-    """Report which parts of a step, and kinds of work, account for a change of its length.
+    """Report which parts of a step and kinds of work explain a change of its length.
 
-    Each side is one or more profiles, traces, or folders of them. Several profiles are the samples
-    of a side; of one alone the steps are. `by="operator"` asks about single operators.
+    Each side is one or more profiles, traces, or folders of them. The samples of a side are its
+    profiles or, with a single profile, its steps. `by="operator"` reports single operators.
 
     Raises
     ------
@@ -387,21 +387,21 @@ def _refuse_of_times(
     for option, name in said.items():
         if getattr(options, name):
             raise TtastatsError(
-                f"{option} is about times to a target",
+                f"{option} applies to times to a target",
                 where=f"{option} {budget.option}",
-                remedy="Leave one out: at a budget the length of runs is chosen.",
+                remedy="Remove one of them: a budget fixes the length of the runs.",
             )
     if also:
         raise TtastatsError(
-            "--also is told beside times to a target",
+            "--also applies to times to a target",
             where=f"--also {','.join(also)} {budget.option}",
-            remedy=f"At a budget ask for the metric itself: {budget.option} --metric {also[0]}.",
+            remedy=f"Use the metric itself at a budget: {budget.option} --metric {also[0]}.",
         )
     if profiles:
         raise TtastatsError(
-            "profiles account for times to a target",
+            "profiles apply to times to a target",
             where=f"--profile-a {budget.option}",
-            remedy="Leave one out: at a budget nothing is faster.",
+            remedy="Remove one of them: at a budget, qualities are compared, not times.",
         )
 
 
@@ -416,25 +416,25 @@ def claim(
     sigma: float | None = None,
     **asked: Unpack[JudgedAt],
 ) -> Report:
-    """Report whether the mean of each group of runs is shown to be as good as a number.
+    """Test a claim about the mean of each group of runs.
 
     Parameters
     ----------
     quality
-        Such as `val_loss <= 3.28`: at the end, unless another budget is asked for.
+        Such as `val_loss <= 3.28`: at the end, unless another budget is given.
     seconds, steps
-        Such as `<= 80`: up to that budget, or, without a quality and a budget, to the target.
+        Such as `<= 80`: to the budget or, without a quality and a budget, to the target.
     level
-        Of the one-sided test.
+        Significance level of the one-sided test.
     sigma
-        The standard deviation of the quality of one run, if it is known: then a z test is made.
+        Known standard deviation of the quality of one run; uses a z test.
     asked
         Keywords of `Question`.
 
     Raises
     ------
     TtastatsError
-        Nothing is claimed, a claim is malformed, or as `run_table`.
+        No claim is given, a claim is malformed, or as `run_table`.
     """
     from ttastats.report import claim as claim_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
@@ -444,9 +444,9 @@ def claim(
     threshold, what = question.with_claim(Question(**asked), quality)
     if threshold is None and not limits:
         raise TtastatsError(
-            "nothing is claimed",
+            "no claim given",
             where="--quality",
-            remedy="Write --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
+            remedy="Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
         )
     budget = what.budget or (None if threshold is None else END)
     try:
@@ -475,9 +475,9 @@ def power(
     max_runs: int | None = None,
     **asked: Unpack[Judged],
 ) -> Report:
-    """Report how many runs show a difference, from runs at hand or from a CV (a fraction).
+    """Report how many runs detect a difference, from existing runs or from a CV (a fraction).
 
-    `max_runs` asks as well how many a plan of looks takes that has at most so many a side.
+    `max_runs` also reports the average number of runs of a sequential test with this maximum.
     `asked`: keywords of `Question`.
 
     Raises
@@ -494,9 +494,7 @@ def power(
     if cv is not None:
         return power_report.from_cv(cv, effects=effects, n=n, power=power, max_runs=max_runs)
     if source is None:
-        raise TtastatsError(
-            "neither runs nor a CV to plan from", remedy="Give a file, or --cv 14%."
-        )
+        raise TtastatsError("no runs and no CV given", remedy="Give a file, or --cv 14%.")
     found, keys = question.group(source, Question(**asked), ENTRY)
     report = power_report.from_runs(
         found.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs
@@ -506,7 +504,7 @@ def power(
 
 @takes(Judged)
 def scaling(source: Source, **asked: Unpack[Judged]) -> Report:
-    """Report speedup and efficiency over the number of accelerators; efficiency is of time alone.
+    """Report speedup and efficiency (of time only) over the number of accelerators.
 
     `asked`: keywords of `Question`.
     """
@@ -539,20 +537,20 @@ def rcp(
     seed: int = 1,
     verbose: bool = False,
 ) -> Report:
-    """Report how each result converges, held against the reference records of its round.
+    """Compare the convergence of each result with the reference records of its round.
 
     Parameters
     ----------
     records
-        Where records lie other than those of the installed package `mlperf_logging`.
+        Folder with records, instead of those of the installed package `mlperf_logging`.
     ruleset
-        Such as `5.0.0`, in the place of that of each entry's round.
+        Such as `5.0.0`, instead of the round of each entry.
     bypass
-        Let pass officially what `--rcp_bypass` of the official checker lets pass.
+        Apply `--rcp_bypass` of the official checker.
     draws, seed
-        Of whole submissions, for the error rates of the official check.
+        Number of simulated submissions for the error rates of the official check, and their seed.
     verbose
-        Show below each entry what is behind its verdict, however many there are.
+        Show the numbers behind each verdict.
 
     Raises
     ------
@@ -586,25 +584,25 @@ def judge_record(
     where: Sequence[str] = (),
     labels: Sequence[str] = (),
 ) -> Report:
-    """Report whether runs are a record by the rules of a contest, check by check.
+    """Check a record against the rules of a contest.
 
     Parameters
     ----------
     sources
-        The baseline, then the new runs; or the new runs alone.
+        The baseline, then the new runs; or only the new runs.
     rules
         Such as `nanogpt-track-1`; `ttastats record --rules list` names all.
     against
-        The baseline's seconds, steps or quality, as the rules count, where its runs are not there.
+        The baseline as a number (seconds, steps or quality, as the rules count) instead of runs.
     metric, target
-        In the place of those of the rules.
+        Override those of the rules.
     labels
         Names for the sources.
 
     Raises
     ------
     TtastatsError
-        There are no such rules, the runs lack their metric, a side has too few runs, or as
+        The rules are unknown, the runs lack their metric, a side has too few runs, or as
         `run_table`.
     """
     from ttastats import contest_rules, record_sides
@@ -626,11 +624,12 @@ def judge_record(
 def _refuse_sides(sources: Sequence[Source], against: float | None) -> None:
     if not 1 <= len(sources) <= 2:
         raise TtastatsError(
-            f"{len(sources)} tables", remedy="Give the baseline and the new runs, or these alone."
+            f"{len(sources)} tables",
+            remedy="Give the baseline and the new runs, or only the new runs.",
         )
     if len(sources) == 2 and against is not None:
         raise TtastatsError(
-            "a baseline, and a number in its place", where="--against", remedy="Give one of them."
+            "both a baseline table and --against", where="--against", remedy="Give one of them."
         )
     if against is not None and not 0 < against < float("inf"):
         raise TtastatsError(
@@ -639,14 +638,14 @@ def _refuse_sides(sources: Sequence[Source], against: float | None) -> None:
 
 
 def profiled(source: Profiles, *, top: int = 10) -> Report:
-    """Report where a training step goes: by part of the step, kind of work, operator and rank.
+    """Report the time of a training step by part of the step, kind of work, operator and rank.
 
     Parameters
     ----------
     source
         Profiles (Parquet), traces of PyTorch, or folders of them.
     top
-        Operators in the table for people, 0 for all; the rows hold all of them.
+        Number of operators in the printed table, 0 for all; the rows always contain all.
 
     Raises
     ------
@@ -677,8 +676,8 @@ def targets(
 ) -> Report:
     """Report how fraction reached, expected time and speedup depend on the quality target.
 
-    `asked`: keywords of `Question`; what is known of whole runs alone has no answer here.
-    One table is answered by entry, unless asked otherwise; of two the benchmarks they share are.
+    `asked`: keywords of `Question`; units that are known only for whole runs are not available.
+    One table is grouped by entry by default, two tables by common benchmark.
     """
     from ttastats.report import targets as targets_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK, ENTRY
@@ -699,9 +698,9 @@ def targets(
 
 @takes(Compared)
 def plots(*sources: Source, **asked: Unpack[Compared]) -> Plots:
-    """Give every plot that suits some runs: those of each benchmark first, then of several.
+    """Return every plot that applies to some runs: those of each benchmark first, then of several.
 
-    Of one source they are of its entries; of more, each is set against the first.
+    With one source, plots are grouped by entry; with several, each is compared with the first.
     `asked`: keywords of `Question`.
     """
     from ttastats.plotting import kinds  # scipy costs start-up time
@@ -712,20 +711,20 @@ def plots(*sources: Source, **asked: Unpack[Compared]) -> Plots:
 
 @takes(Compared)
 def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Plots:
-    """Give the plots of one kind, one per benchmark or one of all; see `plots`.
+    """Return the plots of one kind, one per benchmark or one for all; see `plots`.
 
     Parameters
     ----------
     metric
-        Draw this in the place of the quality, be it one of training; for `quality-time` and
-        `quality-epochs`.
+        Draw this metric, which may be a training metric, instead of the quality; for `quality-time`
+        and `quality-epochs`.
     asked
         Keywords of `Question`.
 
     Raises
     ------
     TtastatsError
-        The kind is unknown, or these runs have no such plot; the error says why.
+        The kind is unknown, or the plot is not possible for these runs; the error gives the reason.
     """
     from ttastats.plotting import kinds  # scipy costs start-up time
     from ttastats.plotting.plot import Plots
@@ -735,7 +734,7 @@ def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared
 
 
 def plot_profiles(kind: str, source: Profiles) -> Plots:
-    """Give the plots of one kind of some profiles, all of them together.
+    """Return the plots of one kind for some profiles, all in one plot.
 
     Parameters
     ----------
@@ -747,7 +746,8 @@ def plot_profiles(kind: str, source: Profiles) -> Plots:
     Raises
     ------
     TtastatsError
-        The kind is unknown, or these profiles have no such plot; the error says why.
+        The kind is unknown, or the plot is not possible for these profiles; the error gives the
+        reason.
     """
     from ttastats.ingestion import profiled as given_profiles
     from ttastats.plotting.plot import Plots
@@ -765,23 +765,23 @@ def profile_page(
     title: str = "",
     confidence: float = 0.95,
 ) -> Page:
-    """Give one HTML page of profiles: where their steps go, in words, numbers and plots.
+    """Return one HTML page of profiles: the time of their steps in sentences, numbers and plots.
 
-    Of several sources the first is the one that the steps of the others are compared with.
+    With several sources, each is compared with the first.
 
     Parameters
     ----------
     sources
-        Each as `profiled` takes it.
+        Each as in `profiled`.
     output
-        Where to write the page, whole or not at all.
+        Path of the page; it is written atomically.
     confidence
-        Of the intervals of changes.
+        Confidence level of the intervals of changes.
 
     Raises
     ------
     TtastatsError
-        As `compare_profiles`; or `output` is an input, or a file that no report wrote.
+        As `compare_profiles`; or `output` is an input, or an existing file that is not a report.
     """
     from ttastats.ingestion import profiled as given_profiles
     from ttastats.page import document, of_profiles, place
@@ -814,26 +814,27 @@ def html_report(
     command: str = "",
     **asked: Unpack[ComparedAt],
 ) -> Page:
-    """Give one HTML page that needs no network: verdict, numbers and plots.
+    """Return one self-contained HTML page: verdict, numbers and plots.
 
-    One source is summarised; of several the first is the baseline the others are judged against.
-    At a budget the page is about the quality there.
+    One source is summarized; with several, the first is the baseline. At a budget, the page
+    compares qualities.
 
     Parameters
     ----------
     output
-        Where to write the page, whole or not at all.
+        Path of the page; it is written atomically.
     also, fail_on, require
-        Metrics and conditions as `compare` takes them; `Page.gate` says what came of them.
+        Metrics and conditions as in `compare`; the result is in `Page.gate`.
     command
-        What the page says it was made by.
+        Command to show on the page.
     asked
-        Keywords of `Question`; files without labels are called by their names.
+        Keywords of `Question`; files without labels are labelled by name.
 
     Raises
     ------
     TtastatsError
-        As `summary` or `compare`; or `output` is an input, or a file that no report wrote.
+        As `summary` or `compare`; or `output` is an input, or an existing file that is not a
+        report.
     """
     from ttastats.options import Options
     from ttastats.page import content, document, place, second_look
@@ -842,7 +843,7 @@ def html_report(
 
     if len(sources) < 2 and (fail_on or require or also):
         raise TtastatsError(
-            "needs something to be compared with",
+            "needs two sides",
             where="--fail-on" if fail_on else "--require" if require else "--also",
             remedy="Give two files, the baseline first, or --a and --b.",
         )
@@ -905,7 +906,7 @@ def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> 
     Raises
     ------
     TtastatsError
-        As `read`; or no run is left, or the output cannot be written or must stay as it is.
+        As `read`; or no run matches, or the output cannot be written or overwritten.
     """
     from ttastats.exporting import places
 
@@ -918,19 +919,20 @@ def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> 
 def filter(  # noqa: A001 - the name of the command
     *sources: given.Source, output: str | Path, where: Sequence[str] = ()
 ) -> Subset:
-    """Write the runs that meet all conditions, of one table or of several, into one new table.
+    """Write the runs of one or more tables that meet all conditions to a new table.
 
-    A run is kept whole, with its problems; rows that several tables have count once.
+    Runs keep all their rows and problems; rows in several tables are written once.
 
     Parameters
     ----------
     output
-        A Parquet file, or a folder of them if it ends with a slash; never one of the sources.
+        A Parquet file, or a folder of Parquet files if it ends with a slash; never one of the
+        sources.
 
     Raises
     ------
     TtastatsError
-        As `read`; or no run is left, or the output cannot be written or must stay as it is.
+        As `read`; or no run matches, or the output cannot be written or overwritten.
     """
     from ttastats.exporting import subset
 
@@ -949,21 +951,21 @@ def filter(  # noqa: A001 - the name of the command
 def problems(
     *sources: given.Source, where: Sequence[str] = (), codes: Sequence[str] = ()
 ) -> Report:
-    """Report what was wrong with the logs of some tables, and which runs need a second look.
+    """Report the problems in the logs of some tables, and suspicious runs.
 
-    These are all problems that an ingest met, copies within and across the tables, runs never
-    evaluated, runs that stood still, outliers in epochs and in time per epoch, entries whose runs
-    all took as many epochs, and wrong numbers of runs.
+    These are all problems found by an ingest, duplicates within and across the tables, runs without
+    evaluations, stalled runs, outliers in epochs and in time per epoch, entries with constant
+    epochs, and wrong numbers of runs.
 
     Parameters
     ----------
     codes
-        Report these alone.
+        Report only these.
 
     Raises
     ------
     TtastatsError
-        As `read`; or no run meets the conditions, or there is no problem of a code.
+        As `read`; or no run meets the conditions, or a code does not occur.
     """
     from ttastats.report import problems as problems_report
 

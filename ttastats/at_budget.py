@@ -30,9 +30,9 @@ SHORT = {
     "ended_before": "ended before it",
     "evaluated_later": "were first evaluated after it",
     "evaluated_before": "were not evaluated again after it",
-    "not_a_number": "had a value that is no number",
+    "not_a_number": "had a value that is not a number",
     "never_evaluated": "never evaluated the metric",
-    "no_place": "do not tell where they were",
+    "no_place": "do not log their progress",
 }
 
 
@@ -160,9 +160,8 @@ def _metrics(evaluations: pl.LazyFrame, metric: str, *, asked: bool) -> pl.DataF
     same = several.filter(pl.col("benchmark").eq_missing(pl.lit(benchmark, pl.String)))
     names = same["metric"].unique(maintain_order=True).to_list()
     raise TtastatsError(
-        f"{benchmark or 'these runs'}: several metrics, and no one of them is meant: "
-        f"{units.listed(names)}",
-        remedy=f"Name it: --metric {names[0]}.",
+        f"{benchmark or 'these runs'}: several metrics: {units.listed(names)}",
+        remedy=f"Select one: --metric {names[0]}.",
     )
 
 
@@ -283,13 +282,13 @@ def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: st
     )
     at_end = counted.standing(runs(rows, END, metric=_metric_of(found)))
     reach = lengths(at_end)
-    longest = f"The longest has {reach.said(reach.most)}" if reach.most else "None tells its length"
+    longest = f"The longest has {reach.said(reach.most)}" if reach.most else "None logs its length"
     able = f"; {reach.all_reach}" if reach.all_reach else ""
     of = f" of {who}" if who else ""
     raise TtastatsError(
         f"no run{of} has a value {budget.place}: of {units.plural(standing.height, 'run')} {why}",
         where=budget.option,
-        remedy=f"{longest}{able}. The value of each run where it ended: --at-end.",
+        remedy=f"{longest}{able}. For the value at the end of each run, use --at-end.",
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from ttastats.errors import TtastatsError
 
 #: What to do where a result cannot stand.
-REMEDY = "Name another place with -o."
+REMEDY = "Choose another path with -o."
 
 
 def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
@@ -26,7 +26,9 @@ def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
     """
     place = path.resolve()
     if any(place == source.resolve() for source in inputs):
-        raise TtastatsError("is read and cannot be written", where=str(path), remedy=REMEDY)
+        raise TtastatsError(
+            "is an input; the output would overwrite it", where=str(path), remedy=REMEDY
+        )
 
 
 def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
@@ -40,7 +42,7 @@ def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
     if path.is_dir():
         raise TtastatsError("is a folder", where=str(path), remedy=remedy)
     if not above(path).is_dir():
-        what = f"there is no such folder: {path.parent}"
+        what = f"folder does not exist: {path.parent}"
         raise TtastatsError(what, where=str(path), remedy=REMEDY)
 
 
@@ -60,7 +62,7 @@ def expect_writable(path: Path) -> None:
 
 def kept(path: Path, what: str) -> TtastatsError:
     """Give the error for a place that holds what must not be replaced; `what` says why."""
-    return TtastatsError(f"{what}; it is left as it is", where=str(path), remedy=REMEDY)
+    return TtastatsError(f"{what}; refusing to overwrite", where=str(path), remedy=REMEDY)
 
 
 def is_empty(path: Path) -> bool:
@@ -83,7 +85,7 @@ def naming(path: Path) -> Iterator[None]:
         raise TtastatsError(
             f"cannot write: {reason}",
             where=str(path),
-            remedy="Nothing was changed. Name a place that can be written to with -o.",
+            remedy="Nothing was changed. Choose a writable path with -o.",
         ) from error
 
 
@@ -161,7 +163,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         full.
     """
     if path.exists() and not is_empty(path):
-        raise kept(path, "exists and is not an empty folder")
+        raise kept(path, "already exists and is not an empty folder")
     place = path.resolve()
     with naming(path), _temporary_folder(place) as temporary:
         yield temporary

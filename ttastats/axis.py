@@ -107,7 +107,7 @@ def _counts(name: Amount, column: str, interval: str | None) -> Axis:
 
 
 SECONDS = Axis(
-    "seconds", "seconds", "time", "time to accuracy", "mean TTA", "per epoch",
+    "seconds", "seconds", "time", "time-to-accuracy", "mean TTA", "per epoch",
     "is {} faster", "is {} slower", "faster", "slower", "is as fast as",
 )  # fmt: skip
 _COST = Axis(
@@ -179,9 +179,9 @@ def expect(name: str) -> None:
     """
     if name and name not in AXES:
         raise TtastatsError(
-            f"{name!r} is nothing to count in",
+            f"unknown unit {name!r}",
             where=_OPTION,
-            remedy=nearest.among(name, AXES, "There are"),
+            remedy=nearest.among(name, AXES, "Units"),
         )
 
 
@@ -197,7 +197,7 @@ def by_clock(name: str, clock: str) -> str:
         return name
     if clock != "training" or name not in _OF_TRAINING:
         raise TtastatsError(
-            f"{clock!r} is no clock" if clock != "training" else f"--in {name} counts no time",
+            f"unknown clock {clock!r}" if clock != "training" else f"--in {name} counts no time",
             where="--clock",
             remedy="The clocks are total and training, for seconds and cpu-seconds.",
         )
@@ -229,8 +229,8 @@ def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.Da
     if axis.is_time:
         return placed, ""
     some = any(_tells(runs, SECONDS) for runs in tables)
-    which = "not every side tells" if some else "no run tells"
-    return placed, f"{which} its seconds: counted here are {axis.to_target} (--in {axis.name})."
+    which = "not every side logs" if some else "no run logs"
+    return placed, f"{which} its seconds, so this uses {axis.to_target} (--in {axis.name})."
 
 
 def _default(tables: Sequence[pl.DataFrame]) -> Axis:
@@ -332,12 +332,12 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
         columns.check([str(price)], schema.RUN_NAMES, option="--price")
         if not runs.schema[str(price)].is_numeric():
             raise TtastatsError(
-                f"column {price} holds no numbers", where="--price", remedy="Name one that does."
+                f"column {price} is not numeric", where="--price", remedy="Use a numeric column."
             ) from None
         return pl.col(str(price)).cast(pl.Float64).alias(PRICE)
     if not _PRICES[0] <= number < _PRICES[1]:
         raise TtastatsError(
-            f"{price} is no price per hour", where="--price", remedy="Give one such as 12.50."
+            f"invalid price per hour: {price}", where="--price", remedy="Give one such as 12.50."
         )
     return pl.lit(number).alias(PRICE)
 
@@ -348,11 +348,11 @@ def _expect_some(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
         return
     axis = of(placed)
     there = [one.name for one in AXES.values() if _tells(runs, one)]
-    who = f"no run of {side} tells" if side else "no run tells"
-    remedy = f"There is: {', '.join(there)}." if there else "`ttastats runs FILE` shows the runs."
+    who = f"no run of {side} logs" if side else "no run logs"
+    remedy = f"Available: {', '.join(there)}." if there else "`ttastats runs FILE` shows the runs."
     if axis.name == "cost":
         remedy = f"Give the price of an hour: --price 12.50. {remedy}"
     what = f"{who} its {axis.to_target}" + (
-        ", which is known of whole runs alone" if axis.whole_runs else ""
+        ", which is known for whole runs only" if axis.whole_runs else ""
     )
     raise TtastatsError(what, where=f"{_OPTION} {axis.name}", remedy=remedy)

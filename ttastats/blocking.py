@@ -39,9 +39,9 @@ def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> 
     for name, part in zip(names, parts, strict=True):
         if part.null_count() == part.len():
             raise TtastatsError(
-                f"no run tells its {name}",
+                f"no run records its {name}",
                 where=f"{option} {name}",
-                remedy="Name what runs tell: `ttastats runs FILE --format json` shows columns.",
+                remedy="`ttastats runs FILE --format json` shows the columns of the runs.",
             )
     frame = pl.DataFrame([part.alias(str(number)) for number, part in enumerate(parts)])
     return frame.select(pl.concat_str(pl.all(), separator=_APART)).to_series()
@@ -104,10 +104,10 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
             [_alone(one) for pair in every if pair.blocks for one in pair.blocks.alone], 6, "; "
         )
         raise TtastatsError(
-            f"no block has runs of both sides: {seen or 'no run tells its block'}",
+            f"no block has runs of both sides: {seen or 'no run records its block'}",
             where=f"{OPTION} {','.join(names)}",
-            remedy="Run A and B in the same sessions, in turns; or leave it out, and take for a "
-            "difference of setups what may be one of sessions.",
+            remedy="Alternate A and B within each session. Without --block, a difference "
+            "between sessions can look like a difference between setups.",
         )
     return [
         replace(each, remarks=(*each.remarks, *_remarks(each, " and ".join(names))))
@@ -186,11 +186,11 @@ def _remarks(paired: Pairing, by: str) -> Iterator[Remark]:
             yield Remark("blocks", f"{about}{_said(blocks, by)}")
         if blocks.alone:
             named = units.listed([_alone(one) for one in blocks.alone], 6, "; ")
-            text = f"{about}blocks of one side tell nothing and are left out: {named}."
+            text = f"{about}blocks with runs of one side only are excluded: {named}."
             yield Remark("blocks_alone", text)
         if any(blocks.unknown):
             a, b = blocks.unknown
-            text = f"{about}{a} runs of A and {b} of B do not tell their {by} and are left out."
+            text = f"{about}{a} runs of A and {b} of B are excluded: they do not record their {by}."
             yield Remark("blocks_unknown", text)
 
 
@@ -199,18 +199,18 @@ def _said(blocks: Blocks, by: str) -> str:
     if len(shared) == 1:
         name, a, b = shared[0]
         return (
-            f"one block by {by} has both sides, {name} ({a} runs of A, {b} of B): what differs "
-            "from block to block is not seen, and the verdict speaks of this one alone."
+            f"only one block by {by} has both sides, {name} ({a} runs of A, {b} of B): the "
+            "verdict holds for this block only, because variation between blocks is unknown."
         )
     counts = units.listed([f"{name} {a}+{b}" for name, a, b in shared], 6)
     text = (
-        f"compared within {len(shared)} blocks by {by} (runs of A + B: {counts}): the number and "
-        "its interval are free of what a block does to both sides, the means shown are not"
+        f"compared within {len(shared)} blocks by {by} (runs of A + B: {counts}): the estimate "
+        "and its interval exclude effects that a block has on both sides; the means shown do not"
     )
     if len(shared) <= FEW:
         return (
-            f"{text}. They hold for these blocks; {len(shared)} are too few to tell how much the "
-            "difference itself varies from block to block."
+            f"{text}. They hold for these blocks; {len(shared)} blocks are too few to estimate "
+            "how much the difference varies between blocks."
         )
     return f"{text}. They hold for these blocks."
 

@@ -76,14 +76,18 @@ def parse(
     if not at and not at_end:
         if best or interpolate:
             option = "--best" if best else "--interpolate"
-            raise TtastatsError("at which budget?", where=option, remedy=_WRITE)
+            raise TtastatsError("no budget given", where=option, remedy=_WRITE)
         return None
     if at and at_end:
-        raise TtastatsError("two budgets", where=f"{_OPTION} {at} --at-end", remedy="Give one.")
+        raise TtastatsError(
+            "two budgets given", where=f"{_OPTION} {at} --at-end", remedy="Give one."
+        )
     if interpolate and (best or at_end):
-        why = "the best value so far is one that was measured" if best else "nothing lies beyond it"
+        why = "--best takes measured values" if best else "there is no evaluation after the end"
         where = f"--interpolate {'--best' if best else '--at-end'}"
-        raise TtastatsError(f"nothing to interpolate: {why}", where=where, remedy="Leave one out.")
+        raise TtastatsError(
+            f"cannot interpolate: {why}", where=where, remedy="Remove one of the two."
+        )
     if not at:
         return Budget(best=best)
     return Budget(*_placed(at), best, interpolate)

@@ -146,7 +146,7 @@ def _refuse(conditions: Sequence[Condition], also: Sequence[str]) -> None:
         if nearest(condition.column, known):
             raise error
         hint = (
-            "Numbers of an answer, such as cv or verdict, choose its rows with --where in summary, "
+            "Columns of an answer, such as cv or verdict, can be used with --where in summary, "
             "variance, power, scaling, score, rcp and compare."
         )
         raise TtastatsError(error.what, where=error.where, remedy=f"{hint}\n  {error.remedy}")
@@ -155,10 +155,10 @@ def _refuse(conditions: Sequence[Condition], also: Sequence[str]) -> None:
 def _refuse_evaluations(conditions: Sequence[Condition]) -> None:
     for condition in conditions:
         raise TtastatsError(
-            f"{condition.column} is of evaluations; a run is chosen whole, judged by all it has",
+            f"{condition.column} is a column of evaluations, but this command selects whole runs",
             where=condition.place,
-            remedy="For another quality target: --target. `ttastats runs` names the runs with such "
-            "an evaluation, `ttastats export FILE -o rows.csv` writes the rows.",
+            remedy="Use --target for another quality target. `ttastats runs` lists the runs "
+            "with such an evaluation; `ttastats export FILE -o rows.csv` writes the rows.",
         )
 
 
@@ -189,7 +189,7 @@ def _of_judged(judged: pl.DataFrame, asked: _Asked, tidy: pl.LazyFrame, name: st
     notes = [Note("no_such_value", text) for text in unmet.remarks(judged, asked["result"], "run")]
     text = (
         f"{' '.join(condition.place for condition in asked['result'])}: {runs.height:,} of "
-        f"{judged.height:,} runs, chosen by their result; every number speaks of these alone."
+        f"{judged.height:,} runs, selected by their result. All numbers describe only these runs."
     )
     notes.append(Note("chosen_by_result", text))
     kept = tidy.join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")

@@ -69,7 +69,7 @@ def in_percent(name: str) -> bool:
 def unknown(name: str, known: Iterable[str], where: str) -> TtastatsError:
     """Give the error for a name that is no column: the nearest there are, or else all."""
     return TtastatsError(
-        f"no column is called {name!r}", where=where, remedy=among(name, known, "Columns are")
+        f"unknown column {name!r}", where=where, remedy=among(name, known, "Columns")
     )
 
 

@@ -120,8 +120,8 @@ def _by_the_strictest(
         anew = _rejudged(a, rows[0], candidate), _rejudged(b, rows[1], candidate)
         if all(_all_told(before, now) for before, now in zip(sides, anew, strict=True)):
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
-            return JudgedPair(*anew, None, f"{text}; both are judged at {at}")
-    return JudgedPair(a, b, NOT_COMPARABLE, f"{text}, and no evaluations tell of one for both")
+            return JudgedPair(*anew, None, f"{text}; both are compared at {at}")
+    return JudgedPair(a, b, NOT_COMPARABLE, f"{text}; the evaluations do not allow a common target")
 
 
 def _values(table: pl.DataFrame) -> Mapping[str, list[float]]:

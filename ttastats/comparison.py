@@ -170,7 +170,7 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
     flags = _flags(base.a, base.b, base.axis)
     look = looks.look(base.a, base.b, most)
     if isinstance(look, str):
-        flags = (*flags, Flag("no_look", f"no look of the plan, so undecided: {look}"))
+        flags = (*flags, Flag("no_look", f"not a planned look, so undecided: {look}"))
         verdict = Decision("undecided", "undecided", options.margin, flags=flags)
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict, flags=flags)
@@ -225,11 +225,11 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     a, b = base.a, base.b
     rng = np.random.default_rng(options.seed)
     if base.axis.progress:
-        message = f"--same-convergence not used: {base.axis.noun} are what is compared"
+        message = f"--same-convergence ignored: {base.axis.noun} are compared"
         return _flagged(base, "convergence_not_used", message)
     if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
         reason = "some runs failed" if base.progress_unit else "epochs are not logged"
-        return _flagged(base, "convergence_not_used", f"--same-convergence not used: {reason}")
+        return _flagged(base, "convergence_not_used", f"--same-convergence ignored: {reason}")
     epochs_p = permutation_test(a.progress, b.progress, rng=rng)
     base = replace(base, epochs_p=epochs_p)
     if epochs_p < 1 - options.confidence:
@@ -401,20 +401,22 @@ def _flags(a: SideNumbers, b: SideNumbers, axis: Axis) -> tuple[Flag, ...]:
             found.append(Flag("untimed_failures", message))
         if one.pooled:
             message = (
-                f"{name} pools {len(one.setups)} setups: its interval is by setup, since runs of "
-                "one setup are not independent evidence about others"
+                f"{name} pools {len(one.setups)} setups: the interval is clustered by setup, "
+                "because runs of one setup are not independent evidence about others"
             )
             found.append(Flag("pooled_setups", message))
     each = in_blocks(a.outcomes, b.outcomes)
     if each is not None and each.p_value is not None and each.p_value < _BLOCKS_DIFFER:
         ratios = ", ".join(f"{np.exp(-gap):.3f}" for gap in each.differences.values())
         message = (
-            f"the ratio differs from block to block by more than runs do (p = {each.p_value:.2g}): "
-            f"{ratios}; what is judged is their mean, and another block may say otherwise"
+            f"the ratio varies between blocks more than between runs (p = {each.p_value:.2g}): "
+            f"{ratios}; the verdict is for their mean, and another block may differ"
         )
         found.append(Flag("blocks_differ", message))
     if in_separate_sessions(a.starts, b.starts):
-        message = "all runs of one side were started before the other's: a session can differ"
+        message = (
+            "all runs of one side started before those of the other, so the sessions may differ"
+        )
         found.append(Flag("separate_sessions", message))
     return tuple(found)
 

@@ -52,7 +52,7 @@ def parse(text: str, option: str = "--where") -> Condition:
         raise TtastatsError(
             f"{text!r} is not a condition",
             where=option,
-            remedy="Write column=value, such as benchmark=resnet or nodes>=8.",
+            remedy="Use column=value, such as benchmark=resnet or nodes>=8.",
         )
     column, operator, right = match.groups()
     condition = Condition(column, operator.replace("==", "="), tuple(_values(right)), option)
@@ -60,13 +60,13 @@ def parse(text: str, option: str = "--where") -> Condition:
         raise TtastatsError(
             f"{text!r} lacks a value",
             where=option,
-            remedy=f"Write {column}={KNOWN} for what is known, {column}!={KNOWN} for what is not.",
+            remedy=f"Use {column}={KNOWN} for known values, {column}!={KNOWN} for unknown ones.",
         )
     if len(condition.values) > 1 and operator not in {"=", "==", "!="}:
         raise TtastatsError(
-            f"{text!r} compares with several values",
+            f"{text!r} has several values",
             where=option,
-            remedy="A comma means `or`, and goes with = and != alone.",
+            remedy="A comma means `or` and works only with = and !=.",
         )
     return condition
 

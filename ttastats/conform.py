@@ -79,9 +79,9 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
         return
     close = nearest.nearest(missing[-1], types)
     has = units.listed(list(types), 12) or "none"
-    alike = f" {missing[-1]} may be its {close[0]}." if close else ""
+    alike = f" Is {missing[-1]} its {close[0]}?" if close else ""
     raise TtastatsError(
-        f"not written by ttastats, and has no column {', '.join(missing)}; its columns are: {has}",
+        f"not written by ttastats and lacks columns: {', '.join(missing)}; its columns are: {has}",
         where=where,
         remedy=f"{_REMEDY}{alike}",
     )
@@ -97,7 +97,7 @@ def _expect_types(types: pl.Schema, where: str) -> None:
         if not _may_become(types[name], schema.POLARS[name])
     ]
     if wrong:
-        raise TtastatsError("; ".join(wrong), where=where, remedy="Cast it before.")
+        raise TtastatsError("; ".join(wrong), where=where, remedy="Cast it first.")
 
 
 def _may_become(has: pl.DataType, needs: pl.DataType) -> bool:
@@ -125,7 +125,7 @@ def _cast(frame: pl.DataFrame, where: str) -> pl.DataFrame:
         if lost is not None:
             raise TtastatsError(
                 f"column {name} is {frame.schema[name]}, {schema.POLARS[name]} is needed, and "
-                f"{lost} is none",
+                f"{lost} cannot be converted",
                 where=where,
                 remedy="Correct the value, or cast the column before.",
             )
@@ -155,9 +155,9 @@ def _expect_years(dates: pl.LazyFrame, where: str) -> None:
     odd = dates.filter(~pl.col("started_at").dt.year().is_between(1, 9999)).head(1).collect()
     if not odd.is_empty():
         raise TtastatsError(
-            f"column started_at holds {odd.to_series().cast(pl.String)[0]}, which is no date",
+            f"column started_at contains {odd.to_series().cast(pl.String)[0]}, which is not a date",
             where=where,
-            remedy="Correct the value, or leave it out.",
+            remedy="Correct or remove the value.",
         )
 
 
@@ -178,9 +178,9 @@ def _expect_names(names: pl.LazyFrame, where: str) -> None:
     for name, nameless in names.null_count().collect().row(0, named=True).items():
         if nameless:
             raise TtastatsError(
-                f"column {name} is null in {units.plural(nameless, 'row')}: of which run are they?",
+                f"column {name} is null in {units.plural(nameless, 'row')}",
                 where=where,
-                remedy="Name the run in every row, or leave these rows out.",
+                remedy="Set it in every row, or remove these rows.",
             )
 
 
@@ -218,7 +218,7 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
 
     Most often one name stands for several runs, such as a seed for a run of each system.
     """
-    remedy = "Give every run a run_id of its own, such as its system and its seed."
+    remedy = "Give every run a unique run_id, such as system and seed."
     double = frame.filter(pl.col("metric").is_not_null() & pl.struct(schema.ROW).is_duplicated())
     if not double.is_empty():
         first = double.row(0, named=True)

@@ -59,7 +59,7 @@ def named(name: str) -> Rules:
     if (found := known().get(name)) is not None:
         return found
     raise TtastatsError(
-        f"no rules of that name: {name!r}" if name else "by which rules?",
+        f"unknown rules {name!r}" if name else "no rules given",
         where="--rules",
-        remedy=f"{among(name, known(), 'There are', most=len(known()))} `--rules list` says more.",
+        remedy=f"{among(name, known(), 'Rules', most=len(known()))} `--rules list` describes them.",
     )

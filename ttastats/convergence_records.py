@@ -99,7 +99,9 @@ def _of_folder(place: Path, suite: str | None, ruleset: str | None) -> Records:
     """Give the records in a folder, or in its part for a ruleset where it has such parts."""
     if not place.exists():
         raise TtastatsError(
-            "no such folder", where=str(place), remedy=f"It is to hold {_FILES} or parts of it."
+            "no such folder",
+            where=str(place),
+            remedy=f"It must contain {_FILES} or subfolders of it.",
         )
     parts = [f"{usage}_*" for usage in _USAGES.values()]
     if place.is_dir() and any(any(place.glob(pattern)) for pattern in parts):
@@ -133,7 +135,7 @@ def _read(place: Path) -> Records:
         raise TtastatsError(
             "no reference convergence records",
             where=str(place),
-            remedy=f"Such a folder holds {_FILES} as the official package does.",
+            remedy=f"The folder must contain {_FILES}, as the official package does.",
         )
     return {
         benchmark: tuple(sorted(some, key=lambda record: record.batch_size))
@@ -156,9 +158,9 @@ def _of_file(path: Path) -> list[Record]:
 def _record(path: Path, name: str, benchmark: str, written: _Written) -> Record:
     values = written.samples or written.epochs
     if not values:
-        raise _unusable(path, f"{name} holds no run: neither epochs nor samples to converge")
+        raise _unusable(path, f"{name} has no runs: neither epochs nor samples to converge")
     if not all(math.isfinite(value) and value > 0 for value in values) or written.batch_size < 1:
-        raise _unusable(path, f"{name} holds a number that is not above zero")
+        raise _unusable(path, f"{name} contains a number that is not positive")
     unit: Literal["epochs", "samples"] = "samples" if written.samples else "epochs"
     return Record(name, benchmark, written.batch_size, tuple(sorted(values)), unit)
 
@@ -167,5 +169,5 @@ def _unusable(path: Path, why: str) -> TtastatsError:
     return TtastatsError(
         f"not a file of reference convergence records: {why}",
         where=str(path),
-        remedy='Such a file is {"name": {"Benchmark": .., "BS": .., "Epochs to converge": [..]}}.',
+        remedy='Expected: {"name": {"Benchmark": .., "BS": .., "Epochs to converge": [..]}}.',
     )

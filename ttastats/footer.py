@@ -29,10 +29,10 @@ _PROBLEMS_KEY = "ttastats.problems"
 _CALLED: dict[Kind, tuple[str, str]] = {
     "runs": (
         "a table of runs, not a profile",
-        "`ttastats summary {path}` answers from it. A profile is made of traces: "
-        "ttastats ingest TRACES -o prof.parquet",
+        "Use `ttastats summary {path}`. To make a profile from traces: ttastats ingest TRACES -o "
+        "prof.parquet",
     ),
-    "profile": ("a profile, not a table of runs", "`ttastats profile {path}` answers from it."),
+    "profile": ("a profile, not a table of runs", "Use `ttastats profile {path}`."),
 }
 
 
@@ -101,7 +101,7 @@ def expect(kind: Kind, version: int, metadata: Mapping[str, str], where: str) ->
         raise TtastatsError(what, where=where, remedy=remedy.format(path=where))
     has = found.get("schema", version)
     if not isinstance(has, int) or has > version:
-        again = "ingest the logs again" if kind == "runs" else "make the profile again"
+        again = "ingest the logs again" if kind == "runs" else "create the profile again"
         raise TtastatsError(
             f"written by {found.get('writer', 'a newer ttastats')} with schema {has}; "
             f"this one reads up to {version}",

@@ -76,29 +76,28 @@ def from_frame(
     higher_is_better: bool | str | Mapping[str, bool] | None = None,
     **others: Any,
 ) -> pl.DataFrame:
-    """Make a table from a frame that has one row per evaluation, and maybe others between.
+    """Create a table from a frame with one row per evaluation; other rows are allowed.
 
-    The table is taken by every function here, and `write_parquet` makes a file of it that every
-    command reads.
+    Every function accepts the table; after `write_parquet`, every command reads it.
 
     Parameters
     ----------
     frame
-        A frame of polars, pandas, pyarrow, duckdb, or any that exchanges its columns with these.
+        A polars, pandas, pyarrow or duckdb frame, or one that supports their exchange protocol.
     run
-        The column that tells runs apart, such as a seed; several where one is not enough. Runs of
-        different benchmarks or entries may share it.
+        One or several columns that identify a run, such as a seed. Runs of different benchmarks or
+        entries may have the same value.
     metric, value
-        One row per metric: the column of the metric's name (or the name itself) and that of its
-        value. One column per metric: the names of these columns, and no `value`. Rows without a
-        value are no evaluations; the run lasts until its last row all the same.
+        With one row per metric: the column with the name of the metric (or the name itself), and
+        the column with its value. With one column per metric: the names of these columns, without
+        `value`. Rows without a value are not evaluations, but extend the run.
     seconds
-        The column of the seconds (or durations) from the start of the run; without it, answers
-        are in epochs, steps or samples.
+        Column of seconds (or durations) since the start of the run; without it, results are in
+        epochs, steps or samples.
     epoch, step, samples
-        Columns of what had been trained by then.
+        Columns of the progress.
     benchmark, entry
-        A column, or a name for all rows. An entry is what repeated runs of one setup share.
+        A column, or a name for all rows. An entry is shared by repeated runs of one setup.
     target, higher_is_better
         The quality target and direction: a column, one for all rows, or one for each metric.
     others
@@ -108,7 +107,7 @@ def from_frame(
     Raises
     ------
     TtastatsError
-        A column is not there or cannot be used, or a run has two answers to one question.
+        A column is missing or unusable, or a run has several values of a column.
     """
     rows = as_polars(frame).lazy().collect()
     given = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
@@ -137,9 +136,9 @@ def from_frame(
 def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:
     if column not in rows.columns:
         raise TtastatsError(
-            f"{name}={column!r}: no column is called so",
+            f"{name}={column!r}: no such column",
             where=_HERE,
-            remedy=nearest.among(str(column), rows.columns, "Columns are"),
+            remedy=nearest.among(str(column), rows.columns, "Columns"),
         )
 
 
@@ -147,9 +146,9 @@ def _given(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
     """Give a column of the schema: a column of the frame, or one value for all rows."""
     if name not in schema.NAMES:
         raise TtastatsError(
-            f"{name} is no column of the schema",
+            f"{name} is not a column of the schema",
             where=_HERE,
-            remedy=nearest.among(name, schema.NAMES, "Columns are"),
+            remedy=nearest.among(name, schema.NAMES, "Columns"),
         )
     if isinstance(what, str) and (what in rows.columns or schema.POLARS[name] != pl.String):
         _expect_column(rows, name, what)
@@ -164,9 +163,9 @@ def _with_values(
     if value is not None:
         if not isinstance(metric, str):
             raise TtastatsError(
-                "several metrics and one value",
+                "several metrics but one value column",
                 where=_HERE,
-                remedy="Name the columns that hold the values with metric=[...], without value.",
+                remedy="List the value columns in metric=[...] and omit value.",
             )
         return table.hstack(
             rows.select(_given(rows, "metric", metric), _given(rows, "value", value))
@@ -187,9 +186,9 @@ def _aim(metrics: pl.Series, name: str, what: Any) -> pl.Series:
         for metric in what:
             if metric not in known:
                 raise TtastatsError(
-                    f"no metric is called {metric!r}",
+                    f"unknown metric {metric!r}",
                     where=_HERE,
-                    remedy=nearest.among(str(metric), known, "Metrics are"),
+                    remedy=nearest.among(str(metric), known, "Metrics"),
                 )
         wanted = metrics.cast(pl.String).replace_strict(dict(what), default=None)
         return wanted.cast(schema.POLARS[name]).alias(name)
@@ -197,7 +196,7 @@ def _aim(metrics: pl.Series, name: str, what: Any) -> pl.Series:
         raise TtastatsError(
             f"one target for {len(known)} metrics: {units.listed(known, 5)}",
             where=_HERE,
-            remedy=f"Say which: target={{{known[0]!r}: {what}}}.",
+            remedy=f"Assign it to a metric: target={{{known[0]!r}: {what}}}.",
         )
     return pl.Series(name, [what]).new_from_index(0, len(metrics))
 

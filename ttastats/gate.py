@@ -55,8 +55,8 @@ def conditions(fail_on: str, require: str) -> tuple[Requirement, ...]:
         A text is nothing of the kind.
     """
     remedy = (
-        "Write --fail-on slower:2% to fail if B is shown to be slower by more than 2%, "
-        "--require not-slower:2% to fail unless it is shown not to be."
+        "Use --fail-on slower:2% to fail if B is shown to be more than 2% slower, or --require "
+        "not-slower:2% to fail unless B is shown to be at most 2% slower."
     )
     limits = written(_WORDS, (fail_on, require), percentages.fraction, "a condition", remedy)
     return tuple(starmap(Requirement, limits))
@@ -97,7 +97,7 @@ def gated(
     if not asked:
         return report
     lost = [
-        Finding(str(one), name, None, None, "failed", "lost", "A has runs of it, B has none")
+        Finding(str(one), name, None, None, "failed", "lost", "A has runs, B has none")
         for name in report.only_a
         for one in asked
     ]
@@ -144,8 +144,8 @@ def _findings(name: str, row: Row, asked: Requirement, alpha: float) -> Iterator
 Found = tuple[Outcome, str, str]
 
 _UNBOUNDED = (
-    "cannot be judged (nothing in the logs bounds how far the epochs to the target may vary: log "
-    "them with each evaluation, or say by --epochs-fixed that they cannot)"
+    "cannot be judged: the logs do not show how much the epochs to the target vary. Log epochs "
+    "with each evaluation, or use --epochs-fixed if they are constant by design"
 )
 _NO_STRAGGLERS = "if no further run fails or straggles"
 
@@ -198,16 +198,19 @@ def _at_most(row: Row, asked: Requirement) -> str:
     low = row["non_inferiority_low"]
     axis, much = of_row(row), "any factor" if low <= 0 else f"up to {1 / low - 1:.1%}"
     if not axis.is_time:
-        text = f"it may be that {row['b']} {axis.worse.format(much)}; {_allowed(asked)}"
+        text = f"possibly, {row['b']} {axis.worse.format(much)}; {_allowed(asked)}"
     else:
         words = f"slower by {much}" if low <= 0 else f"{much} slower"
         text = f"{row['b']} may be {words}; {_allowed(asked)}"
     slower = axis.does(axis.worse)
     if row["verdict"] == "slower" and row["dagger"]:
-        text += f"; it {slower} if epochs to target really are constant (--epochs-fixed says so)"
+        text += (
+            f"; it {slower} if the number of epochs to the target is constant (declare that "
+            "with --epochs-fixed)"
+        )
     elif row["inferiority_high"] < asked.lowest:
         shown = "is shown to be slower" if axis.is_time else slower
-        text += f"; by itself it {shown}, not once p is adjusted for all comparisons"
+        text += f"; it {shown} on its own, but not after p is adjusted for all comparisons"
     return text
 
 
@@ -231,5 +234,5 @@ def _more_runs(needed: int | None, row: Row) -> str:
     if needed is None:
         return ""
     if needed <= min(row["n_a"], row["n_b"]):
-        return "; more runs may decide"
-    return f"; if it is as fast as A, {needed:,} runs a side would show it (80% power)"
+        return "; more runs may decide it"
+    return f"; if it is as fast as A, {needed:,} runs per side would show that (80% power)"

@@ -63,8 +63,9 @@ def judged(source: Source) -> pl.DataFrame | None:
         return None
     if missing := [name for name in columns.of_runs() if name not in source.columns]:
         raise TtastatsError(
-            f"the rows of a report are no table: they have no column {units.listed(missing, 5)}",
-            remedy="Give the file or the frame that the report was made of.",
+            "the rows of a report are not a table of runs: missing columns "
+            f"{units.listed(missing, 5)}",
+            remedy="Give the file or the frame from which the report was made.",
         )
     return source
 
@@ -85,5 +86,5 @@ def paths(source: Source) -> list[Path]:
     except TypeError:
         raise TtastatsError(
             f"neither files nor a table: {type(source).__name__}",
-            remedy="Give the names of Parquet files or a frame, which `from_frame` makes fit.",
+            remedy="Give names of Parquet files, or a frame made by `from_frame`.",
         ) from None

@@ -21,16 +21,16 @@ MAX_RUNS = 20
 def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
     """Give the look at these runs in a plan of so many a side, or why the plan has none."""
     if a.pooled or b.pooled:
-        return "several setups are pooled, whose runs are not independent"
+        return "several setups are pooled, and their runs are not independent"
     if not (a.all_reached and b.all_reached):
         failed = a.n - a.n_reached + b.n - b.n_reached
-        return f"{failed} of {a.n + b.n} runs failed, and only times of successes have a plan"
+        return f"{failed} of {a.n + b.n} runs failed; sequential tests support only successful runs"
     if a.n != b.n:
-        return f"{a.n} against {b.n} runs: a look is one at equal sides"
+        return f"{a.n} vs {b.n} runs: a look needs equal numbers of runs"
     if a.n < FIRST_LOOK:
-        return f"{plural(a.n, 'run')} a side: the first look is at {FIRST_LOOK}"
+        return f"{plural(a.n, 'run')} per side: the first look is at {FIRST_LOOK}"
     if a.n > most:
-        return f"{a.n} runs a side: the plan ended at {most}, and what it said there stands"
+        return f"{a.n} runs per side: the plan ended at {most}; its verdict there is final"
     return Look(a.n, most)
 
 
@@ -53,17 +53,16 @@ def check(
         return
     if not FIRST_LOOK <= max_runs <= MOST_LOOKS:
         raise TtastatsError(
-            f"a plan has {FIRST_LOOK} to {MOST_LOOKS} runs a side",
+            f"the maximum must be {FIRST_LOOK} to {MOST_LOOKS} runs per side",
             where=f"--max-runs {max_runs}",
-            remedy=f"Leave it out for {MAX_RUNS}, or fix the number of runs beforehand.",
+            remedy=f"Omit it for {MAX_RUNS}, or fix the number of runs in advance.",
         )
     beside = budget.option if budget else "--also" if also else "--block" if block else ""
     if same_convergence:
         beside = "--same-convergence"
     if beside:
         raise TtastatsError(
-            "no interval is known that stays valid at every look",
+            "no sequentially valid interval is available",
             where=f"{_OPTION} {beside}",
-            remedy=f"Fix the number of runs beforehand and leave out {_OPTION}, or leave out "
-            f"{beside}.",
+            remedy=f"Fix the number of runs in advance and remove {_OPTION}, or remove {beside}.",
         )

@@ -237,10 +237,10 @@ def _pairing(
     pairs = tuple(pair for pair, _ in made)
     if all(pair.unavailable == SAME_RUNS for pair in pairs):
         raise TtastatsError(
-            f"{baseline.label} and {other.label} hold the same runs: "
-            f"{units.plural(len(both), 'run')} on both sides, and none to set against them",
-            remedy="Give other runs, or choose two parts of one file: --a 'system=...' "
-            "--b 'system=...'",
+            f"{baseline.label} and {other.label} contain the same runs: "
+            f"{units.plural(len(both), 'run')} on both sides and no others",
+            remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
+            "'system=...'",
         )
     names = _short_names([*(one.keys for one in named), *(one.keys for one in found.alone)])
     alone = (
@@ -325,7 +325,7 @@ def _nothing_alike(
 ) -> TtastatsError:
     def held(side: str) -> str:
         names = [one.name for one in chosen if one.side == side]
-        return units.listed(names, 5) or "no run that counts"
+        return units.listed(names, 5) or "no runs"
 
     def benchmarks(runs: Runs) -> set[Any]:
         return set(runs.get_column("benchmark"))
@@ -335,12 +335,13 @@ def _nothing_alike(
     has = f"{baseline.label} has {held('a')}; {other.label} has {held('b')}"
     if by_setup:
         return TtastatsError(
-            f"no runs on as many accelerators of the same hardware: {has}",
-            remedy="Choose one setup a side (--a, --b), say what is to agree "
-            "(--by benchmark,accelerators), or compare all runs of a benchmark together (--pool).",
+            f"no runs with the same number of accelerators and the same hardware: {has}",
+            remedy="Select one setup per side (--a, --b), match on other columns (--by "
+            "benchmark,accelerators), or pool all runs of a benchmark (--pool).",
         )
     shared = benchmarks(baseline.runs) & benchmarks(other.runs)
     return TtastatsError(
-        f"nothing in common by {', '.join(keys)}: {has}",
-        remedy=f"Group by what they share, {'such as --by benchmark' if shared else 'with --by'}.",
+        f"no common {', '.join(keys)}: {has}",
+        remedy="Group by columns that both sides share, "
+        f"{'such as --by benchmark' if shared else 'with --by'}.",
     )

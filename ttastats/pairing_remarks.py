@@ -34,9 +34,9 @@ def shared(groups: Sequence[Group], both: pl.Series) -> Iterator[Remark]:
     example = min(shared_runs.example(runs) for _, runs in counts)
     yield Remark(
         "shared_runs",
-        f"{units.plural(number, 'run lies', 'runs lie')} on both sides, log for log "
+        f"{units.plural(number, 'identical run')} on both sides "
         f"({units.listed([f'{name} {shared_runs.contents(runs)}' for name, runs in counts])}; "
-        f"such as {example}): left out of both.",
+        f"such as {example}): excluded from both.",
     )
 
 
@@ -66,7 +66,7 @@ def setups_that_differ(groups: Sequence[Group]) -> Iterator[Remark]:
             if setups.words(one) != setups.words(other)
         )
         if names:
-            yield Remark("hardware_names", f"taken for one hardware: {'; '.join(names)}.")
+            yield Remark("hardware_names", f"treated as the same hardware: {'; '.join(names)}.")
 
 
 def _by_difference(found: Sequence[tuple[str, str, str]], *, everywhere: bool) -> str:

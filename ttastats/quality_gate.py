@@ -41,9 +41,9 @@ def conditions(fail_on: str, require: str) -> tuple[QualityRequirement, ...]:
         A text is nothing of the kind.
     """
     remedy = (
-        "At a budget write --fail-on worse:0.001 to fail if B is shown to be worse by more than "
-        "that in the unit of the metric, --require not-worse:0.001 to fail unless it is shown not "
-        "to be."
+        "With --at or --at-end, use --fail-on worse:0.001 to fail if B is shown to be worse by "
+        "more than 0.001 (in units of the metric), or --require not-worse:0.001 to fail unless B "
+        "is shown not to be."
     )
     limits = written(_WORDS, (fail_on, require), _limit, "a condition about qualities", remedy)
     return tuple(starmap(QualityRequirement, limits))

@@ -73,41 +73,41 @@ class ComparedAt(Compared, AtBudget, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, by default of each entry, in the time to the target that its runs had.
+    """What to compute; by default for each entry, the time to the target of its runs.
 
     Parameters
     ----------
     by
-        Columns that put runs together.
+        Columns to group by.
     where
         Conditions such as `benchmark=resnet` or `cv>10%`; all must hold.
     target
         Another quality target, such as `0.75` or `eval_loss<=0.9`; one for each metric.
     unit
-        What is counted to the target: seconds, epochs, steps, samples, evaluations, cost,
-        cpu-seconds or energy. By default seconds, or, where a side has none, the first of epochs,
-        steps, samples and evaluations that all sides have.
+        What to count to the target: seconds, epochs, steps, samples, evaluations, cost, cpu-seconds
+        or energy. By default seconds or, if a side has none, the first of epochs, steps, samples
+        and evaluations that all sides have.
     clock
-        `training` leaves evaluation out of seconds and CPU seconds, where runs tell that.
+        `training` excludes evaluation from seconds and CPU seconds, if the runs log that.
     price
-        What an hour costs, or the column that tells it, for `unit="cost"`.
+        Price per hour, or a column with it, for `unit="cost"`.
     censor_stopped
-        Count runs of one's own that were stopped as censored when they were, unless made again.
+        Count stopped runs (not in MLPerf logs) as right-censored, unless they were repeated.
     labels
         Names for the sources.
     pool
-        Compare all runs of a benchmark together, whatever they ran on.
+        Pool all runs of a benchmark, even if the hardware differs.
     options
-        How a comparison is made.
+        Options of the comparison.
     at_end, at
-        Compare not times to a target but qualities at a budget: where each run ended, or at
+        Compare qualities at a budget instead of times to a target: at the end of each run, or at
         `step=3325`, `epoch=10`, `samples=1e6` or `seconds=600`.
     best
-        At that budget, the best value so far in place of the last.
+        At the budget, the best value so far instead of the last.
     interpolate
-        At that budget, the value on the line between two evaluations in place of the last.
+        At the budget, interpolate linearly between evaluations.
     metric
-        The quality to compare at that budget, where there are several.
+        The quality to compare at the budget, if there are several.
     """
 
     by: Sequence[str] = ()
@@ -144,9 +144,10 @@ class Question:
         )
         if found is None and self.metric:
             raise TtastatsError(
-                "a metric is named, but no budget",
+                "--metric needs a budget",
                 where=f"--metric {self.metric}",
-                remedy="Add --at-end or --at step=...; a time to a quality: --target 'METRIC>=...'",
+                remedy="Add --at-end or --at step=...; for the time to a quality, use --target "
+                "'METRIC>=...'",
             )
         return found
 
@@ -276,9 +277,9 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
     for option, given in (("--target", question.target), ("--metric", question.metric)):
         if given:
             raise TtastatsError(
-                f"a claim about a quality and a {option.removeprefix('--')}",
+                f"{option} cannot be combined with a claim about a quality",
                 where=f"--quality {quality!r} {option}",
-                remedy=f"Leave out {option}: the claim names the quality.",
+                remedy=f"Remove {option}: the claim names the quality.",
             )
     return claimed.value, replace(question, target=(quality,))
 
@@ -296,9 +297,9 @@ def _at(found: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     targets = parse_targets(question.target)
     if found.rows.head(1).collect().is_empty():
         raise TtastatsError(
-            "a table of judged runs holds no evaluations",
+            "this is a table of runs without evaluations",
             where=budget.option,
-            remedy="Give the table that `ttastats ingest` wrote.",
+            remedy="Give the table written by `ttastats ingest`.",
         )
     runs = at_budget.runs(found.rows, budget, targets=targets, metric=question.metric)
     if question.censor_stopped:
@@ -325,9 +326,9 @@ def _priced(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chos
     if price != "":
         if unit != "cost":
             raise TtastatsError(
-                "a price is for --in cost",
+                "needs --in cost",
                 where="--price",
-                remedy="Add --in cost, or leave it out.",
+                remedy="Add --in cost, or remove --price.",
             )
         per_hour = [axis.priced(one.runs, price) for one in found]
         found = [
@@ -363,12 +364,12 @@ def sets(found: Chosen, names: Sequence[str]) -> tuple[list[str], list[Chosen]]:
     known = label.drop_nulls().unique().sort().to_list()
     if len(known) < 2:
         raise TtastatsError(
-            f"all runs are of one set: {known[0]}",
+            f"all runs belong to one set: {known[0]}",
             where=f"{option} {','.join(names)}",
-            remedy="Name what tells sessions apart, such as --by day.",
+            remedy="Use a column that identifies sessions, such as --by day.",
         )
     if unknown := label.null_count():
-        text = f"{units.plural(unknown, 'run')} without {' and '.join(names)} left out."
+        text = f"{units.plural(unknown, 'run')} excluded: {' and '.join(names)} unknown."
         found = replace(found, notes=(*found.notes, Note("blocks_unknown", text)))
     return known, [_part_of(found, found.runs.filter(label == one)) for one in known]
 

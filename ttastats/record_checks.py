@@ -75,7 +75,7 @@ def number(found: Mapping[str, int], missing: Mapping[str, int], rules: Rules, w
     said = units.listed([f"{name} {units.plural(n, *_words(what))}" for name, n in found.items()])
     without = [f"{n} of {name} without a value" for name, n in missing.items() if n]
     few = min(found.values()) < rules.least_runs
-    least = f"; the rules ask for {rules.least_runs}" if few else ""
+    least = f"; the rules require {rules.least_runs}" if few else ""
     result: Result = "failed" if few or without else "passed"
     return Check("runs", result, "; ".join([said + least, *without]))
 
@@ -104,14 +104,14 @@ def _seeds(sides: Sides, rules: Rules) -> Check:
         for name, seeds in told.items()
     }
     if rules.replicate:
-        return Check("seeds", "not known", "trials are chosen inside studies", decides=False)
+        return Check("seeds", "not known", "trials are selected within studies", decides=False)
     if any(again.values()):
         said = "; ".join(f"{name}: {units.listed(found)}" for name, found in again.items() if found)
         return Check("seeds", "failed", f"repeated: {said}")
     silent = [name for name, runs in sides.items() if len(told[name]) < runs.height]
     if silent:
-        return Check("seeds", "not known", f"not all logs of {' and '.join(silent)} tell a seed")
-    return Check("seeds", "passed", "each run has its own")
+        return Check("seeds", "not known", f"seed missing in some logs of {' and '.join(silent)}")
+    return Check("seeds", "passed", "unique")
 
 
 def _setups(sides: Sides) -> Check:
@@ -131,13 +131,13 @@ def _machines(sides: Sides, rules: Rules) -> Check:
         silent = " and ".join(name for name, found in told.items() if not found)
         times = units.listed([said for name in sides if (said := _times(name, sides[name]))])
         beside = f"; {times}" if times else ""
-        return Check("machines", "not known", f"logs of {silent} do not tell{beside}")
+        return Check("machines", "not known", f"not in the logs of {silent}{beside}")
     names = [found[0] for found in told.values()]
     if len(set(names)) > 1:
         said = f"A ran on {names[0]}, B on {names[1]}"
         return Check("machines", "failed", said, decides)
     if decides and len(sides) < 2:
-        return Check("machines", "not known", f"B ran on {names[0]}; no runs of a baseline")
+        return Check("machines", "not known", f"B ran on {names[0]}; no baseline runs")
     return Check("machines", "passed", names[0])
 
 
@@ -168,12 +168,12 @@ def _times(name: str, runs: pl.DataFrame) -> str:
 def _order(sides: Sides) -> Check:
     """Tell whether the sides took turns; it is a reservation, and decides nothing."""
     if len(sides) < 2:
-        return Check("order", "not known", "no runs of a baseline", decides=False)
+        return Check("order", "not known", "no baseline runs", decides=False)
     a, b = sides["A"], sides["B"]
     if starts(a) is None or starts(b) is None:
-        return Check("order", "not known", "the logs do not tell when runs started", decides=False)
+        return Check("order", "not known", "start times are not logged", decides=False)
     if in_separate_sessions(starts(a), starts(b)):
-        said = "all runs of one side came before the first of the other"
+        said = "all runs of one side started before the first of the other"
         return Check("order", "failed", said, decides=False)
     made = [(start, name) for name in sides for start in sides[name]["started_at"].to_list()]
     turns = 1 + sum(one[1] != other[1] for one, other in pairwise(sorted(made)))
@@ -206,8 +206,8 @@ def _in_time(sides: Sides, limit: float) -> Check:
     """Hold the times of B against a limit in whole seconds."""
     seconds = sides["B"]["tta_seconds"].drop_nulls()
     if seconds.len() < sides["B"].height:
-        return Check("time", "not known", f"logs of B do not tell that {limit:g} s were kept")
+        return Check("time", "not known", f"the logs of B do not show that {limit:g} s was kept")
     longest = float(max(seconds))
     result: Result = "passed" if round(longest) <= limit else "failed"
-    said = f"the longest run of B took {longest:.1f} s, {limit:g} s are allowed"
+    said = f"the longest run of B took {longest:.1f} s; {limit:g} s is allowed"
     return Check("time", result, said, disproves=True)

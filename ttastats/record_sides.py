@@ -58,7 +58,7 @@ def _target(rules: Rules, what: Question) -> UserTarget | None:
     asked, *others = parse_targets(what.target)
     if others or rules.counts == "quality":
         raise TtastatsError(
-            "rules have one target" if others else f"{rules.name} asks for no target",
+            "rules have a single target" if others else f"{rules.name} has no target",
             where="--target",
             remedy="Give one." if others else "Leave out --target.",
         )
@@ -90,11 +90,11 @@ def _metric(
         if all(name in names for names in logged):
             return name
     every = [name for name in logged[0] if all(name in names for names in logged)]
-    there = among(wanted[0], every, "They log") if every else "They log none in common."
+    there = among(wanted[0], every, "They log") if every else "They have no metric in common."
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
         where="--metric" if own else f"--rules {rules.name}",
-        remedy=f"{there} Name one: --metric NAME. {rules.told}".rstrip(),
+        remedy=f"{there} Select one: --metric NAME. {rules.told}".rstrip(),
     )
 
 
@@ -131,7 +131,7 @@ def _one_target(values: pl.Series, rules: Rules) -> float:
         raise TtastatsError(
             f"runs of several targets: {known}" if known else "the runs have no target",
             where=f"--rules {rules.name}",
-            remedy="Name one: --target 'val_loss<=3.28'.",
+            remedy="Select one: --target 'val_loss<=3.28'.",
         )
     return float(values[0])
 
@@ -180,8 +180,7 @@ def by_benchmark(
     theirs = baseline[0] if baseline else {}
     if baseline and not set(theirs) & set(new):
         raise TtastatsError(
-            f"nothing in common by benchmark: {labels[0]} has {_named(theirs)}; "
-            f"{labels[1]} has {_named(new)}",
+            f"no common benchmark: {labels[0]} has {_named(theirs)}; {labels[1]} has {_named(new)}",
             remedy="Give runs of one benchmark.",
         )
     for benchmark, runs in new.items():
@@ -193,7 +192,7 @@ def by_benchmark(
     if lacking := [one for one in theirs if one not in new]:
         raise TtastatsError(
             f"{labels[1]} has no runs of {_named(lacking)}",
-            remedy="Give them, or leave the benchmark out: --where 'benchmark!=...'.",
+            remedy="Add them, or exclude the benchmark: --where 'benchmark!=...'.",
         )
 
 
@@ -210,6 +209,6 @@ def _refuse_same(sides: dict[str, pl.DataFrame], labels: Sequence[str]) -> None:
     both = shared_runs.shared(sides["A"], sides["B"])
     if all(shared_runs.without(runs, both).is_empty() for runs in sides.values()):
         raise TtastatsError(
-            f"{labels[0]} and {labels[1]} hold the same runs",
-            remedy="Give other runs, or choose two parts of one file with --a and --b.",
+            f"{labels[0]} and {labels[1]} contain the same runs",
+            remedy="Give other runs, or select two parts of one file with --a and --b.",
         )

@@ -58,36 +58,36 @@ def record(
     enabled: bool = True,
     **settings: Any,
 ) -> Recording:
-    """Record a run of one's own training loop: `with record(...) as run`.
+    """Record a run of your own training loop: `with record(...) as run`.
 
-    The time counts from the beginning of the block to the evaluation that meets the target.
-    Nothing is printed, and no failure to write ends a training that has begun.
+    The time runs from the beginning of the block to the evaluation that meets the target. Nothing
+    is printed, and write errors do not stop a running training.
 
     Parameters
     ----------
     logs
-        The folder of all logs; the run's is `ORG/results/SYSTEM/BENCHMARK/result_N.txt` in it.
+        Folder for logs; the log of the run is `ORG/results/SYSTEM/BENCHMARK/result_N.txt`.
     benchmark
-        What is trained to what: runs of one benchmark and target can be compared.
+        Name of the task; only runs of the same benchmark are compared.
     metric, target, higher_is_better
-        The quality that ends the count. Which way the metric counts may be told by the target
-        (`">=0.94"`, `"<=3.28"`); else it is `higher_is_better`, or what the name of the metric
-        says: less of a loss, an error or a perplexity is better, more of anything else.
+        The quality metric and its target. The direction is that of the target (`">=0.94"`,
+        `"<=3.28"`), else `higher_is_better`, else derived from the name of the metric: lower is
+        better for a loss, an error or a perplexity, higher for anything else.
     system
-        What repeated runs share, such as the hardware and the setup that is tried; the name of
-        this computer if it is left out.
+        Shared by repeated runs, such as the hardware and the setup; by default the name of this
+        computer.
     accelerators, nodes, hardware, framework
-        Are written into the description of the system, `ORG/systems/SYSTEM.json`.
+        Written to the description of the system, `ORG/systems/SYSTEM.json`.
     enabled
-        False in all processes of a distributed run but one: their `evaluation` answers, and
-        writes nothing.
+        Set to False in all but one process of a distributed run: `evaluation` then works without
+        writing.
     settings
-        Anything else that should be known of the run, such as `global_batch_size=512, lr=0.1`.
+        Any other settings to record, such as `global_batch_size=512, lr=0.1`.
 
     Raises
     ------
     TtastatsError
-        The target says nothing, a name cannot be a folder, or nothing can be written there.
+        The target is invalid, a name cannot be a folder name, or the folder is not writable.
     """
     goal = _goal(metric, target, higher_is_better)
     _expect_free(settings)
@@ -122,9 +122,9 @@ def _goal(metric: str, target: float | str, higher_is_better: bool | None) -> Ta
     told = {">=": True, "<=": False, None: higher_is_better}[sign]
     if sign and higher_is_better not in {None, told}:
         raise TtastatsError(
-            f"{target!r} and higher_is_better={higher_is_better} say opposite things",
+            f"{target!r} contradicts higher_is_better={higher_is_better}",
             where="target",
-            remedy="Leave one of them out.",
+            remedy="Remove one of them.",
         )
     if told is None:
         told = metric_names.higher_is_better(metric) is not False
@@ -135,9 +135,9 @@ def _expect_free(settings: Mapping[str, Any]) -> None:
     taken = sorted(TAKEN & settings.keys())
     if taken:
         raise TtastatsError(
-            f"{', '.join(taken)} already means something in a log",
+            f"{', '.join(taken)} is a reserved name in a log",
             where="record",
-            remedy="Give the setting another name.",
+            remedy="Rename the setting.",
         )
 
 
@@ -146,20 +146,20 @@ def _per_node(accelerators: int | None, nodes: int) -> int | None:
         return None
     if accelerators % nodes:
         raise TtastatsError(
-            f"{accelerators} accelerators are not the same number on each of {nodes} nodes",
+            f"{accelerators} accelerators cannot be divided evenly over {nodes} nodes",
             where="accelerators",
-            remedy="Give the accelerators of all nodes together, or leave `nodes` out.",
+            remedy="Give the total number of accelerators, or omit `nodes`.",
         )
     return accelerators // nodes
 
 
 class Recording:
-    """A run that is being recorded, from `start` to `finish`; a `with` block calls both.
+    """A run being recorded, from `start` to `finish`; a `with` block calls both.
 
     Attributes
     ----------
     path
-        The log, None where this process writes none.
+        Path of the log; None if this process does not write.
     reached
         Whether an evaluation has met the target.
     """
@@ -186,12 +186,12 @@ class Recording:
         self._over = True
 
     def start(self) -> Recording:
-        """Open the log, say what is run, and let the time count from now on.
+        """Open the log, write the settings, and start the clock.
 
         Raises
         ------
         TtastatsError
-            Nothing can be written there.
+            The folder is not writable.
         """
         self._over = False
         self.reached = False
@@ -224,21 +224,21 @@ class Recording:
         samples: int | None = None,
         **more: Any,
     ) -> bool:
-        """Record how good the model is now, and tell whether it meets the target.
+        """Record an evaluation, and return whether it meets the target.
 
         Parameters
         ----------
         value
-            The metric of the target: a number, or what `float` takes, such as a tensor of one.
+            The quality: a number, or anything that `float` accepts, such as a scalar tensor.
         epoch, step, samples
-            How much was trained so far: epochs (parts of one count), steps, samples.
+            Progress so far: epochs (may be fractional), steps, samples.
         more
-            Other metrics of the same checkpoint, by their names.
+            Other metrics of the same checkpoint, by name.
 
         Raises
         ------
         TtastatsError
-            The recording has not begun, or is over.
+            The recording has not started, or has finished.
         """
         if self._over:
             raise TtastatsError(
@@ -256,7 +256,7 @@ class Recording:
         return met
 
     def finish(self, reason: str | None = None) -> None:
-        """Say how the run ended, and close the log; `reason` is what ended it before its time."""
+        """Record how the run ended, and close the log; `reason` is the cause of an early end."""
         if self._over:
             return
         self._over = True

@@ -59,7 +59,7 @@ def explained(path: Path) -> Iterator[None]:
         raise TtastatsError(
             f"cannot write: {error.strerror or error}",
             where=str(path),
-            remedy="What was written before is kept. Make room, or name another folder of logs.",
+            remedy="Earlier output is kept. Free some space, or use another log folder.",
         ) from error
 
 

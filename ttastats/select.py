@@ -71,9 +71,7 @@ def _holds(
         return _COMPARISONS[operator](column, _number(condition, name, dtype, text))
     if dtype.is_temporal():
         return _in_time(column, operator, _day_or_moment(condition, text))
-    raise TtastatsError(
-        f"{name} holds several values and cannot be compared", where=condition.place
-    )
+    raise TtastatsError(f"{name} contains lists and cannot be compared", where=condition.place)
 
 
 def _text(column: pl.Expr, operator: str, text: str) -> pl.Expr:
@@ -108,7 +106,7 @@ def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> f
         raise TtastatsError(f"{text!r} is not a number", where=condition.place)
     if text.endswith("%") and not columns.in_percent(name):
         raise TtastatsError(
-            f"{name} is not a share", where=condition.place, remedy="Write it without %."
+            f"{name} is not a fraction", where=condition.place, remedy="Write it without %."
         )
     return number
 

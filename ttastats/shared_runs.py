@@ -63,8 +63,8 @@ def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
             continue
         some = "all" if both.height == runs.select(_ROW).n_unique() else "some"
         raise TtastatsError(
-            f"{units.plural(both.height, 'run')} would be on both sides: {some} of those of "
-            f"{name!r} also belong to {first!r}, such as {example(both)}",
+            f"{units.plural(both.height, 'run')} would be on both sides: {some} of {name!r} also "
+            f"match {first!r}, such as {example(both)}",
             remedy=_remedy(first, name),
         )
 
@@ -73,5 +73,5 @@ def _remedy(first: str, name: str) -> str:
     """Say how the side that holds the other can leave it out, as conditions or in words."""
     column, found, pattern = name.partition("=")
     if found and column.isidentifier() and "," not in name:
-        return f"Leave them out of one side, as with --a {first!r} --a '{column}!={pattern}'."
-    return "Choose sides that share no run."
+        return f"Exclude them from one side, for example --a {first!r} --a '{column}!={pattern}'."
+    return "Select sides without common runs."

@@ -95,10 +95,10 @@ def expect_place(path: Path, *, in_parts: bool = False) -> None:
         The folder is missing or cannot be written to, or what is there is not ours.
     """
     if path.exists() and not is_ours(path) and not (in_parts and atomic.is_empty(path)):
-        raise atomic.kept(path, "exists and was not written by ttastats")
+        raise atomic.kept(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
         raise TtastatsError(
-            "is a file; a folder of parts cannot take its place",
+            "is a file and cannot be replaced by a folder",
             where=str(path),
             remedy=atomic.REMEDY,
         )
@@ -117,7 +117,7 @@ def read(paths: Sequence[Path]) -> pl.LazyFrame:
         A file is missing or unreadable, of a newer version, or holds no table that can be used.
     """
     if not paths:
-        raise TtastatsError("no file is named", remedy="Give a file written by `ttastats ingest`.")
+        raise TtastatsError("no file given", remedy="Give a file written by `ttastats ingest`.")
     return together([_read_one(path) for path in paths])
 
 
@@ -145,7 +145,7 @@ def _files(metadata: dict[str, str], path: Path) -> list[Path]:
     lost = [part.name for part in parts if not part.exists()]
     if lost or not parts:
         raise TtastatsError(
-            f"has lost {', '.join(lost) or 'its parts'}",
+            f"part files are missing: {', '.join(lost) or 'all'}",
             where=str(path),
             remedy="Ingest the logs again.",
         )

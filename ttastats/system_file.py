@@ -35,8 +35,8 @@ def write(place: ResultFolder, described: Mapping[str, Any]) -> None:
             return
     if not _holds(there, described):
         warnings.warn(
-            f"{path} describes another machine or was edited; it is left as it is. "
-            "Name this system otherwise if it is another.",
+            f"{path} describes another machine or was edited; it is kept. If this is another "
+            "system, give it another name.",
             SystemDiffers,
             stacklevel=2,
         )

@@ -153,7 +153,7 @@ def duplicate_problems(runs: pl.DataFrame) -> list[Problem]:
     """Say which runs are copies of another, and of which."""
     copies = _copies(runs).select("source", "duplicate_of").unique(maintain_order=True)
     return [
-        Problem("duplicate_run", f"the same run as {original}", "warning", source=source)
+        Problem("duplicate_run", f"duplicate of {original}", "warning", source=source)
         for source, original in copies.iter_rows()
     ]
 

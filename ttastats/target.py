@@ -68,12 +68,12 @@ def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarge
     metrics = [target.metric for target in targets]
     for target in targets:
         if metrics.count(target.metric) > 1:
-            of = f"of {target.metric}" if target.metric else "that name no metric"
+            of = f"of {target.metric}" if target.metric else "without a metric"
             raise TtastatsError(
                 f"two targets {of}",
                 where=" ".join(f"--target {text}" for text in targets),
-                remedy="Several targets are met together, each by a metric of its own: ask for "
-                "one at a time, or name the metric of each.",
+                remedy="Several targets must have different metrics, which are met together. "
+                "Give one target, or a metric for each.",
             )
     return targets
 
@@ -120,7 +120,8 @@ def _refuse_nameless(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -
         raise TtastatsError(
             f"{several.get_column('benchmark')[0]} has several target metrics",
             where="--target",
-            remedy=f"Name each: {' '.join(f'--target {name}=...' for name in names[:2])}",
+            remedy="Give a target for each: "
+            f"{' '.join(f'--target {name}=...' for name in names[:2])}",
         )
 
 
@@ -203,7 +204,7 @@ def suited(
     kept = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
     said = ", ".join(f"{_name(one.key, logged)} ({one.why})" for one in unsuited)
     option = " ".join(f"--target {target}" for target in targets)
-    return kept, (f"{option}: left out, not failed, are {said}.",)
+    return kept, (f"{option}: excluded (not counted as failed): {said}.",)
 
 
 def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
@@ -259,9 +260,9 @@ def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
     if one.target.metric is not None:
         return _no_such_metric(one.target.metric, logged, where)
     return TtastatsError(
-        f"{have} several metrics, none with a target of its own",
+        f"{have} several metrics, none of which has a target",
         where=where,
-        remedy=f"Name one: {_there_are(_by_metric(logged))}.",
+        remedy=f"Select one: {_there_are(_by_metric(logged))}.",
     )
 
 
@@ -280,7 +281,7 @@ def expect_metric(
         return
     error = _no_such_metric(metric, logged, option)
     if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():
-        more = "Metrics of training are kept by `ttastats ingest --metrics all`."
+        more = "To keep training metrics, use `ttastats ingest --metrics all`."
         raise TtastatsError(error.what, where=error.where, remedy=f"{error.remedy}\n  {more}")
     raise error
 
@@ -289,9 +290,9 @@ def _no_such_metric(metric: str, logged: _Logged, where: str) -> TtastatsError:
     by_metric = _by_metric(logged)
     close = nearest(metric, by_metric)
     first = f"Nearest: {', '.join(close)}. " if close else ""
-    known = f"Metrics are: {_there_are(by_metric)}." if by_metric else "No run was evaluated."
+    known = f"Metrics: {_there_are(by_metric)}." if by_metric else "No run was evaluated."
     return TtastatsError(
-        f"no benchmark logs a metric called {metric!r}", where=where, remedy=first + known
+        f"no benchmark logs the metric {metric!r}", where=where, remedy=first + known
     )
 
 
@@ -312,7 +313,7 @@ def _there_are(by_metric: Mapping[str, Sequence[str]]) -> str:
 
 
 #: What runs are called whose benchmark nobody knows.
-_NAMELESS = "runs of no known benchmark"
+_NAMELESS = "runs without a known benchmark"
 
 
 def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
@@ -325,9 +326,9 @@ def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
     remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
     if target.metric is None:
         metric = outside[0].outside.name if outside[0].outside else "METRIC"
-        remedy += f" Of several metrics, name one: --target {metric}=..."
+        remedy += f" To select one of several metrics: --target {metric}=..."
     return TtastatsError(
-        f"{target.value:g} is far outside what is logged: {shown}",
+        f"{target.value:g} is far outside the logged range: {shown}",
         where=f"--target {target}",
         remedy=remedy,
     )

@@ -30,9 +30,9 @@ def error(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> Tt
             )
     alone = ", ".join(f"{condition} ({units.plural(n, what)})" for condition, n in counts)
     return TtastatsError(
-        f"no {what} meets all conditions",
+        f"no {what} meets all conditions together",
         where=" ".join(condition.place for condition in conditions) or None,
-        remedy=f"Each alone is met: {alone}." if counts else "The table is empty.",
+        remedy=f"Each condition alone matches: {alone}." if counts else "The table is empty.",
     )
 
 
@@ -77,9 +77,9 @@ def _texts(known: Sequence[str], condition: Condition) -> str:
         for value in condition.values:
             asked = value.replace("*", "").replace("?", "")
             if nearest(asked, known):
-                return among(asked, known, "There are", _FEW)
+                return among(asked, known, "Values", _FEW)
     if len(known) <= _FEW:
-        return f"There are: {', '.join(known)}."
+        return f"Values: {', '.join(known)}."
     return f"There are {len(known)}, from {known[0]} to {known[-1]}."
 
 

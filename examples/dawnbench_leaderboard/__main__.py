@@ -51,7 +51,7 @@ def tables(runs: pl.DataFrame) -> tuple[Table, ...]:
 
 
 def leaderboard(runs: pl.DataFrame, task: str) -> Table:
-    """Rank the entries of a task by time to accuracy; cost has a rank of its own."""
+    """Rank the entries of a task by time-to-accuracy; cost has a rank of its own."""
     entries = (
         runs.filter(pl.col("benchmark") == task)
         .with_columns(cost_rank=pl.col("cost").rank("min"))

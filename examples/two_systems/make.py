@@ -1,4 +1,4 @@
-"""Write the logs of two made-up systems that show why throughput is not time to accuracy.
+"""Write the logs of two made-up systems that show why throughput is not time-to-accuracy.
 
 Eight GPUs with eight times the batch finish an epoch four times as fast, and need about twice as
 many epochs; one of their runs never gets there. Nothing was measured: the numbers are chosen.

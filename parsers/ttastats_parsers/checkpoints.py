@@ -56,8 +56,8 @@ def _said(log: Log) -> dict[str, Metric]:
 
 
 def _without(name: str, logged: Collection[str]) -> Problem:
-    known = among(name, sorted(logged), "Metrics are", most=12)
-    return Problem("no_metric", f"nothing is called {name!r}. {known}", "warning")
+    known = among(name, sorted(logged), "Metrics", most=12)
+    return Problem("no_metric", f"unknown metric {name!r}. {known}", "warning")
 
 
 def _in_one_unit(
@@ -124,6 +124,6 @@ def _not_numbers(measured: Sequence[Measured]) -> Iterable[Problem]:
     lost = [item for item in measured if item.value is None]
     if lost:
         first = lost[0]
-        text = f"{len(lost):,} value(s) are no finite numbers, first {first.metric}"
+        text = f"{len(lost):,} value(s) are not finite numbers, first {first.metric}"
         text += "" if first.step is None else f" at step {first.step:,}"
         yield Problem("not_a_number", text, "warning", first.line)

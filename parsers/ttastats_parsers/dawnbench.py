@@ -31,7 +31,7 @@ _METRICS = {
 _LARGEST = 1e9
 #: No row has more characters.
 _LONGEST_ROW = 10_000
-_NO_HEADER = Problem("no_header", "no line that names the columns epoch and hours: no run", "error")
+_NO_HEADER = Problem("no_header", "no header with the columns epoch and hours: no run", "error")
 _BEFORE_JSON = b"{\xef \t\r\n"
 _FIELDS = (b'"author"', b'"framework"', b'"hardware"')
 
@@ -166,7 +166,7 @@ def _row(
 def _number(cell: str) -> float:
     number = as_float(cell)
     if number is None or abs(number) > _LARGEST:
-        raise ValueError(f"no number: {cell!r:.80}")
+        raise ValueError(f"not a number: {cell!r:.80}")
     return number
 
 
@@ -198,7 +198,7 @@ def _task(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Prob
         task = "squad"
     else:
         task = "imagenet" if "top5accuracy" in columns else "cifar10"
-    text = f"no folder names the task; taken for {task} by its metric"
+    text = f"no folder names the task; inferred from the metric: {task}"
     return task, [Problem("task_guessed", text)]
 
 
@@ -208,7 +208,7 @@ def _description(content: bytes | None) -> tuple[dict[str, Any], list[Problem]]:
     try:
         fields = json.loads(content.decode("utf-8-sig", "replace"), strict=False)
     except (ValueError, RecursionError) as error:
-        return {}, [Problem("bad_description", f"the JSON beside the table is broken: {error}")]
+        return {}, [Problem("bad_description", f"the JSON beside the table is invalid: {error}")]
     return (fields if isinstance(fields, dict) else {}), []
 
 

@@ -32,12 +32,12 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """Give the run, unless another file of it holds a longer history."""
     state, error = _state(log.read())
     if state is None:
-        yield Problem("unreadable_file", f"no JSON of a trainer state: {error}", "error")
+        yield Problem("unreadable_file", f"not a trainer state: {error}", "error")
         return
     teller = _teller(log, _history(state))
     if teller is not None:
         shown = teller.relative_to(_top(log).parent)
-        yield Problem(PART_OF_A_RUN, f"its history is the beginning of that in {shown}", "info")
+        yield Problem(PART_OF_A_RUN, f"its history is the start of that in {shown}", "info")
         return
     yield _run(state, log)
 

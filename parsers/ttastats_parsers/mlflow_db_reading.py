@@ -26,7 +26,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if content[18:20] == _WRITE_AHEAD:
         content[18:20] = b"\1\1"
         if log.companion(log.folder / f"{log.name}-wal"):
-            text = f"what stands in {log.name}-wal is not read: close the server, then ingest again"
+            text = f"{log.name}-wal is not read: stop the server, then ingest again"
             yield Problem("write_ahead_log", text, "warning")
     connection = sqlite3.connect(":memory:")
     try:

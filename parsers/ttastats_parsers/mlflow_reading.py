@@ -27,7 +27,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         return
     folder = run_folder(str(log.path))
     if folder is not None and log.companion(folder / META) is None:
-        yield Problem("no_description", f"no {META} in {folder.name}: of no run", "warning")
+        yield Problem("no_description", f"no {META} in {folder.name}: not a run", "warning")
 
 
 def _told(log: Log, about: dict[str, object]) -> StoredRun:

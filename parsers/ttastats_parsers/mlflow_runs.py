@@ -43,7 +43,7 @@ def run_of(told: StoredRun, log: Log) -> Iterator[Run | Problem]:
     """Give the run, or the problem that it was deleted in MLflow."""
     name = told.tags.get("mlflow.runName") or told.about.get("run_name") or told.about.get("name")
     if told.about.get("lifecycle_stage") == "deleted":
-        yield Problem("deleted_run", f"the run {shown(name)} was deleted in MLflow: left out")
+        yield Problem("deleted_run", f"the run {shown(name)} was deleted in MLflow: excluded")
         return
     yield _run(told, log, name)
 
@@ -82,7 +82,7 @@ def _run(told: StoredRun, log: Log, name: Any) -> Run:
 
 _NO_EVALUATION = Problem("no_evaluation", "the run has no evaluation", "warning")
 _BEFORE_START = Problem(
-    "before_start", "ended or logged before it started: such times are left out", "warning"
+    "before_start", "ended or logged before it started: such times are ignored", "warning"
 )
 
 

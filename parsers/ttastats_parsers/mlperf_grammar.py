@@ -110,7 +110,7 @@ def _all_differ(events: Sequence[Event]) -> bool:
 
 def _not_a_run(by_key: dict[str, list[Event]], trace: Trace) -> Problem:
     if trace.torn_start or _scored(by_key) or "run_stop" in by_key or not by_key:
-        text = "has evaluations or an end but no run_start that can be read: no run"
+        text = "has evaluations or an end but no readable run_start: no run"
         return Problem("no_run_start", text, "error")
     return Problem("not_a_run", "has benchmark lines but is not the log of a run", "info")
 
@@ -259,14 +259,14 @@ def _end_problems(
     by_key: dict[str, list[Event]], stop: Event | None, status: RunStatus
 ) -> Iterator[Problem]:
     if status == "truncated" and "run_stop" in by_key:
-        text = "run_stop bears no time, or one before run_start: the run counts as truncated"
+        text = "run_stop has no time, or a time before run_start: the run counts as truncated"
         yield Problem("no_run_stop", text, "warning", by_key["run_stop"][0].line)
     elif status == "truncated":
         yield Problem("no_run_stop", "the log ends before run_stop: truncated", "warning")
     if len({event.time for event in by_key["run_start"]}) > 1:
         yield Problem("several_run_starts", "several run_start lines: the earliest counts")
     if stop is not None and status == "unknown":
-        yield Problem("no_status", "run_stop does not say how the run ended", "info", stop.line)
+        yield Problem("no_status", "run_stop has no status", "info", stop.line)
 
 
 def _targets(

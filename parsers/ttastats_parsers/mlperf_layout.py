@@ -128,7 +128,7 @@ def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, lis
     if from_log is None:
         return (from_folder if from_folder in known else None), []
     if from_folder in known and from_folder != from_log:
-        text = f"the log says {logged}, its folder {place.benchmark}: the log is believed"
+        text = f"the log says {logged}, its folder {place.benchmark}: the log is used"
         return from_log, [Problem("benchmark_mismatch", text)]
     return from_log, []
 
@@ -166,7 +166,7 @@ def _round_name(folder: str) -> str | None:
 
 def _round_problems(named: str | None, logged: str | None) -> tuple[Problem, ...]:
     if named and logged and named != logged:
-        text = f"the lines are those of {logged}, the folders say {named}: the lines are believed"
+        text = f"the lines are those of {logged}, the folders say {named}: the lines are used"
         return (Problem("round_mismatch", text),)
     return ()
 

@@ -194,12 +194,12 @@ def _without_rank_copies(scores: Iterable[_Score]) -> list[_Score]:
 
 def _dropped(scores: Sequence[_Score], kept: Sequence[_Score]) -> Iterable[Problem]:
     if len(kept) < len(scores):
-        text = f"{len(scores) - len(kept)} evaluation(s) logged again by other ranks: one kept"
+        text = f"{len(scores) - len(kept)} evaluation(s) repeated by other ranks: one kept"
         yield Problem("rank_copies", text, "info")
     unread = [score for score in kept if score.number is None]
     if unread:
         first = shown(unread[0].event.value)[:60]
-        text = f"{len(unread)} score(s) that are no finite number, first: {first}"
+        text = f"{len(unread)} score(s) are not finite numbers, first: {first}"
         yield Problem("unreadable_score", text, "warning", unread[0].event.line)
 
 

@@ -47,7 +47,7 @@ def _parquet(data: bytes) -> Rows:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise UnfitError(
-            "unreadable_file", f"no Parquet file: {error}".partition("\n")[0]
+            "unreadable_file", f"not a Parquet file: {error}".partition("\n")[0]
         ) from error
     return Rows(frame, pl.Series("line", [None] * frame.height, pl.Int64()))
 
@@ -68,15 +68,15 @@ def _header(lines: Sequence[str]) -> tuple[int, list[str], str]:
         (at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None
     )
     if at is None:
-        raise UnfitError("no_header", "no line of text: no table")
+        raise UnfitError("no_header", "no line of text: not a table")
     line = lines[at]
     delimiter = max(_DELIMITERS, key=line.count)
     names = [name.strip() for name in _cells(line[:_LONGEST_FIELD], delimiter)]
     if all(_is_number(name) for name in names):
         raise UnfitError(
             "no_header",
-            "the first line is of numbers alone: columns have no names. A regular expression names "
-            "them, such as --line '^(?P<step>\\d+) (?P<loss>\\S+)$'",
+            "the first line contains only numbers, so the columns have no names. Name them with "
+            "a regular expression, such as --line '^(?P<step>\\d+) (?P<loss>\\S+)$'",
             at + 1,
         )
     return at, names, delimiter
@@ -162,7 +162,7 @@ def _in_columns(header: Sequence[str], found: pl.DataFrame, lines: Sequence[str]
     repeated = pl.all_horizontal(pl.col(f"c{number}") == name for number, name in enumerate(header))
     again = frame.filter(repeated)
     problems += [
-        Problem("repeated_header", "the header stands here again", "info", line)
+        Problem("repeated_header", "repeated header", "info", line)
         for line in again["line"].head(_NAMED).to_list()
     ]
     frame = frame.filter(~repeated)
@@ -190,10 +190,10 @@ def _wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
     problems = []
     for line, number in rows.select("line", "width").head(_NAMED).iter_rows():
         where = ", the file ends here" if line == lines else ""
-        text = f"a row of {number} cells where the header has {width}{where}: left out"
+        text = f"a row of {number} cells, but the header has {width}{where}: ignored"
         problems.append(Problem("row_width", text, "error", line))
     if rows.height > _NAMED:
-        text = f"{rows.height - _NAMED:,} more rows of another width: left out"
+        text = f"{rows.height - _NAMED:,} more rows of another width: ignored"
         problems.append(Problem("row_width", text, "error"))
     return problems
 
@@ -210,11 +210,13 @@ def _json(text: str) -> Rows:
     value = first if len(lines) == 1 else _value(text)
     if value is None:
         if len(lines) == 1 or not lines[0].lstrip().startswith("{"):
-            raise UnfitError("unreadable_file", "no JSON: neither a value nor a value in each line")
+            raise UnfitError(
+                "unreadable_file", "invalid JSON: neither one value nor one value per line"
+            )
         return _json_lines(text)
     records = list(_table_in(value))
     if not records:
-        raise UnfitError("no_table", "JSON that holds no table: no list of objects, no columns")
+        raise UnfitError("no_table", "JSON without a table: no list of objects, no columns")
     return _of_records(records, [None] * len(records), [])
 
 
@@ -244,10 +246,11 @@ def _json_lines(text: str) -> Rows:
         else:
             bad.append(number)
     problems = [
-        Problem("bad_line", "no JSON object: left out", "error", number) for number in bad[:_NAMED]
+        Problem("bad_line", "not a JSON object: ignored", "error", number)
+        for number in bad[:_NAMED]
     ]
     if len(bad) > _NAMED:
-        text = f"{len(bad) - _NAMED:,} more lines are no JSON objects: left out"
+        text = f"{len(bad) - _NAMED:,} more lines are not JSON objects: ignored"
         problems.append(Problem("bad_line", text, "error"))
     if not records:
         raise UnfitError("no_table", "no line is a JSON object")

@@ -64,7 +64,7 @@ def _expect(column: str, columns: Sequence[str], key: str) -> None:
 
 
 def _there_are(name: str, columns: Sequence[str]) -> str:
-    return among(name, columns, "Columns are", most=12)
+    return among(name, columns, "Columns", most=12)
 
 
 def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> tuple[Metric, ...]:
@@ -79,7 +79,7 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
         )
         if not found:
             raise UnfitError(
-                "no_metric", f"no column looks like a metric; name one. {_there_are('', columns)}"
+                "no_metric", f"no column looks like a metric; set one. {_there_are('', columns)}"
             )
     if not block.metrics:
         listed = ", ".join(metric.name for metric in found)
@@ -94,7 +94,7 @@ def directions(metrics: Sequence[Metric]) -> list[Problem]:
     for better, word in ((True, "higher"), (False, "lower")):
         those = [m.name for m in metrics if m.guessed and m.higher_is_better is better]
         if those:
-            text = f"{word} is better, by its name: {', '.join(those)}"
+            text = f"{word} is better, by name: {', '.join(those)}"
             found.append(Problem("guessed_direction", text, "info"))
     unknown = [metric.name for metric in metrics if metric.higher_is_better is None]
     if unknown:
@@ -109,7 +109,7 @@ def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> Tim
     found = names.clocks(columns)
     if len(found) > 1:
         listed = " and ".join(name for name, _ in found)
-        text = f"{listed} may each be the clock: say which, as in seconds = '{found[0][0]} s'"
+        text = f"{listed} may each be the clock: select one, such as seconds = '{found[0][0]} s'"
         problems.append(Problem("two_clocks", text, "warning"))
         return None
     if not found:

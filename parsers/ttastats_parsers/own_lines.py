@@ -28,7 +28,7 @@ def rows_of(log: Log, block: Block) -> Rows:
         None does.
     """
     if not block.line:
-        raise UnfitError("no_line", "no regular expression says which lines count: give --line")
+        raise UnfitError("no_line", "no regular expression for the lines: give --line")
     found = []
     line = 1
     for data in log.blocks():

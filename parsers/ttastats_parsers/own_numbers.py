@@ -55,11 +55,11 @@ def _named(
 ) -> list[Problem]:
     where = odd.arg_true().to_list()
     problems = [
-        Problem(code, f"{column}: {str(said[at])[:80]!r} is no number", severity, lines[at])  # type: ignore[arg-type]
+        Problem(code, f"{column}: {str(said[at])[:80]!r} is not a number", severity, lines[at])  # type: ignore[arg-type]
         for at in where[:_NAMED]
     ]
     if len(where) > _NAMED:
-        text = f"{column}: {len(where) - _NAMED:,} more cells are no numbers"
+        text = f"{column}: {len(where) - _NAMED:,} more cells are not numbers"
         problems.append(Problem(code, text, severity))  # type: ignore[arg-type]
     return problems
 

@@ -57,8 +57,8 @@ def _averaged(frame: pl.DataFrame, columns: Sequence[str]) -> list[Problem]:
     if not spread:
         return []
     text = (
-        f"{len(spread)} of {len(columns)} columns hold means, of several points or of the runs of "
-        f"a group, first {spread[0]!r}: they are read as one run each"
+        f"{len(spread)} of {len(columns)} columns contain means of several points or of the runs "
+        f"of a group, first {spread[0]!r}: each is read as one run"
     )
     return [Problem("averaged", text, "warning")]
 

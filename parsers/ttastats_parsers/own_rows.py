@@ -88,9 +88,9 @@ def _say_unread(cells: pl.Series, found: pl.Series, chosen: ChosenColumns) -> No
     if said.is_not_null().any() and found.is_null().all():
         clock = chosen.clock
         assert clock is not None  # noqa: S101 - for the type checker
-        what = f"stamps of the form {clock.format!r}" if clock.format else "numbers"
+        what = f"time stamps with the format {clock.format!r}" if clock.format else "numbers"
         example = said.drop_nulls()[0]
-        text = f"{clock.column} holds no {what}, but {example!r}: no seconds are known"
+        text = f"{clock.column} contains no {what}, but {example!r}: seconds are unknown"
         chosen.problems.append(Problem("no_clock", text, "error"))
 
 
@@ -232,8 +232,8 @@ def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.Da
         return frame
     kept = _without_repeated(marked)
     left_out = marked.height - kept.height
-    text = f"resumed {number} time{'s' if number > 1 else ''}: the seconds add up"
-    text += f"; {left_out:,} rows that were trained again are left out" if left_out else ""
+    text = f"resumed {number} time{'s' if number > 1 else ''}: the seconds are added up"
+    text += f"; {left_out:,} repeated rows are ignored" if left_out else ""
     problems.append(Problem("resumed", text, "info"))
     return kept.select(frame.columns)
 
@@ -270,8 +270,8 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
     if name is not None:
         back = evaluated.select("line", name, back=_back(name), run="run").filter("back")
         if back.height and block.new_epoch:
-            again = f"{name} starts again {back.height} times in a run"
-            text = f"{again}: it counts within an epoch"
+            again = f"{name} restarts {back.height} times in a run"
+            text = f"{again}: it is counted per epoch"
             chosen.problems.append(Problem("new_epoch", text, "info"))
         elif back.height:
             column = getattr(chosen, name).column
@@ -287,15 +287,15 @@ def _went_back(what: str, column: str, line: int | None, number: int) -> UnfitEr
     times_ = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
         "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',
-        "time": "a clock that starts again in each epoch: seconds = 'COLUMN UNIT' of another "
+        "time": "a clock that restarts in each epoch: seconds = 'COLUMN UNIT' with another "
         "column (--seconds), or seconds = '' for none",
     }
     choices = (
-        f'a new run: new_run = "{what} back" (--new-run "{what} back"), or run = "COLUMN" where '
-        "one tells runs apart",
+        f'a new run: new_run = "{what} back" (--new-run "{what} back"), or run = "COLUMN" '
+        "if a column identifies runs",
         of_an_epoch[what],
-        f'a run resumed: resume = "{what} back" (--resume "{what} back")',
+        f'a resumed run: resume = "{what} back" (--resume "{what} back")',
     )
     return UnfitError(
-        f"{what}_back", f"{column} goes back ({times_}). It may mean {'; '.join(choices)}", line
+        f"{what}_back", f"{column} decreases ({times_}). It may be {'; '.join(choices)}", line
     )

@@ -34,7 +34,9 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
     yield from rows.problems
     if block.refined_by:
         said = ", ".join(block.refined_by)
-        text = f"looks like {block.preset}: read as that, but for what was said ({said})"
+        text = (
+            f"recognised as {block.preset} and read as that, except for the given settings ({said})"
+        )
         yield Problem("recognised", text, "info")
     yield from chosen.problems
     cells_of = _Cells(rows)
@@ -48,7 +50,7 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
 def _of_a_preset(problem: Problem, block: Block) -> Problem:
     """Say of a file that nobody has described which preset it looks like."""
     severity = "warning" if problem.code == "no_metric" else problem.severity
-    text = f"looks like {block.preset}, but: {problem.message}"
+    text = f"recognised as {block.preset}, but: {problem.message}"
     return Problem(problem.code, text, severity, problem.line)
 
 
@@ -65,7 +67,7 @@ def _left_out(part: pl.DataFrame, chosen: ChosenColumns) -> Iterator[Problem]:
     names = [f"m{number}" for number in range(len(chosen.metrics))]
     number = part.filter(pl.any_horizontal(pl.col(names).is_not_null())).height
     if number:
-        text = f"{number:,} evaluations stand before the first run: left out"
+        text = f"{number:,} evaluations before the first run: ignored"
         yield Problem("before_the_runs", text, "info", part["line"][0])
 
 
@@ -82,7 +84,7 @@ def _run(
     if not numbered:
         known = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
         yield Problem(
-            "no_metric", f"no metric is said of benchmark {benchmark!r} ({known})", "error"
+            "no_metric", f"no metric is set for benchmark {benchmark!r} ({known})", "error"
         )
         return
     metrics = []

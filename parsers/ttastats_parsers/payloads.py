@@ -158,7 +158,7 @@ def seconds_of(stamp: bytes) -> float:
     """
     number = as_float(stamp.decode())
     if number is None:
-        raise ValueError(f"no time stamp: {stamp!r:.80}")
+        raise ValueError(f"not a time stamp: {stamp!r:.80}")
     return number
 
 

@@ -22,7 +22,7 @@ class Records(NamedTuple):
     def problems(self) -> Iterator[Problem]:
         """Say what is wrong."""
         if self.torn is not None:
-            text = f"the last record is cut short at byte {self.torn:,}"
+            text = f"the last record is truncated at byte {self.torn:,}"
             yield Problem("torn_tail", f"{text}: copied while it was written?", "warning")
         if self.damaged:
             text = f"{len(self.damaged):,} record(s) with a wrong checksum, "

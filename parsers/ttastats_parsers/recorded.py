@@ -54,7 +54,7 @@ def evaluations_of(
     unread = [evaluation for evaluation in found if evaluation.value is None]
     if not unread:
         return found, []
-    text = f"{len(unread)} score(s) that are no finite number"
+    text = f"{len(unread)} score(s) are not finite numbers"
     return found, [Problem("unreadable_score", text, "warning", unread[0].line)]
 
 

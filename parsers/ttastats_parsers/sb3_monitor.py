@@ -104,7 +104,7 @@ def read(content: bytes) -> Monitor:
             bad += [] if episode else [number]
     problems = []
     if bad:
-        text = f"{len(bad):,} line(s) are no episodes: left out"
+        text = f"{len(bad):,} line(s) are not episodes: ignored"
         problems.append(Problem("bad_line", text, "error", bad[0]))
     named = environment if isinstance(environment, str) and environment != "None" else None
     return Monitor(first, named, episodes, problems)

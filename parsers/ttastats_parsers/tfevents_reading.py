@@ -82,7 +82,7 @@ def _is_of_settings(log: Log, files: Sequence[EventFile]) -> bool:
     return all(file.settings for file in files) and bool(_event_files(log, log.folder.parent))
 
 
-_NOT_A_RUN = Problem("not_a_run", "holds settings, texts or graphs and no scalar", "info")
+_NOT_A_RUN = Problem("not_a_run", "contains settings, texts or graphs but no scalars", "info")
 
 
 def _files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
@@ -133,7 +133,7 @@ def _read(content: bytes) -> EventFile:
             times.append(time)
     problems = list(records.problems())
     if strange:
-        text = f"{strange:,} record(s) that are no events"
+        text = f"{strange:,} record(s) are not events"
         problems.append(Problem("unreadable_record", text, "warning"))
     begun, ended = min(times, default=None), max(times, default=None)
     settings = any(_SETTINGS in record for record in records.data)
@@ -220,7 +220,7 @@ def _merged(
             by_tag[tag] = kept + scalars
     problems = []
     if hidden:
-        text = f"{hidden:,} value(s) hidden by a later file that goes on from step {first_hidden:,}"
+        text = f"{hidden:,} value(s) replaced by a later file that starts at step {first_hidden:,}"
         problems.append(Problem("restarted", text, "warning"))
     return [scalar for scalars in by_tag.values() for scalar in scalars], problems
 

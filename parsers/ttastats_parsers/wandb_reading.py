@@ -65,12 +65,12 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     else:
         told = _store(log)
     if told is None:
-        yield Problem("unreadable_file", "no JSON object", "error")
+        yield Problem("unreadable_file", "not a JSON object", "error")
         return
     sessions = _sessions(log)
     if sessions and sessions[0] != log.folder:
         shown = sessions[0].name
-        yield Problem(PART_OF_A_RUN, f"a session of the run that {shown} tells", "info")
+        yield Problem(PART_OF_A_RUN, f"a session of the run in {shown}", "info")
         return
     for folder in sessions[1:]:
         told = _resumed(told, log, folder)
@@ -107,8 +107,8 @@ def _resumed(told: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     rows = [_later(row, lost) for row in later.history]
     text = f"resumed in {folder.name}, which logged {len(rows):,} more rows"
     again = len(told.history) - len(kept)
-    text += f"; {again:,} before are logged again" if again else ""
-    text += "; the seconds add up" if lost else ""
+    text += f"; {again:,} earlier rows are logged again" if again else ""
+    text += "; the seconds are added up" if lost else ""
     problems = [one for one in told.problems if one.code != "no_exit_record"]
     about = told.about | later.about | {"started": told.about.get("started")}
     about["runtime"] = (as_float(later.about.get("runtime")) or 0.0) + lost
@@ -153,7 +153,7 @@ def _store(log: Log) -> RunFiles:
         except ValueError:
             strange += 1
     if strange:
-        text = f"{strange:,} record(s) of the store cannot be understood"
+        text = f"{strange:,} record(s) of the store are unreadable"
         told.problems.append(Problem("unreadable_record", text, "warning"))
     files = log.folder / "files"
     if not told.config:
@@ -218,13 +218,13 @@ def _about(message: bytes) -> Row:
 def _complemented(told: RunFiles, log: Log, files: PurePosixPath) -> RunFiles:
     """Say that a store does not tell its end, and take the end from the summary beside it."""
     rows = len(told.history)
-    text = f"no exit record behind {rows:,} rows: killed, or copied while the run went on"
+    text = f"no exit record after {rows:,} rows: killed, or copied during the run"
     told.problems.append(Problem("no_exit_record", text, "warning"))
     summary = as_mapping(_json(log.companion(files / SUMMARY_FILE) or b""))
     last = max((_step(row) or 0 for row in told.history), default=-1)
     if (_step(summary) or 0) <= last or not summary:
         return told
-    text = f"its last values, of step {_step(summary):,}, are those of {SUMMARY_FILE}"
+    text = f"its last values, of step {_step(summary):,}, come from {SUMMARY_FILE}"
     told.problems.append(Problem("summary_is_later", text, "warning"))
     about = {**told.about, "history_rows": rows, "last_history_step": last}
     return told._replace(summary=summary, history=[*told.history, summary], about=about)
@@ -241,7 +241,7 @@ def _old(log: Log) -> RunFiles:
             bad.append(number)
     problems = []
     if bad:
-        text = f"{len(bad):,} line(s) are no JSON objects"
+        text = f"{len(bad):,} line(s) are not JSON objects"
         problems.append(Problem("unreadable_line", text, "warning", bad[0]))
     summary = as_mapping(_json(log.companion(log.folder / SUMMARY_FILE) or b""))
     history = [row for row in rows if row]
@@ -253,7 +253,7 @@ def _summary_alone(log: Log) -> RunFiles | None:
     summary = _json(log.read())
     if not isinstance(summary, dict):
         return None
-    text = "only the summary of the run is there: its last values, and no history"
+    text = "only the summary of the run exists: its last values, without history"
     problem = Problem("summary_only", text, "info")
     return RunFiles([summary], summary, _config(log, log.folder), {}, None, [problem])
 

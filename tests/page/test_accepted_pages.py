@@ -149,7 +149,7 @@ def of_profiled() -> Found:
         yield from found.facts
         yield from found.verdicts
         yield from found.report.notes
-    with pytest.raises(TtastatsError, match="no step") as caught:
+    with pytest.raises(TtastatsError, match="no training step") as caught:
         of_profiles.content([("a", one), ("b", profile("empty", measured=False))], [])
     yield str(caught.value)
 

@@ -41,10 +41,10 @@ def test_a_comparison_names_its_estimand_in_title_verdict_and_table() -> None:
     assert "val_loss at the end, lower is better" in said
     assert "old: 5 runs, 5 with a value" in said
     assert "the mark is its value at the budget" in said
-    for wrong in ("faster", "reached the target", "failed", "Time to accuracy"):
+    for wrong in ("faster", "reached the target", "failed", "Time-to-accuracy"):
         assert wrong not in said
     assert set(re.findall(r"datum\.reached \? '[\w ]+'", text)) == {
-        "datum.reached ? 'judged after '"
+        "datum.reached ? 'value after '"
     }
     assert set(re.findall(r'data-kind="([^"]+)"', text)) == {"quality-time", "quality-epochs"}
 
@@ -82,7 +82,7 @@ def test_the_options_of_the_command(tmp_path: Any) -> None:
 
 
 def test_a_second_metric_stands_below_times_alone() -> None:
-    with pytest.raises(TtastatsError, match="told beside times"):
+    with pytest.raises(TtastatsError, match="--also applies to times to a target"):
         api.html_report(side(A), side(LOWER), at_end=True, also=["other"])
-    with pytest.raises(TtastatsError, match="needs something to be compared"):
+    with pytest.raises(TtastatsError, match="needs two sides"):
         api.html_report(side(A), also=["other"])

@@ -160,7 +160,7 @@ def test_the_figure_is_there_with_its_words_whole(
             assert len(page.locator("h1").inner_text()) < 200
             words = "".join(shown.all_text_contents())
             assert "~ undecided" in words
-            assert "time to accuracy of every run (log)" in words
+            assert "time-to-accuracy of every run (log)" in words
             if script_runs:
                 assert outside(page) == []
                 assert overlapping(page) == []
@@ -297,11 +297,11 @@ def test_a_choice_changes_plots_and_table(many_page: Page) -> None:
     status = many_page.get_by_role("status").inner_text()
     assert "1 of 30 entries" in status
     assert "6 of 180 runs" in status
-    assert "verdicts, notes and captions are about all runs" in status
+    assert "verdicts, notes and captions describe all runs" in status
     assert shown_rows(many_page) == 2
     draw_all(many_page)
     for figure in many_page.locator('figure[data-kind="quality-time"]').all():
-        assert "Only what is chosen is drawn" in figure.inner_text()
+        assert "Filtered; the caption describes all runs" in figure.inner_text()
     after = [marks(figure) for figure in figures(many_page)]
     assert all(few <= most for few, most in zip(after, before, strict=True))
     assert sum(after) < sum(before) / 4
@@ -328,7 +328,7 @@ def test_what_a_plot_leaves_out_cannot_be_chosen_in_it(browser: Browser, crowded
         draw_all(page)
         for kind in ("quality-time", "quality-epochs"):
             text = page.locator(f'figure[data-kind="{kind}"]').inner_text()
-            assert "Nothing that is chosen is in this plot" in text
+            assert "No data match the filter. The caption describes all runs" in text
             assert "5 slower entries (10 runs) are not shown" in text
 
 
@@ -425,11 +425,11 @@ def test_an_anomaly_leads_to_its_mark(browser: Browser, anomalous: Path) -> None
         page.locator("#anomalies > summary").click()
         said = page.locator("#anomalies li").all_inner_texts()
         assert said == [
-            "These runs: b: 100 s between two evaluations, 40.0 s and 2.33 min after the start, "
-            "where 10.0 s is usual.",
-            "These runs: b: 21.25 s per epoch, where the median of 6 runs is 10.04.",
-            "These runs: 1 entry has runs that all took as many epochs: how much they vary is not "
-            "seen.",
+            "These runs: b: 100 s between two evaluations, 40.0 s and 2.33 min "
+            "after the start; 10.0 s is usual.",
+            "These runs: b: 21.25 s per epoch; the median of 6 runs is 10.04.",
+            "These runs: 1 entry has runs that all took the same number of "
+            "epochs, so the variation is unknown.",
         ]
         page.locator("#anomalies a").first.click()
         page.locator("#hover:visible").wait_for()
@@ -508,7 +508,7 @@ def test_without_javascript_verdict_and_numbers_can_be_read(
         assert page.locator("h1").is_visible()
         page.locator("#numbers > summary").click()
         assert page.locator("table.report").is_visible()
-        page.get_by_text("which does not run here").wait_for(state="visible")
+        page.get_by_text("which is disabled").wait_for(state="visible")
         assert not page.locator("#filters").is_visible()
         page.locator("details.section[data-benchmark] > summary").click()
         assert page.locator(".verdict").is_visible()

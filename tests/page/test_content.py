@@ -80,7 +80,7 @@ def test_the_head_tells_benchmarks_that_are_not_compared() -> None:
     a, b = (api.run_table(rows(["a"], benchmarks=names)) for names in ("xy", "xyz"))
     said = {fact.name: fact.text for fact in facts.facts([("a", a), ("b", b)], [])}
     assert said["Covers"].startswith("3 benchmarks, ")
-    assert said["Covers"].endswith("; 1 benchmark of one side only")
+    assert said["Covers"].endswith("; 1 benchmark on one side only")
     said = {fact.name: fact.text for fact in facts.facts([("a", a), ("b", a)], [])}
     assert "only" not in said["Covers"]
 
@@ -95,11 +95,8 @@ def test_the_head_counts_runs_benchmarks_and_blemishes() -> None:
     assert said["Runs"] == "12 runs, 8 reached the target, 4 did not"
     assert said["Covers"] == "2 benchmarks, 2 systems, 2 entries"
     assert said["Started"] == "2026-01-01"
-    assert said["Chosen by"] == "nodes>=8"
-    assert said["Note"] == (
-        "4 runs with something to resolve, see `ttastats problems`; "
-        "11 runs of the same content as another"
-    )
+    assert said["Filtered by"] == "nodes>=8"
+    assert said["Note"] == ("4 runs with problems, see `ttastats problems`; 11 duplicate runs")
 
 
 def test_a_run_of_both_sides_is_chosen_once() -> None:
@@ -123,8 +120,8 @@ def changed(seconds: float, *, steps: int = 2) -> Content:
 def test_a_page_of_profiles_says_whose_steps_are_shorter_and_where_each_goes() -> None:
     found = changed(0.5)
     assert [(one.about, one.word) for one in found.verdicts] == [
-        ("other against made", "faster"), ("made", "where a step goes"),
-        ("other", "where a step goes"),
+        ("other against made", "faster"), ("made", "time of a step"),
+        ("other", "time of a step"),
     ]  # fmt: skip
     assert {(one.name, one.text) for one in found.facts} == {
         ("Steps", "made: 2; other: 2"), ("Device", "Abacus 3"), ("Precision", "fp32"),
@@ -185,7 +182,7 @@ def test_cells_are_html_and_say_their_number() -> None:
 
 def test_an_input_is_not_written_over(sides: list[Path]) -> None:
     before = sides[0].read_bytes()
-    with pytest.raises(TtastatsError, match="is read and cannot be written"):
+    with pytest.raises(TtastatsError, match="is an input; the output would overwrite it"):
         api.html_report(*sides, output=sides[0])
     assert sides[0].read_bytes() == before
 
@@ -193,7 +190,7 @@ def test_an_input_is_not_written_over(sides: list[Path]) -> None:
 def test_only_a_page_of_ours_is_replaced(tmp_path: Path, sides: list[Path]) -> None:
     notes = tmp_path / "notes.html"
     notes.write_text("mine")
-    with pytest.raises(TtastatsError, match="no report of ttastats"):
+    with pytest.raises(TtastatsError, match="already exists and is not a ttastats report"):
         api.html_report(sides[0], output=notes)
     assert notes.read_text() == "mine"
     page = tmp_path / "page.html"

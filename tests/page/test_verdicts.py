@@ -64,12 +64,17 @@ def test_undecided_is_not_called_equal() -> None:
         "Whether new is faster than old is undecided: speedup 2.00× (95% CI 0.90 to 2.50×; "
         "p = .120)."
     )
-    assert verdict.more.startswith("To show a difference of this size would take 12 runs a side.")
+    assert verdict.more.startswith(
+        "12 runs per side would be needed to detect a difference of this size."
+    )
 
 
 def test_an_interval_beside_an_undecided_verdict_of_many_says_what_it_is_of() -> None:
     row = COMPARED | {"verdict": "undecided", "claim": "undecided", "p_adjusted": 0.07}
-    alone = "The interval is of this comparison alone; p counts all 3 of them, and decides."
+    alone = (
+        "The interval is for this comparison alone; the verdict uses p, adjusted for all 3 "
+        "comparisons."
+    )
     several = verdicts(Report("compare", (row, row, row), (), by=BENCHMARK))
     assert [alone in one.more for one in several] == [True] * 3
     assert "alone" not in said(verdict="undecided", claim="undecided").more
@@ -98,7 +103,7 @@ def test_the_same_within_a_margin_says_the_margin() -> None:
 def test_a_condition_stands_beside_its_claim() -> None:
     sentence = said(conditions=["constant_epochs", "no_stragglers"]).sentence
     assert sentence.endswith(
-        " if epochs to target really are constant and no further run fails or straggles."
+        " if the number of epochs to the target is constant and no further run fails or straggles."
     )
 
 
@@ -150,7 +155,7 @@ def summarised(table: pl.DataFrame) -> tuple[Verdict, ...]:
 def test_a_summary_names_the_fastest_and_the_next() -> None:
     first, second = summarised(rows(["a", "b", "c"], runs=2, benchmarks=("x", "y")))
     assert (first.about, first.word) == ("x", "3 entries")
-    assert first.sentence.startswith("a has the shortest mean time to accuracy: 3")
+    assert first.sentence.startswith("a has the shortest mean time-to-accuracy: 3")
     assert "2 of 2 runs reached" in first.sentence
     assert first.more.startswith("The next, b, takes 1.")
     assert second.about == "y"
@@ -168,7 +173,7 @@ def test_an_order_that_may_be_chance_is_called_so() -> None:
     assert "chance" not in verdict.more
     unsteady = table.with_columns(seconds=pl.col("seconds") * (1 + pl.col("seed") * 0.5))
     (verdict,) = summarised(unsteady)
-    assert "the order may be chance" in verdict.more
+    assert "the order may be due to chance" in verdict.more
 
 
 def test_of_single_runs_nobody_knows_the_spread() -> None:

@@ -131,6 +131,6 @@ def test_of_many_rows_those_farthest_from_1_are_drawn() -> None:
     )
     kept, said = speedups._farthest(table)
     assert sorted(set(range(43)) - set(kept["order"])) == [19, 20, 21]
-    assert (kept.height, said) == (80, "Of 43 rows the 40 farthest from 1 are shown.")
+    assert (kept.height, said) == (80, "The 40 of 43 rows farthest from 1 are shown.")
     few = table.filter(pl.col("order") < 40)
     assert speedups._farthest(few)[0].equals(few)

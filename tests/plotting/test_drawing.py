@@ -191,7 +191,7 @@ def test_a_notebook_shows_svg_and_words() -> None:
     (plot,) = api.plot("tta", made.two_entries())
     bundle = plot._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg")
-    assert bundle["text/plain"].startswith("Time to accuracy: resnet")
+    assert bundle["text/plain"].startswith("Time-to-accuracy: resnet")
 
 
 def test_two_plots_of_one_benchmark_stand_below_each_other() -> None:
@@ -218,14 +218,14 @@ def test_more_entries_than_a_plot_can_show_are_counted() -> None:
     assert "40 runs of 40 entries" in plot.caption
     assert "3 slower entries (3 runs) are not shown" in plot.caption
     (lines,) = api.plot("quality-time", source)
-    assert "The 6 fastest entries in colour" in lines.caption
+    assert "The 6 fastest entries are coloured" in lines.caption
 
 
 def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ttastats.plotting.curves.MOST_RUNS", 8)
     monkeypatch.setattr("ttastats.plotting.tta.MOST_RUNS", 8)
     (lines,) = api.plot("quality-time", made.two_entries())
-    assert "Too many to draw one by one" in lines.caption
+    assert "Too many runs to draw individually" in lines.caption
     assert set(lines.data) == {
         "quality-time: mlperf v4.0 resnet top1_accuracy", "target: mlperf v4.0 resnet top1_accuracy"
     }  # fmt: skip

@@ -90,7 +90,7 @@ def test_the_name_of_a_line_stands_where_it_ends() -> None:
 
 
 def test_only_where_runs_failed_is_it_said_that_lines_stay_below_one() -> None:
-    assert "stays below 100%" in the("solved", made.two_entries()).caption
+    assert "stay below 100%" in the("solved", made.two_entries()).caption
     assert "100%" not in the("solved", made.rows(made.FAST)).caption
 
 
@@ -100,8 +100,8 @@ def test_lines_leave_the_frame_where_their_values_do_and_the_caption_counts_them
         value=pl.when(dipped).then(pl.lit(0.02)).otherwise("value")
     )
     plot = the("quality-time", source)
-    assert "cut at the frame; beyond it: 1 value of 1 run (0.02)." in plot.caption
-    assert "cut at the frame" not in the("quality-time", made.rows(made.SLOW[:3])).caption
+    assert "clipped at the frame; outside it: 1 value of 1 run (0.02)." in plot.caption
+    assert "clipped at the frame" not in the("quality-time", made.rows(made.SLOW[:3])).caption
     paths = re.findall(r'aria-roledescription="line mark"[^>]* d="([^"]*)"', plot.to_svg())
     lengths = sorted(len(re.findall("[ML]", path)) for path in paths)
     assert lengths == [5, 5, 6]  # every evaluation is a point of its line
@@ -203,7 +203,7 @@ def test_scaling_draws_the_speedups_of_the_report() -> None:
     plots = {plot.benchmark: plot for plot in api.plot("scaling", source)}
     for row in api.scaling(source).rows:
         drawn = table(plots[row["benchmark"]], "scaling").filter(pl.col("entry") == row["entry"])
-        whole = drawn.filter(pl.col("measure") == "time to accuracy")
+        whole = drawn.filter(pl.col("measure") == "time-to-accuracy")
         assert whole.select("speedup", "low", "high").rows() == [
             (row["speedup"], row["speedup_low"], row["speedup_high"])
         ]
@@ -320,7 +320,7 @@ def test_a_side_has_one_colour_everywhere_and_what_one_side_has_is_left_out() ->
 
 
 def test_one_side_has_no_speedups() -> None:
-    with pytest.raises(TtastatsError, match="nothing to be compared"):
+    with pytest.raises(TtastatsError, match="only one file to compare"):
         api.plot("speedups", made.two_entries())
 
 

@@ -59,7 +59,7 @@ def test_an_old_plot_stays_if_the_new_one_cannot_be_drawn(files: list[str], tmp_
 def test_without_a_place_runs_are_dots_in_the_terminal(files: list[str]) -> None:
     code, out, _ = run("tta", *files)
     assert code == 0
-    assert "Time to accuracy: resnet" in out
+    assert "Time-to-accuracy: resnet" in out
     assert "4/5" in out
     assert "×" in out  # the run that failed
     assert "10 runs of 2 sides: 9 reached the target, 1 failed." in out
@@ -74,11 +74,11 @@ def test_what_no_text_can_show_says_how_to_write_it(files: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["histogram", "{}"], "no plot is called 'histogram'"),
+        (["histogram", "{}"], "unknown plot kind 'histogram'"),
         (["tta"], "no input file"),
         (["tta", "{}", "-o", "x.gif"], ".svg, .pdf, .png, .html"),
         (["tta", "{}", "-o", "x.svg", "--width", "wide"], "paper-column"),
-        (["tta", "{}", "-o", "{}"], "none of the formats"),
+        (["tta", "{}", "-o", "{}"], "has no supported plot format"),
         (["tta", "{}", "-o", "/nowhere/x.svg"], "/nowhere/x.svg"),
         (["tta", "{}", "--where", "benchmark=none"], "no run has benchmark=none"),
     ],

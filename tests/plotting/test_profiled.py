@@ -122,7 +122,7 @@ def test_the_roof_bends_where_the_peak_of_its_precision_is_reached(path: Path) -
     corners = plot.data["roof"].select("intensity", "flops_per_second").rows()
     assert (10.0, 1e11) in corners
     assert max(rate for _, rate in corners) == 1e11
-    assert "Operators without FLOPs, 30.0% of the time" in plot.caption
+    assert "Operators without FLOPs (30.0% of the time)" in plot.caption
 
 
 def test_time_adds_up_from_the_slowest_rate_to_the_fastest(path: Path) -> None:
@@ -160,7 +160,7 @@ def test_throughput_is_told_up_to_its_saturation(path: Path) -> None:
 def test_communication_is_told_in_shares_of_a_step(path: Path) -> None:
     found = drawn("workers", path).data["workers"]
     assert dict(found.select("part", "share").rows()) == {
-        "under way": 0.5, "exposed": 0.2, "pure": 0.1,
+        "in flight": 0.5, "exposed": 0.2, "pure": 0.1,
     }  # fmt: skip
     assert set(found["bar"]) == {"made"}
 
@@ -168,8 +168,8 @@ def test_communication_is_told_in_shares_of_a_step(path: Path) -> None:
 def test_parts_sum_to_the_step_and_what_takes_no_time_is_left_out(path: Path) -> None:
     plot = drawn("step", path)
     assert plot.data["step"].select("part", "seconds").rows() == [
-        ("computing, bound by arithmetic", pytest.approx(0.007)),
-        ("computing, bound by memory", pytest.approx(0.003)),
+        ("compute-bound kernels", pytest.approx(0.007)),
+        ("memory-bound kernels", pytest.approx(0.003)),
         ("waiting for the host", 0.001),
     ]
     assert "made 11.0 ms (2 steps)" in plot.caption
@@ -194,7 +194,7 @@ def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
         flops=pl.lit(None, pl.Int64),
     )
     store.write(kernels, tmp_path / "p.parquet")
-    (plot,) = api.plot_profiles("work", tmp_path / "p.parquet")  # FLOPs are not known
+    (plot,) = api.plot_profiles("work", tmp_path / "p.parquet")  # FLOPs are unknown
     found = plot.data["work"].select("profile", "tensor_core_share", "below").rows()
     assert found == [
         ("made", 0.0, pytest.approx(0.3)), ("made", pytest.approx(6 / 7), pytest.approx(1)),
@@ -234,9 +234,9 @@ def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
     for kind in ("memory", "batch-sizes", "workers"):
         with pytest.raises(NothingToDrawError, match="was not measured"):
             api.plot_profiles(kind, tmp_path / "p.parquet")
-    assert "No peaks are known" in drawn("roofline", tmp_path / "p.parquet").caption
+    assert "Peaks are not known" in drawn("roofline", tmp_path / "p.parquet").caption
     store.write(profile().with_columns(flops=pl.lit(0)), tmp_path / "p.parquet")
-    with pytest.raises(NothingToDrawError, match="FLOPs are not known"):
+    with pytest.raises(NothingToDrawError, match="FLOPs are unknown"):
         api.plot_profiles("work", tmp_path / "p.parquet")
 
 

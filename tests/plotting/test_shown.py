@@ -22,13 +22,13 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_plots_show_themselves_and_are_saved(table: Path, tmp_path: Path) -> None:
     drawn = tta.plot("tta", table)
-    assert repr(drawn) == "<Plot tta: Time to accuracy: digits>"
+    assert repr(drawn) == "<Plot tta: Time-to-accuracy: digits>"
     assert drawn._repr_html_().count("<svg") == 1
     drawn[0].save(tmp_path / "one.svg", width=320)
     assert (tmp_path / "one.svg").read_text("utf-8").startswith("<svg")
     drawn.save(tmp_path / "all.html")
     assert "<html" in (tmp_path / "all.html").read_text("utf-8")
-    with pytest.raises(tta.TtastatsError, match="none of the formats"):
+    with pytest.raises(tta.TtastatsError, match="has no supported plot format"):
         drawn[0].save(tmp_path / "one.doc")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all.html", "one.svg"]
 

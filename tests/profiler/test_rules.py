@@ -27,7 +27,7 @@ class TestWarmUp:
     def test_steps_that_never_settle_cost_half_of_them_and_it_is_said(self) -> None:
         found = warm_up.of([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0])
         assert (found.steps, found.settled) == (4, False)
-        assert "none was" in found.rule
+        assert "there was none" in found.rule
 
     def test_no_rule_for_three_steps(self) -> None:
         with pytest.raises(ValueError, match="fewer than four"):

@@ -26,4 +26,4 @@ def test_two_workers_tell_how_long_they_communicate(tmp_path: Path) -> None:
     assert workers["bytes"] == weights  # SGD keeps one number for each gradient
     samples = next(row["value"] for row in rows if row["name"] == "samples")
     assert samples == 8  # of each worker
-    assert "the part of each of 2 workers in 16" in done.stdout
+    assert "the share of each of 2 workers in 16" in done.stdout

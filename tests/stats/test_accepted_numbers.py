@@ -392,7 +392,7 @@ def of_blocks() -> Numbers:
         "uneven": ([0, 0, 0, 0, 2, 1], [2, 2, 0, 1, 1]),
         "of one side": ([0, 0, 1, 1, 3, 3], [0, 0, 2, 1, 1]),
         "of one run": ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4]),
-        "nothing in common": ([0] * 6, [1] * 5),
+        "no common benchmark": ([0] * 6, [1] * 5),
     }
     a, b = times(6), times(5, 2) / 1.3
     for name, numbers in cases.items():
@@ -400,7 +400,7 @@ def of_blocks() -> Numbers:
         for kind, values in (("varied", a), ("alike", np.where(first == 1, 6.0, 5.0))):
             by = blocks.by_block(values, b, (first, second))
             yield ("by block", name, kind), [by.differences, by.p_value]
-            if name == "nothing in common":
+            if name == "no common benchmark":
                 continue
             gap, *parts = blocks.of_values(values, b, (first, second))
             yield ("of values", name, kind), [gap, *(one.variance(4.0) for one in parts)]

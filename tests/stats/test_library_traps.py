@@ -55,7 +55,7 @@ def test_the_bca_bootstrap_is_nan_on_equal_times_where_ours_is_a_point() -> None
 
 
 def test_the_noncentral_t_is_nan_far_out() -> None:
-    # Log standard deviations of 1 and 10 runs a side: the noncentrality is 38 and 50.
+    # Log standard deviations of 1 and 10 runs per side: the noncentrality is 38 and 50.
     for shift in (38.0, 50.0):
         found = power.power_of(shift / math.sqrt(5), 10, math.sqrt(math.e - 1), 0.05)
         assert found == pytest.approx(1.0)

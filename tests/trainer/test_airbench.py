@@ -109,7 +109,7 @@ def test_quality_is_asked_once_and_the_recipe_is_for_one_gpu(name: str, tmp_path
     options = small(width=8, batch_size=50, precision="fp32", data=folder)
     (made,) = trained(tmp_path / "logs", options, name)
     assert [one.epoch for one in made.outcome.checkpoints] == [2]
-    with pytest.raises(TtastatsError, match="is for one GPU"):
+    with pytest.raises(TtastatsError, match="supports one GPU only"):
         network(name, some_data(4), workers=2)
 
 

@@ -99,7 +99,7 @@ def test_images_without_labels_are_refused(tmp_path: Path, protocol: int) -> Non
 def test_a_torn_binary_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "data_batch_1.bin"
     path.write_bytes(bytes(3072))
-    with pytest.raises(TtastatsError, match="no whole number of images"):
+    with pytest.raises(TtastatsError, match="not a whole number of images"):
         cifar10_files.read_binary(path)
 
 
@@ -108,7 +108,7 @@ def test_a_missing_file_and_a_missing_folder_are_named(tmp_path: Path) -> None:
     (folder / "data_batch_2.bin").unlink()
     with pytest.raises(TtastatsError, match="No such file"):
         cifar10_files.read(folder)
-    with pytest.raises(TtastatsError, match="holds neither"):
+    with pytest.raises(TtastatsError, match="contains neither"):
         cifar10_files.read(tmp_path)
     with pytest.raises(TtastatsError, match="--data DIR"):
         cifar10_files.read(None)

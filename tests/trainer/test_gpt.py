@@ -79,5 +79,5 @@ def test_too_little_text_and_heads_that_do_not_fit_are_refused(folder: Path) -> 
         gpt.data(folder, 256)
     with pytest.raises(TtastatsError, match="0 bytes are too few"):
         gpt.data(folder / "none", 16)
-    with pytest.raises(TtastatsError, match="cannot be shared by 3 heads"):
+    with pytest.raises(TtastatsError, match="is not divisible by 3 heads"):
         gpt.model(width=16, layers=1, heads=3, context=8, dropout=0.0)

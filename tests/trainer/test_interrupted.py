@@ -176,7 +176,7 @@ def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(
     assert process.exitcode == 1
     assert "Traceback" not in said
     assert "result_0.txt: cannot write: File too large" in said
-    assert "What was written before is kept" in said
+    assert "Earlier output is kept" in said
     (row,) = api.runs(ingested(tmp_path)).rows
     assert (row["run_status"], row["reached"]) == ("stopped", False)
 

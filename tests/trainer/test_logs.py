@@ -232,7 +232,7 @@ def test_a_description_that_differs_is_left_alone_and_said(
     place = ResultFolder(tmp_path, "Test", "machine", "digits")
     place.system_file.parent.mkdir(parents=True)
     place.system_file.write_text('{"system_name": "by hand"}')
-    with pytest.warns(system_file.SystemDiffers, match="left as it is"):
+    with pytest.warns(system_file.SystemDiffers, match="it is kept"):
         system_file.write(place, hardware.description(place, two_runs[0].settings))
     assert place.system_file.read_text() == '{"system_name": "by hand"}'
 

@@ -81,7 +81,13 @@ def counted(text: str) -> list[list[dict[str, str]]]:
 def sentences(text: str) -> set[str]:
     """Give what stands below tables without its numbers, of the machine and of too few runs."""
     lines = {re.sub(r"\d[\d.]*", "#", line) for line in lines_of(text) if "  " not in line}
-    left_out = ("contended", "next", "─", "an interval for the CV needs", "share –")
+    left_out = (
+        "CPU contention",
+        "next",
+        "─",
+        "a CV interval needs at least 3 runs that reached the target",
+        "share –",
+    )
     worded = {line for line in lines if not line.startswith(left_out)}
     return {re.sub(r": [a-z ]+\.$", "", line) for line in worded}
 

@@ -59,7 +59,7 @@ def test_every_combination_is_a_setup(tmp_path: Path) -> None:
 
 
 def test_the_same_setup_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TtastatsError, match="are the same"):
+    with pytest.raises(TtastatsError, match="are identical"):
         experiment.plan(request(tmp_path), small(), range(1), {"batch_size": [64, 64]})
 
 
@@ -203,7 +203,7 @@ def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: P
     assert second["test_difference"] == pytest.approx(difference)
     assert second["test_difference_low"] < difference < second["test_difference_high"]
     table = found.tables[1]
-    assert "data that did not choose the stop" in table.title
+    assert "at the end of the runs, on data that were not used to stop them" in table.title
     assert [row.cells[-1].text for row in table.rows] == ["baseline", second["test_verdict"]]
 
 

@@ -102,10 +102,10 @@ def test_a_sweep_prints_table_7_and_goes_on_where_it_was(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "imagenet"), "no workload is called 'imagenet'"),
+        (("train", "imagenet"), "unknown workload 'imagenet'"),
         (("train", "--dawnbench"), "Add --emit-log DIR"),
         (("train", "cifar10"), "--data DIR"),
-        (("train", "cifar10", "--data", "/nowhere"), "holds neither"),
+        (("train", "cifar10", "--data", "/nowhere"), "contains neither"),
         (("train", "--optimizer", "lion"), "no learning rate"),
         (("sweep", "--batch-size", "64,many"), "'many' is not a whole number"),
         (("sweep", "--precision", "fp8"), "--precision"),

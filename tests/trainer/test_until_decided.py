@@ -51,13 +51,15 @@ def test_runs_are_added_until_it_is_decided() -> None:
     assert row["verdict"] == "faster"
     assert asked == list(range(3, row["look"] + 1))
     assert 3 <= row["look"] < 8
-    assert found.remark.startswith(f"decided after {row['look']} runs a side, of 8 at most; fixed")
+    assert found.remark.startswith(
+        f"decided after {row['look']} runs per side, of at most 8; with a fixed"
+    )
 
 
 def test_a_plan_ends_at_its_most_runs() -> None:
     found, asked = looked(1.1, 6)
     assert asked[-1] == 6
-    assert found.remark.startswith("undecided after 6 runs a side")
+    assert found.remark.startswith("undecided after 6 runs per side")
 
 
 def test_equal_sides_need_no_fixed_number() -> None:
@@ -97,7 +99,7 @@ def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
     [
         (["a"], 20, "two setups"),
         (["a", "b", "c"], 20, "two setups"),
-        (["a", "b"], 2, "runs a side"),
+        (["a", "b"], 2, "runs per side"),
     ],
 )
 def test_what_has_no_plan_is_refused(setups: list[str], most: int, why: str) -> None:
@@ -120,7 +122,7 @@ def test_the_command_trains_both_sides_in_turns(
     )
     app(words.split(), standalone_mode=False)
     told = capfd.readouterr()
-    assert "decided after 3 runs a side, of 3 at most" in told.err
+    assert "decided after 3 runs per side, of 3 at most" in told.err
     options = small(target=0.3, epochs=12)
     plan = experiment.plan(request(tmp_path), options, range(3), {"batch_size": [64, 512]})
     assert plan.missing == ()

@@ -70,5 +70,5 @@ class Following:
         self._run = None
         if not self._found and reason is None:
             there = ", ".join(sorted(self._told)) or "no metric"
-            text = f"no evaluation told {self._asked['metric']!r}; there was {there}"
+            text = f"no evaluation logged {self._asked['metric']!r}; logged: {there}"
             warnings.warn(text, RuntimeWarning, stacklevel=3)

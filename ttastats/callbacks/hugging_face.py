@@ -11,10 +11,10 @@ from ttastats.callbacks.following import Following
 
 
 class Record(Following, TrainerCallback):  # type: ignore[misc]  # the package may be absent
-    """Records every evaluation of a training; takes what `ttastats.record` takes.
+    """Record every evaluation of a training; takes the arguments of `ttastats.record`.
 
-    Metrics are called as the `Trainer` calls them (`eval_accuracy`). With `stop_at_target` the
-    training ends when the target is met.
+    Use the metric names of the `Trainer` (`eval_accuracy`). With `stop_at_target`, training stops
+    at the target.
     """
 
     def on_train_begin(

@@ -11,10 +11,10 @@ from ttastats.callbacks.following import Following
 
 
 class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent
-    """Records the end of every epoch of a training; takes what `ttastats.record` takes.
+    """Record every epoch of a training; takes the arguments of `ttastats.record`.
 
-    Metrics are called as Keras calls them (`val_accuracy`). With `stop_at_target` the training
-    ends when the target is met.
+    Use the metric names of Keras (`val_accuracy`). With `stop_at_target`, training stops at the
+    target.
     """
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:

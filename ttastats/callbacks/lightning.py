@@ -13,10 +13,9 @@ from ttastats.callbacks.following import Following
 
 
 class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent
-    """Records every validation of a training; takes what `ttastats.record` takes.
+    """Record every validation of a training; takes the arguments of `ttastats.record`.
 
-    Metrics are called as the module logs them. With `stop_at_target` the training ends when the
-    target is met.
+    Use the metric names of the module. With `stop_at_target`, training stops at the target.
     """
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

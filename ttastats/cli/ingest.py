@@ -50,7 +50,7 @@ def ingest(
             "--round",
             "--edition",
             metavar="ROUND",
-            help="Round of the suite, such as v5.0, if no folder says it.",
+            help="MLPerf round, such as v5.0, if the path does not contain it.",
         ),
     ] = None,
     metrics: Annotated[

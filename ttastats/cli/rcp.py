@@ -39,7 +39,7 @@ def rcp(
             "--ruleset",
             metavar="X.Y.Z",
             help="Use the records and rules of this round.",
-            show_default="that of each entry's round",
+            show_default="the round of each entry",
         ),
     ] = "",
     bypass: Annotated[

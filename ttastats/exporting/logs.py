@@ -53,7 +53,7 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
             raise TtastatsError(
                 f"no log format is known for these runs: {', '.join(left_out) or 'no run'}",
                 where="export",
-                remedy="Name a file NAME.csv or NAME.jsonl: every run has rows.",
+                remedy="Export rows instead, which works for every run: NAME.csv or NAME.jsonl.",
             )
     return Exported(output, written, dict(left_out))
 

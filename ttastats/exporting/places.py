@@ -35,11 +35,9 @@ _WRITERS: dict[str, Callable[[pl.LazyFrame, Path], None]] = {
 
 
 #: Ends of names that promise a table of another format, with what to do instead.
-_OTHER_TABLES = {
-    ".parquet": "`ttastats filter` writes Parquet: a part of a table with --where, or several."
-} | dict.fromkeys(
+_OTHER_TABLES = {".parquet": "Use `ttastats filter` to write Parquet."} | dict.fromkeys(
     (".pq", ".arrow", ".feather", ".json", ".tsv", ".txt", ".xlsx", ".html", ".sqlite"),
-    "Rows go to NAME.csv or NAME.jsonl, logs to a folder; `ttastats filter` writes Parquet.",
+    "Use NAME.csv or NAME.jsonl for rows, a folder for logs, and `ttastats filter` for Parquet.",
 )
 
 
@@ -59,7 +57,7 @@ def export(table: pl.LazyFrame, output: Path) -> Exported:
     ending = output.suffix.lower()
     if ending in _OTHER_TABLES:
         raise TtastatsError(
-            f"{ending} is no form of export", where=str(output), remedy=_OTHER_TABLES[ending]
+            f"{ending} is not an export format", where=str(output), remedy=_OTHER_TABLES[ending]
         )
     runs = table.select(schema.RUN).unique().select(pl.len()).collect().item()
     if not runs:
@@ -68,6 +66,6 @@ def export(table: pl.LazyFrame, output: Path) -> Exported:
     if write is None:
         return logs.write(table, output)
     if output.exists() and store.is_ours(output):
-        raise atomic.kept(output, "is a table of ttastats")
+        raise atomic.kept(output, "is a ttastats table")
     write(table, output)
     return Exported(output, runs, {})

@@ -57,9 +57,9 @@ def write(
     runs = tables.heads(rows)
     if runs.is_empty():
         raise TtastatsError(
-            "no run is left, so nothing was written",
+            "no run matches; nothing was written",
             where=str(output),
-            remedy="`ttastats runs FILE` shows what there is.",
+            remedy="`ttastats runs FILE` lists the runs.",
         )
     gone = set(known["source"]) - set(runs["source"])
     kept = [problem for problem in dict.fromkeys(problems) if problem.source not in gone]

@@ -177,5 +177,5 @@ def _cells(run: RunSeen) -> tuple[str, ...]:
 
 def _left(left: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
     number = sum(len(names) for _, names in left)
-    yield f"not taken for logs: {units.plural(number, 'file')}"
+    yield f"not recognised as logs: {units.plural(number, 'file')}"
     yield from (f"    {_some(names)}: {visible(reason)}" for reason, names in left)

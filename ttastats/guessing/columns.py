@@ -86,7 +86,7 @@ def _metrics(
     # Beside a name that says so, one that does not is none of an evaluation.
     said = [name for name in found if name in evaluated([name, "val_loss"])]
     if found and not any("train" not in _plain(name) for name in said):
-        says = "no name says that it is of an evaluation; is it?"
+        says = "the name does not say that it is an evaluation metric; is it?"
         doubt = says
     if not found:
         found, doubt = _of_training(frame, told)
@@ -100,13 +100,13 @@ def _metrics(
     found = found[:_MOST_METRICS]
     reasons = [Reason("metric", f"{found[0]}: {doubt or says}", not doubt)]
     if len(found) > 1:
-        text = f"also {listed(found[1:], 8)}; each may be asked for with --target"
+        text = f"also {listed(found[1:], 8)}; each can be used with --target"
         reasons.append(Reason("metric", text))
     if more:
-        text = f"{listed(more)}: a quality by the name, but is it of an evaluation?"
+        text = f"{listed(more)}: a quality by name, but is it an evaluation metric?"
         reasons.append(Reason("metric", text, sure=False))
     if left_out:
-        reasons.append(Reason("metric", f"left out: {listed(left_out)}", sure=False))
+        reasons.append(Reason("metric", f"not used: {listed(left_out)}", sure=False))
     # A name that reads like a target is quoted.
     quoted = (f'"{one}"' if re.search(r"[<>=]|\s(?:higher|lower)$", one) else one for one in found)
     return tuple(quoted), [*reasons, *_directions(found, told)]
@@ -131,12 +131,14 @@ def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[li
     rest = [name for name in told if name not in taken]
     known = [name for name in rest if higher_is_better(name) is not None]
     if known:
-        return known[:1], "of training, and nothing is evaluated; name another if there is one"
+        return known[
+            :1
+        ], "a training metric; there is no evaluation metric. Set another one if it exists"
     keys = {*_NAMES, "seed", "id"}
     named = [name for name in evaluated(rest) if _plain(name) not in keys]
     named = [name for name in named if not _plain(name).startswith("column_")]
     if len(named) == 1 and told[named[0]].len() > 1:
-        return named, "the only number that is no time and no count"
+        return named, "the only number that is neither a time nor a count"
     return [], ""
 
 
@@ -148,7 +150,7 @@ def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator
     most = first.max() if len(first) else None
     is_share = re.search("acc|top|precision|recall|f1|map", found[0].lower())
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
-        text = f"as high as {most:g}, so in percent? Then write targets as '>= 90 %'"
+        text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
         yield Reason("metric", text, sure=False)
 
 
@@ -173,7 +175,7 @@ def _progress(
         reasons.append(Reason(key, f"read from {column}"))
     alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
     if alone and values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all():
-        text = "counts from 0, and each row is written after its epoch: 1 is added"
+        text = "starts at 0, and each row is written after its epoch: 1 is added"
         reasons.append(Reason(key, text, sure=False))
         return f"{column} + 1"
     return column
@@ -255,20 +257,24 @@ def _seconds(
     ]
     if len(forward) == 1:
         name, unit = forward[0]
-        what = {"unix": "stamps, seconds since 1970"}.get(unit, f"in {unit}, by the name alone")
-        what = f"stamps of the form {unit}" if "%" in unit else what
+        what = {"unix": "time stamps, seconds since 1970"}.get(
+            unit, f"in {unit}, guessed from the name"
+        )
+        what = f"time stamps with the format {unit}" if "%" in unit else what
         sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
         reasons.append(Reason("seconds", f"{name}: {what}", sure))
         return f"{name} {unit}"
     if forward:
         written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in forward)
-        reasons.append(Reason("seconds", f"several may be the clock: {written}", sure=False))
+        reasons.append(
+            Reason("seconds", f"several columns may be the clock: {written}", sure=False)
+        )
         return ""
     if found:
         name, unit = found[0]
         text = (
-            f"{name} does not go forward: the time of one step or epoch? If a column counts those, "
-            f"write seconds = '{name} {unit} per COLUMN'"
+            f"{name} does not increase: is it the time of one step or epoch? If a column counts "
+            f"those, write seconds = '{name} {unit} per COLUMN'"
         )
         reasons.append(Reason("seconds", text, sure=False))
         return ""
@@ -321,6 +327,6 @@ def _runs(
         if told_apart > number:
             number, best = told_apart, choice
     if best:
-        text = f"{' and '.join(best)}: {number} of them in the file that was looked at"
+        text = f"{' and '.join(best)}: {number} of them in the sampled file"
         reasons.append(Reason("run", text))
     return tuple(best)

@@ -46,9 +46,9 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     """
     if str(path) == "-":
         raise TtastatsError(
-            "a block describes files, which standard input has none of",
+            "a block describes files, but the input is standard input",
             where="-",
-            remedy="Name a folder or a file.",
+            remedy="Give a folder or a file.",
         )
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
@@ -74,7 +74,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         raise TtastatsError(
             "nothing to write: all of these logs are read without a block",
             where=str(path),
-            remedy=f"Go on with: ttastats ingest {path}",
+            remedy=f"Continue with: ttastats ingest {path}",
         )
     if output is not None:
         with atomic.naming(Path(output)):
@@ -121,13 +121,13 @@ def _prefix(root: str, output: str | Path | None) -> str:
 
 def _nothing(path: str, left: dict[str, list[str]]) -> TtastatsError:
     if not left:
-        return TtastatsError("no files lie there", where=path, remedy="Name a folder with logs.")
+        return TtastatsError("contains no files", where=path, remedy="Give a folder with logs.")
     most = max(left, key=lambda reason: len(left[reason]))
     return TtastatsError(
-        f"nothing that looks like a log in {sum(map(len, left.values())):,} file(s); "
-        f"{left[most][0]}: {most}",
+        f"none of {sum(map(len, left.values())):,} file(s) looks like a log; {left[most][0]}: "
+        f"{most}",
         where=path,
-        remedy="docs/your-logs.md says how a block describes logs of any kind.",
+        remedy="docs/your-logs.md explains how to describe any log in a block.",
     )
 
 
@@ -170,7 +170,7 @@ def _without_companions(found: _Sorted) -> None:
             del found.guessed[same]
 
 
-_BESIDE = "beside a log that is read without a block: the same run, perhaps"
+_BESIDE = "beside a log that is read without a block: possibly the same run"
 
 
 def _is_beside(file: File, folders: Collection[PurePosixPath]) -> bool:
@@ -183,12 +183,12 @@ def _is_beside(file: File, folders: Collection[PurePosixPath]) -> bool:
 def _sort(file: File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> None:
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
-        raise NoLogError("a pointer of git-lfs, not the file it stands for: run `git lfs pull`")
+        raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
     dialect, block, _ = way(head, file.place.parent, file.place.name, None, reading)
     hit = described.block_for(str(file.place), reading.blocks, with_pattern=True)
     hit = hit or described.block_for(str(file.place), reading.blocks, with_pattern=False)
     if hit is not None and dialect is not None:
-        found.read[f"described already, by {hit[0].where}"].append(file)
+        found.read[f"already described in {hit[0].where}"].append(file)
         return
     if block is not None:
         sketch = kinds.of_a_preset(block, head, file.below)
@@ -257,7 +257,7 @@ class _Apart:
 def _with_doubt(layout: FilePattern, also: Sequence[str]) -> FilePattern:
     if not also:
         return layout
-    text = f"matches {units.listed(also, 3)} too, of which nothing can be read: failed runs?"
+    text = f"also matches {units.listed(also, 3)}, which cannot be read: failed runs?"
     return replace(layout, reasons=(*layout.reasons, Reason("files", text, sure=False)))
 
 

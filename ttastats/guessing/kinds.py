@@ -74,13 +74,13 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     """Give what a file is whose signs a preset knows: what the preset leaves open is guessed."""
     preset = block.preset or ""
     said: dict[str, str | tuple[str, ...]] = {"preset": preset}
-    text = f"recognised: preset {preset}; no block needed, this one adds target and names"
+    text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
     reasons = [Reason("preset", text)]
     if not block.metrics:
         ranked = tuple(sorted(names.metrics(_columns(head, path, block)), key=columns.rank))
         if ranked:
             said["metric"] = ranked
-            reasons.append(Reason("metric", f"{ranked[0]}, by the name; add a target"))
+            reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))
     elif not block.line:
         known = _columns(head, path, block)
         if not any(metric.name in known for metric in block.metrics):
@@ -99,7 +99,7 @@ def _expect_text(head: bytes, path: str) -> None:
     if not head.strip():
         raise NoLogError("empty")
     if path.endswith(presets.QUOTING):
-        raise NoLogError("a program, settings or a document, by the name")
+        raise NoLogError("a program, settings or a document, by name")
     if head.startswith(b"PAR1"):
         return
     if b"\0" in head[:8192]:
@@ -136,7 +136,7 @@ def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
     found = columns.proposal(frame)
     if not {"step", "epoch", "samples", "seconds"} & {key for key in found.said if found.said[key]}:
-        text = "no step, epoch or time in it: are its rows evaluations of runs?"
+        text = "it has no step, epoch or time: are its rows evaluations?"
         found = replace(found, reasons=(*found.reasons, Reason("step", text, sure=False)))
     title = f"table of {listed(frame.columns, 8)}"
     return Sketch(("table", *_said(found)), found, title, frame.height)
@@ -156,7 +156,7 @@ def _rows(head: bytes, path: str) -> Rows:
     rows = rows_of(head if whole else _cut(head))
     wrong = sum(problem.code == "row_width" for problem in rows.problems)
     if rows.frame.width < 2 or (wrong > rows.frame.height and not path.endswith(_TABLES)):
-        raise UnfitError("no_table", "no table: its lines have no common columns")
+        raise UnfitError("no_table", "not a table: its lines have no common columns")
     return rows
 
 

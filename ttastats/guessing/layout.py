@@ -193,18 +193,18 @@ def _reasons(
         repeated = runs_inside or "run" in names or bool(counted)
         text = f"{{entry}}: {listed(names['entry'])}"
         if not repeated and len(paths) > 1:
-            text += "; each file is an entry of its own, so no run is a repetition of another"
+            text += "; each file is a separate entry, so no entry has repeated runs"
         yield Reason("files", text, repeated or len(paths) == 1)
     if "run" in names:
-        text = f"{{run}}: {listed(names['run'], 3)}; if these are benchmarks, call it {{benchmark}}"
+        text = f"{{run}}: {listed(names['run'], 3)}; if these are benchmarks, use {{benchmark}}"
         yield Reason("files", text, sure=False)
     if "benchmark" in names:
-        text = f"{{benchmark}}: {listed(names['benchmark'])}; if these are entries, call it {{run}}"
+        text = f"{{benchmark}}: {listed(names['benchmark'])}; if these are entries, use {{run}}"
         yield Reason("files", text, sure=False)
     if counted:
         said = " and ".join(f"{{{name}}}" for name in counted)
-        yield Reason("files", f"numbers in the names tell runs apart: {said}")
+        yield Reason("files", f"numbers in the names identify runs: {said}")
     if entry:
         folders = ", ".join(f"{{{name}}}" for name in names if name.startswith("folder"))
-        text = f"{folders} make the entry together; if one is the benchmark, call it {{benchmark}}"
+        text = f"{folders} together form the entry; if one is the benchmark, use {{benchmark}}"
         yield Reason("entry", text, sure=False)

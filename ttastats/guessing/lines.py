@@ -73,7 +73,7 @@ def proposal(text: str, path: str) -> Proposal:
     lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
     expressions = _of_numbers(lines, path) or list(_of_keys(lines))
     if not expressions:
-        raise NoLogError("neither a table, nor a line with a metric as `key=value`")
+        raise NoLogError("neither a table nor a line with a metric as `key=value`")
     patterns = tuple(pattern for pattern, _ in expressions)
     log = log_from_bytes("\n".join(lines).encode(), f"/{path}")
     try:

@@ -48,7 +48,7 @@ def written(proposal: Proposal) -> str:
     return "\n".join(lines) + "\n"
 
 
-_CHOOSE = "One of these is true; take the # from it:"
+_CHOOSE = "Uncomment the line that applies:"
 
 
 def _value(said: str | tuple[str, ...]) -> str:

@@ -73,7 +73,7 @@ def tried(
         runs += found.rows.partition_by("run_id", maintain_order=True)[:room]
         said = [one for one in found.problems if one.code != PART_OF_A_RUN]
         if source.file.size > _MOST_READ:
-            text = f"only the first {_MOST_READ // 2**20} MiB were looked at"
+            text = f"only the first {_MOST_READ // 2**20} MiB were read"
             said.append(Problem("large_file", text, "warning"))
         back = next((one for one in said if one.code in _CHOICES), None)
         if proposal and back and not proposal.choices:
@@ -94,13 +94,13 @@ def tried(
 #: What it may mean that a step, or a time, goes back.
 _CHOICES = {
     "step_back": (
-        'new_run = "step back"    # a run of its own begins there',
-        'new_epoch = "step back"  # an epoch of the same run begins there',
+        'new_run = "step back"    # a new run starts there',
+        'new_epoch = "step back"  # a new epoch of the same run starts there',
         'resume = "step back"     # the run was resumed there',
     ),
     "time_back": (
-        'new_run = "time back"    # a run of its own begins there',
-        'seconds = ""             # the clock starts again in each epoch (in the place of seconds)',
+        'new_run = "time back"    # a new run starts there',
+        'seconds = ""             # the clock restarts in each epoch (replaces seconds)',
         'resume = "time back"     # the run was resumed there',
     ),
 }
@@ -110,8 +110,8 @@ def _told(problem: Problem, file: File) -> str:
     line = f":{problem.line}" if problem.line else ""
     message = problem.message
     if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
-        message = f"{message.partition('. It may mean')[0]}: a new run, a new epoch or resumed?"
-        message += " Take the # from one of the three last lines of the block"
+        message = f"{message.partition('. It may be')[0]}: a new run, a new epoch or a resumed run?"
+        message += " Uncomment one of the last three lines of the block"
     return f"{file.below}{line}: {message}"
 
 

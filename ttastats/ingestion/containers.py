@@ -233,7 +233,7 @@ class _Opened:
         assert isinstance(member, tarfile.TarInfo)  # noqa: S101 - as above
         opened_member = self._archive.extractfile(member)
         if opened_member is None:
-            raise OSError(f"{name} is no file")
+            raise OSError(f"{name} is not a file")
         return opened_member
 
     def _list(self, archive: tarfile.TarFile, plain: IO[bytes]) -> None:
@@ -247,7 +247,7 @@ class _Opened:
                     self._members[member.name] = member
             plain.seek(archive.offset)
             if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
-                self.damage = self.damage or "a header is broken"
+                self.damage = self.damage or "a header is corrupt"
         except UNUSABLE as error:
             self.damage = self.damage or str(error)
 

@@ -129,10 +129,10 @@ def _expect_no_table(path: Path) -> None:
     """Say that a path is what an ingest makes, and what can be done with that."""
     if path.exists() and store.is_ours(path):
         raise TtastatsError(
-            "is a table already: its logs have been read",
+            "is already a table, not logs",
             where=str(path),
-            remedy="`ttastats runs` shows it, `ttastats filter` takes parts of it or puts it "
-            "together with others; name the logs to read them again.",
+            remedy="Use `ttastats runs` to show it and `ttastats filter` to select from it or "
+            "merge it. To read logs again, give the logs.",
         )
 
 
@@ -344,11 +344,11 @@ def _nothing(
         return TtastatsError(f"no run could be read: {first.message}", where=first.source)
     if parts:
         return TtastatsError(
-            "no run could be read: it belongs to a run that another file tells",
+            "no run could be read: the file is part of a run in another file",
             where=parts[0],
-            remedy="Name the folder of the run.",
+            remedy="Give the folder of the run.",
         )
-    seen = f"{files} file(s), none of them a log" if files else "the folder is empty"
+    seen = f"none of {files} file(s) is a log" if files else "the folder is empty"
     known = ", ".join(sorted(registry.dialects()))
     remedy = f"Known formats: {known}. `ttastats guess` proposes how to read others."
     return TtastatsError(f"no logs found: {seen}", where=where, remedy=remedy)

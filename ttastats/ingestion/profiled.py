@@ -62,7 +62,7 @@ def _traces(path: Path) -> Traces:
     found = traces.read(find([str(path)]))
     if not found.rows.is_empty():
         return found
-    reason = next((one.message for one in found.problems), "holds no trace of a profiler")
+    reason = next((one.message for one in found.problems), "contains no profiler trace")
     raise TtastatsError(
         reason,
         where=str(path),

@@ -116,7 +116,7 @@ def _failed(dialect: str, error: Exception, source: str) -> Problem:
 
 Found = tuple[list[tables.SourcedRun], list[Problem]]
 
-_CHANGED = "changed while it was read; ingest again when it is complete"
+_CHANGED = "changed while it was read; ingest it again when it is complete"
 
 
 def _read(
@@ -378,14 +378,14 @@ def _lfs_pointer(source: Source, path: str, reading: Reading) -> Found:
     """Name a pointer. Whether a log is missing can be told where the user or its name says so."""
     is_meant = block_for(path, reading.blocks, with_pattern=True) is not None
     is_log = source.named or is_meant or registry.recognise(b"", path) is not None
-    said = "a pointer of git-lfs, not the file it stands for: run `git lfs pull` in its repository"
+    said = "a Git LFS pointer, not the file itself: run `git lfs pull` in its repository"
     severity: Severity = "error" if is_log else "info"
     return [], [Problem("lfs_pointer", said, severity, source=source.name)]
 
 
 def _unknown(source: Source, head: bytes) -> Found:
     if head.startswith(b"PAR1"):
-        said = "a Parquet file, not a log; commands read those of ttastats as they are"
+        said = "a Parquet file, not a log; commands read ttastats tables directly"
         return _rejected(source, "unknown_format", said)
     known = ", ".join(sorted(registry.dialects()))
     return _rejected(source, "unknown_format", f"not a log of a known dialect ({known})")

@@ -61,7 +61,7 @@ def named(name: str) -> Dialect:
     known = dialects()
     if name not in known:
         raise TtastatsError(
-            f"no dialect is called {name!r}", remedy=f"Known are: {', '.join(sorted(known))}."
+            f"unknown dialect {name!r}", remedy=f"Known dialects: {', '.join(sorted(known))}."
         )
     return known[name]
 
@@ -82,7 +82,7 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
     if len(claimants) > 1:
         names = ", ".join(dialect.name for dialect in claimants)
         raise TtastatsError(
-            f"recognised by several dialects: {names}", remedy="Choose one with --dialect."
+            f"recognised by several dialects: {names}", remedy="Select one with --dialect."
         )
     return claimants[0] if claimants else None
 
@@ -98,7 +98,7 @@ def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]]
     found = presets.recognised(head, path)
     if len(found) > 1:
         raise TtastatsError(
-            f"bears the signs of several presets: {', '.join(found)}",
-            remedy="Choose one with --preset, or in ttastats.toml.",
+            f"matches several presets: {', '.join(found)}",
+            remedy="Select one with --preset, or in ttastats.toml.",
         )
     return next(((presets.block(name), named) for name, named in found.items()), None)

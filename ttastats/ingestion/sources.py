@@ -157,7 +157,7 @@ def _walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
         below, place = waiting.pop()
         if isinstance(place, os.DirEntry) and not place.is_dir(follow_symlinks=False):
             broken = place.is_symlink() and not os.path.exists(place.path)
-            yield below, OSError("a link that leads nowhere") if broken else place
+            yield below, OSError("broken link") if broken else place
             continue
         try:
             with os.scandir(os.fspath(place)) as listing:
@@ -206,7 +206,7 @@ def _archive(path: str) -> Iterator[Source]:
         return
     if content.damage:
         number = len(content.files)
-        reason = f"is damaged ({content.damage}); only {number:,} of its files could be found"
+        reason = f"is corrupt ({content.damage}); only {number:,} of its files could be found"
         yield _refused(reason, shown, stem)
     for file in content.files:
         folder = printable(os.path.dirname(file.name)) or stem
@@ -240,7 +240,7 @@ def _remote(url: str) -> Iterator[Source]:
             remedy="Install the fsspec package for this kind of URL, such as s3fs.",
         ) from error
     if not names:
-        raise TtastatsError("nothing lies there", where=url, remedy="Check the URL.")
+        raise TtastatsError("no files found", where=url, remedy="Check the URL.")
     remote = Remote(url)
     prefix = url.split("://")[0]
     for name in names:

@@ -77,7 +77,7 @@ def decompressed(raw: IO[bytes], name: str, size: int, *, at_once: bool = False)
         total += len(chunk)
         if total > _HARMLESS and total > MOST_GROWTH * max(size, 1):
             raise UnreadableError(
-                f"grows more than {MOST_GROWTH:,} times when decompressed: refused"
+                f"refused: it expands more than {MOST_GROWTH:,} times when decompressed"
             )
         yield chunk
 

@@ -22,8 +22,8 @@ from ttastats.records import Problem
 #: The code of the problem, of no severity, by which a file says that it is no log but a trace.
 CODE = "trace"
 SAID = (
-    "a trace of a profiler, not a log of runs: `ttastats profile` reads it, and `ttastats ingest` "
-    "without logs beside it keeps it as a profile"
+    "a profiler trace, not a log of runs: read it with `ttastats profile`, or ingest it "
+    "separately to save it as a profile"
 )
 _RANK = re.compile(r"(?i)(rank|worker|gpu|device)([-_]?)([0-9]+)")
 
@@ -65,7 +65,7 @@ def read(sources: Iterable[Source]) -> Traces:
         except NoTraceError:
             others.append(source.name)
             if source.named:
-                problems.append(_error(source, "unknown_format", "not a trace of a profiler"))
+                problems.append(_error(source, "unknown_format", "not a profiler trace"))
         except UnreadableError as error:
             problems.append(_error(source, "unreadable_file", str(error)))
         else:
@@ -123,7 +123,7 @@ def _read(source: Source) -> _Read:
         trace = kineto.read(digest.chunks())
     except NoTraceError:
         if digest.looks_like_one:
-            raise UnreadableError("a trace without an event that can be read") from None
+            raise UnreadableError("a trace without readable events") from None
         raise
     name = _RANK.search(posixpath.basename(source.file.name))
     if trace.rank is None and name is not None:

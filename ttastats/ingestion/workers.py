@@ -130,7 +130,7 @@ def processes(number: int) -> Iterator[Executor]:
         yield pool
     except BrokenProcessPool as error:
         raise TtastatsError(
-            "a process that read logs was killed; nothing was written",
+            "a worker process was killed; nothing was written",
             remedy="If memory ran out, use fewer: --workers 1.",
         ) from error
     except BaseException:
@@ -175,9 +175,9 @@ def dask(address: str) -> Iterator[Executor]:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:  # a timeout is an OSError
         raise TtastatsError(
-            f"no Dask cluster answers: {_first_line(error)}",
+            f"cannot connect to the Dask cluster: {_first_line(error)}",
             where=address,
-            remedy="Give the address its scheduler shows, such as tcp://10.0.0.1:8786.",
+            remedy="Give the address of its scheduler, such as tcp://10.0.0.1:8786.",
         ) from error
     with client:
         _expect_same_program(client, address)
@@ -189,9 +189,9 @@ def dask(address: str) -> Iterator[Executor]:
             CancelledError,
         ) as error:
             raise TtastatsError(
-                f"the Dask cluster gave up: {_first_line(error)}; nothing was written",
+                f"the Dask cluster failed: {_first_line(error)}; nothing was written",
                 where=address,
-                remedy="Look at the logs of its workers; most likely they ran out of memory.",
+                remedy="Check the logs of its workers; they probably ran out of memory.",
             ) from error
 
 

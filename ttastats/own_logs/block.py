@@ -191,7 +191,7 @@ def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
     for key in said:
         if key not in KEYS:
             raise TtastatsError(
-                f"no key is called {key!r}", where=where(key), remedy=among(key, KEYS, "Keys are")
+                f"unknown key {key!r}", where=where(key), remedy=among(key, KEYS, "Keys")
             )
     reader = _Reader(said, where)
     return Block(
@@ -230,7 +230,7 @@ class _Reader:
         value = self.said.get(key)
         if value is None or isinstance(value, str):
             return value
-        raise self.refuse(key, f"{key} is no text: {value!r}", f'Write {key} = "...".')
+        raise self.refuse(key, f"{key} is not a string: {value!r}", f'Write {key} = "...".')
 
     def words(self, key: str) -> str:
         """Give a text; a number may be written bare."""
@@ -246,7 +246,9 @@ class _Reader:
         if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):
             return tuple(value)
         raise self.refuse(
-            key, f"{key} is neither a text nor a list of texts: {value!r}", f'Write {key} = "...".'
+            key,
+            f"{key} is neither a string nor a list of strings: {value!r}",
+            f'Write {key} = "...".',
         )
 
     def texts_or_none(self, key: str) -> tuple[str, ...]:
@@ -277,7 +279,7 @@ class _Reader:
         if text is None or text in known:
             return text
         named = " or ".join(f'"{one}"' for one in known)
-        raise self.refuse(key, f"{key} = {text!r} is none of what it can be", f"Write {named}.")
+        raise self.refuse(key, f"invalid value: {key} = {text!r}", f"Write {named}.")
 
     def each(self, key: str, read: Callable[[str], Any]) -> Any:
         """Give what each text says, None where the key is absent; an empty text says: none."""
@@ -373,5 +375,5 @@ def _condition(reader: _Reader) -> CellCondition | None:
         return None
     column, sign, values = text.partition("=")
     if not sign or not column.strip() or not values.strip():
-        raise reader.refuse("failed", f"{text!r} is no condition", "Write 'status = crash'.")
+        raise reader.refuse("failed", f"{text!r} is not a condition", "Write 'status = crash'.")
     return CellCondition(column.strip(), tuple(value.strip() for value in values.split(",")))

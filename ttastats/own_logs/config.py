@@ -27,18 +27,18 @@ def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise TtastatsError(f"no TOML: {error}", where=shown, remedy=_QUOTES) from error
+        raise TtastatsError(f"invalid TOML: {error}", where=shown, remedy=_QUOTES) from error
     for key in content:
         if key != "logs":
             raise TtastatsError(
-                f"no table is called {key!r}",
+                f"unknown table {key!r}",
                 where=_place(shown, text, 0, key),
-                remedy="Each kind of logs is a table that starts with [[logs]].",
+                remedy="Each kind of logs needs a [[logs]] table.",
             )
     tables = content.get("logs", [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
         raise TtastatsError(
-            "logs is no list of tables", where=shown, remedy="Start each with [[logs]]."
+            "logs is not a list of tables", where=shown, remedy="Start each table with [[logs]]."
         )
     starts = [match.start() for match in _HEADER.finditer(text)] or [0]
     return tuple(
@@ -48,7 +48,7 @@ def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
 
 
 _QUOTES = (
-    "Texts stand in quotes; patterns with a backslash in single ones: line = 'step (?P<step>\\d+)'."
+    "Quote strings; use single quotes for patterns with a backslash: line = 'step (?P<step>\\d+)'."
 )
 
 
@@ -65,9 +65,9 @@ def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool
     if name is not None:
         if name not in presets.presets():
             raise TtastatsError(
-                f"no preset is called {name!r}",
+                f"unknown preset {name!r}",
                 where=where("preset"),
-                remedy=among(str(name), presets.presets(), "Presets are", most=40),
+                remedy=among(str(name), presets.presets(), "Presets", most=40),
             )
         base = presets.presets()[name].said
     source = presets.presets()[name].target_source if name and "metric" not in said else "user"
@@ -80,10 +80,10 @@ def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool
         expressions.expect(str(block.new_run), where("new_run"))
         if not block.line:
             raise TtastatsError(
-                f"new_run = {block.new_run!r} is a regular expression, and no line is given",
+                f"new_run = {block.new_run!r} is a regular expression, but the block has no line",
                 where=where("new_run"),
-                remedy='In a table a run begins with "step back", "time back" or "row"; run names '
-                "the columns that tell runs apart.",
+                remedy='For tables use "step back", "time back" or "row", or name the columns '
+                "that identify runs with run.",
             )
     return block
 

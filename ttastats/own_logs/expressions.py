@@ -30,14 +30,14 @@ def expect(pattern: str, where: str, *, named: bool = False) -> None:
         said = str(error).removeprefix("regex error: ").partition("This error occurred")[0]
         said = " ".join(said.rpartition("error: ")[2].split())
         raise TtastatsError(
-            f"the regular expression {pattern!r} cannot be used: {said}",
+            f"invalid regular expression {pattern!r}: {said}",
             where=where,
-            remedy="Expressions are matched in a time that grows with the line alone, so without "
-            "(?=...), (?!...), (?<=...) and \\1; see docs.rs/regex.",
+            remedy="Expressions run in linear time, so (?=...), (?!...), (?<=...) and \\1 are "
+            "not supported; see docs.rs/regex.",
         ) from error
     if named and not _NAMED.search(pattern):
         raise TtastatsError(
-            f"the regular expression {pattern!r} names no group",
+            f"the regular expression {pattern!r} has no named group",
             where=where,
-            remedy="A named group is a column: 'step (?P<step>\\d+) loss (?P<val_loss>\\S+)'.",
+            remedy="Named groups become columns: 'step (?P<step>\\d+) loss (?P<val_loss>\\S+)'.",
         )

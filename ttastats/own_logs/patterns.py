@@ -47,10 +47,10 @@ _WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
 def _named(pattern: str, name: str | None, seen: set[str]) -> str:
     if name is None or not _NAME.fullmatch(name):
         raise TtastatsError(
-            "a brace that holds no name" if name is not None else "a brace without its partner",
+            "braces without a name" if name is not None else "unbalanced braces",
             where=f"files = {pattern!r}",
-            remedy="{name} stands for a part of the path, such as {entry}/{seed}.csv; {_} names "
-            "nothing.",
+            remedy="{name} matches a part of the path, such as {entry}/{seed}.csv; {_} matches "
+            "without a name.",
         )
     what = r"\d+" if name in COUNTS else "[^/]+"
     if name == "_":

@@ -159,8 +159,8 @@ def capped(report: Report, most: int = MOST_ROWS) -> Report:
     total = sum(len(table.rows) for table in report.tables)
     which = "the fastest of each benchmark" if report.command == "summary" else "the first"
     text = (
-        f"{total - left_out:,} of {total:,} rows are shown, {which}; "
-        f"`ttastats {report.command} FILE` prints all."
+        f"{total - left_out:,} of {total:,} rows are shown, {which}; `ttastats {report.command} "
+        "FILE` prints all rows."
     )
     return replace(report, tables=shown, notes=(Note("capped", text), *report.notes))
 

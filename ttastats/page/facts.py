@@ -28,7 +28,7 @@ def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) 
         Fact("Suite", _suites(runs)),
         Fact("Covers", "; ".join(filter(None, (_breadth(runs), _alone(sides))))),
         Fact("Started", _dates(runs)),
-        Fact("Chosen by", ", ".join(conditions)),
+        Fact("Filtered by", ", ".join(conditions)),
         Fact("Note", _blemishes(runs)),
     ]
     return tuple(fact for fact in known if fact.text)
@@ -85,7 +85,7 @@ def _alone(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
         return ""
     compared = set().union(*(held[0] & other for other in held[1:]))
     alone = len(set().union(*held) - compared)
-    return f"{units.plural(alone, 'benchmark')} of one side only" if alone else ""
+    return f"{units.plural(alone, 'benchmark')} on one side only" if alone else ""
 
 
 def _dates(runs: pl.DataFrame) -> str:
@@ -100,10 +100,8 @@ def _blemishes(runs: pl.DataFrame) -> str:
     """Say how many runs carry problems, and how many are copies of others."""
     said = []
     if troubled := int(runs.get_column("problems").is_not_null().sum()):
-        said.append(
-            f"{units.plural(troubled, 'run')} with something to resolve, see `ttastats problems`"
-        )
+        said.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")
     digests = runs.get_column("content_digest").drop_nulls()
     if copies := len(digests) - digests.n_unique():
-        said.append(f"{units.plural(copies, 'run')} of the same content as another")
+        said.append(f"{units.plural(copies, 'duplicate run')}")
     return "; ".join(said)

@@ -24,7 +24,7 @@ from ttastats.report.verdicts import Verdict
 _FACTS = {
     "Device": "device_name",
     "Precision": "precision",
-    "Samples of a step": "batch_size",
+    "Samples per step": "batch_size",
     "PyTorch": "torch_version",
 }
 #: Names of two sides, and the report of how their steps differ.
@@ -98,7 +98,7 @@ def _together(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note
 
 def _title(names: Sequence[str], changes: Sequence[Change]) -> str:
     if not changes:
-        return f"Where a step of {units.listed(names)} goes"
+        return f"Time of a step of {units.listed(names)}"
     a, others = changes[0][0], [b for _, b, _ in changes]
     return f"Is a step of {units.listed(others)} shorter than one of {a}?"
 
@@ -121,7 +121,7 @@ def _of(profiles: Profiles, measure: str) -> list[str]:
 
 def _steps(profiles: Profiles) -> list[Verdict]:
     said = ((name, profile_report.report(own).sentence) for name, own in profiles.items())
-    return [Verdict(name, "where a step goes", text) for name, text in said if text]
+    return [Verdict(name, "time of a step", text) for name, text in said if text]
 
 
 def _verdict(a: str, b: str, change: Report) -> Verdict:

@@ -23,7 +23,7 @@ def expect(path: Path, inputs: Iterable[Path]) -> None:
     atomic.expect_no_input(path, inputs)
     atomic.expect_file_place(path, remedy=f"Try -o {path}/report.html.")
     if path.exists() and not _is_page(path):
-        raise atomic.kept(path, "exists and is no report of ttastats")
+        raise atomic.kept(path, "already exists and is not a ttastats report")
 
 
 def _is_page(path: Path) -> bool:

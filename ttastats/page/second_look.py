@@ -53,13 +53,13 @@ _CODES = {
     ),
     "constant_epochs": _Told(
         quality.EPOCHS,
-        "entry has runs that all took as many epochs: how much they vary is not seen.",
-        "entries have runs that all took as many epochs: how much they vary is not seen.",
+        "entry has runs that all took the same number of epochs, so the variation is unknown.",
+        "entries have runs that all took the same number of epochs, so the variation is unknown.",
     ),
     "duplicate_run": _Told(
         tta.KIND,
-        "run is a copy of another and counts once.",
-        "runs are copies of others and count once.",
+        "run is a duplicate of another and counts once.",
+        "runs are duplicates of others and count once.",
     ),
     "no_evaluation": _Told(
         tta.KIND,
@@ -68,8 +68,8 @@ _CODES = {
     ),
     "run_count": _Told(
         tta.KIND,
-        "result has more or fewer runs than the rules want.",
-        "results have more or fewer runs than the rules want.",
+        "result has more or fewer runs than the rules require.",
+        "results have more or fewer runs than the rules require.",
     ),
 }
 

@@ -93,7 +93,7 @@ def said(panel: Panel) -> dict[str, str]:
     amount = axes.said("datum.observed_seconds", panel.axis)
     reached, missed = "reached after", "not reached in"
     if panel.at_budget:
-        reached, missed = "judged after", "no value after"
+        reached, missed = "value after", "no value after"
     return {
         "outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})",
         "entry_": _known("entry", "datum.entry"),

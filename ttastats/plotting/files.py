@@ -46,9 +46,9 @@ def expect(output: Path, inputs: Sequence[Path] = ()) -> None:
     """
     if output.suffix.lower() not in _DRAW:
         raise TtastatsError(
-            "is none of the formats of plots",
+            "has no supported plot format",
             where=str(output),
-            remedy=f"End its name in {', '.join(_DRAW)}.",
+            remedy=f"Use one of these extensions: {', '.join(_DRAW)}.",
         )
     atomic.expect_no_input(output, inputs)
     atomic.expect_file_place(output)
@@ -77,13 +77,13 @@ def _expect_one_benchmark(plots: Sequence[Filed]) -> None:
     names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
     if len(names) > 1:
         raise TtastatsError(
-            f"{len(plots)} plots, of {', '.join(names)}, and one file",
+            f"{len(plots)} plots ({', '.join(names)}) for one file",
             where=plots[0].kind,
-            remedy=f"Choose one: --where benchmark={names[0]}; or write all to an .html file.",
+            remedy=f"Select one with --where benchmark={names[0]}, or write all to an .html file.",
         )
     if len(plots) > _MOST_STACKED:
         raise TtastatsError(
-            f"{len(plots)} plots and one file: {'; '.join(titles)}",
+            f"{len(plots)} plots for one file: {'; '.join(titles)}",
             where=plots[0].kind,
-            remedy="Choose one with --where round=..., or write all to an .html file.",
+            remedy="Select one with --where round=..., or write all to an .html file.",
         )

@@ -32,7 +32,7 @@ def _folder() -> Path:
     # Its module opens every font when imported; the folder is all that is needed.
     found = find_spec("font_source_sans_pro")
     if found is None or found.origin is None:
-        raise ModuleNotFoundError("font-source-sans-pro is missing: pip install ttastats again")
+        raise ModuleNotFoundError("font-source-sans-pro is not installed: reinstall ttastats")
     return Path(found.origin).with_name("files")
 
 

@@ -76,8 +76,8 @@ def all_plots(material: Material, *, without: Sequence[str] = ()) -> tuple[Plot,
 def left_out(material: Material) -> tuple[str, ...]:
     """Say which kinds `all_plots` does not try, and what to do for them."""
     return tuple(
-        f"the plot `{kind}` is not drawn for more than {_SLOW[kind]:,} runs, since its "
-        f"intervals take long: `ttastats plot {kind} FILE -o {kind}.html` draws it."
+        f"the plot `{kind}` is omitted for more than {_SLOW[kind]:,} runs, because its intervals "
+        f"are slow to compute. Draw it with `ttastats plot {kind} FILE -o {kind}.html`."
         for kind in _too_slow(material)
     )
 
@@ -96,12 +96,14 @@ def of(kind: str, metric: str = "") -> Draw:
         There is no such kind, or it draws no metric but that of the target.
     """
     if kind not in KINDS:
-        raise TtastatsError(f"no plot is called {kind!r}", remedy=f"There are: {', '.join(KINDS)}.")
+        raise TtastatsError(
+            f"unknown plot kind {kind!r}", remedy=f"Choose from: {', '.join(KINDS)}."
+        )
     if metric and kind not in quality.OF_ANY_METRIC:
         raise TtastatsError(
-            f"{kind} draws no metric of your choice",
+            f"plot {kind} does not support --metric",
             where="--metric",
-            remedy=f"These do: {', '.join(quality.OF_ANY_METRIC)}.",
+            remedy=f"Supported by: {', '.join(quality.OF_ANY_METRIC)}.",
         )
     return KINDS[kind]
 

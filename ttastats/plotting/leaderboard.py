@@ -38,7 +38,7 @@ def boards(material: Material) -> tuple[Plot, ...]:
     ]
     if not found:
         raise NothingToDrawError(
-            "a leaderboard is of entries of one run each, and these have more",
+            "a leaderboard needs entries of one run each; these have more",
             remedy="`ttastats plot tta` shows entries of many runs.",
         )
     return tuple(found)
@@ -53,7 +53,7 @@ def records(material: Material) -> tuple[Plot, ...]:
         The entries have no dates, or are all of one round.
     """
     if not material.axis.is_time:
-        raise NothingToDrawError("a record is of time", remedy="Leave out --in.")
+        raise NothingToDrawError("the record plot shows time only", remedy="Remove --in.")
     found = [
         _record(panel, _dated(panel)) for panel in _suited(material) if _spans_time(_dated(panel))
     ]
@@ -107,8 +107,8 @@ def _board(panel: Panel, measure: str) -> Plot:
         f"{units.plural(unpriced, 'run has', 'runs have')} no known cost."
         if measure == "cost" and unpriced
         else "",
-        "Cost is time to accuracy times the price of the hardware." if by == "cost" else "",
-        "Each entry is one run: a rank says what happened once, not what would happen again.",
+        "Cost is time-to-accuracy times the price of the hardware." if by == "cost" else "",
+        "Each entry is a single run, so the order of close entries may be due to chance.",
     )
     chart = _board_chart(name, shown, measure, panel.axis)
     data = {name: shown.drop("started_at")}
@@ -190,9 +190,10 @@ def _record(panel: Panel, dated: pl.DataFrame) -> Plot:
     times = f"{units.seconds(first)} to {units.seconds(last)}"
     caption = (
         panel.counted,
-        f"The line is the shortest time to accuracy so far: {units.plural(held.height, 'record')}, "
-        f"from {times}, a factor of {units.significant(first / last)}. Filled: entries "
-        "that were a record; hollow: the others. Dates are those of the entries.",
+        "The line is the shortest time-to-accuracy so far: "
+        f"{units.plural(held.height, 'record')}, from {times}, a factor of "
+        f"{units.significant(first / last)}. Filled marks were records when they were entered; "
+        "hollow marks were not. Dates are those of the entries.",
         f"{panel.runs.filter('reached').height - dated.height} without a date are not shown."
         if panel.runs.filter("reached").height > dated.height
         else "",
@@ -220,7 +221,7 @@ def _beside(left: str | int, right: str | int) -> Any:
 
 
 def _record_chart(name: str, dated: pl.DataFrame) -> Any:
-    axis = axes.time_axis(dated.get_column("tta_seconds"), "time to accuracy", log_from=5)
+    axis = axes.time_axis(dated.get_column("tta_seconds"), "time-to-accuracy", log_from=5)
     x = alt.X(
         "started_at:T",
         title=None,

@@ -130,7 +130,7 @@ class Panel:
         if len(self.series) <= theme.HIGHLIGHTS:
             return ""
         which = "first" if len(self.sides) > 1 else "fastest"
-        return f"The {theme.HIGHLIGHTS} {which} {self._what[1]} in colour, the others grey."
+        return f"The {theme.HIGHLIGHTS} {which} {self._what[1]} are coloured, the others grey."
 
     @property
     def _what(self) -> tuple[str, str]:

@@ -33,12 +33,13 @@ def plots(material: Material) -> tuple[Plot, ...]:
     """
     if material.compares:
         raise NothingToDrawError(
-            "a profile is of the systems of one file", remedy="`plot speedups` shows sides."
+            "a performance profile takes one file", remedy="`plot speedups` shows sides."
         )
     size, times = _largest_class(material.panels)
     if len(times) < 2:
         raise NothingToDrawError(
-            "a profile needs two systems of as many accelerators that were run on two benchmarks",
+            "a performance profile needs two systems with the same number of accelerators and "
+            "runs on two benchmarks",
             remedy="Give more logs.",
         )
     table, profile, labels = _profiled(times)

@@ -41,8 +41,8 @@ def over_time(material: Material) -> tuple[Plot, ...]:
     axis = material.axis
     if axis.name not in _COLUMN:
         raise NothingToDrawError(
-            f"quality over {axis.noun} is no plot of this kind",
-            remedy=f"There is one over epochs, {EPOCHS}; and with --in seconds or steps.",
+            f"quality cannot be plotted over {axis.noun}",
+            remedy=f"Use {EPOCHS} for epochs, or --in seconds or --in steps.",
         )
     return _plots(material, TIME, _COLUMN[axis.name])
 
@@ -70,10 +70,10 @@ def _plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
     if not found:
         of = f" of {material.metric}" if material.metric else ""
         none = f"no run has two values{of}" if of else "no run was evaluated"
-        what = none if over == "seconds" else f"no log tells its {_OVER[over]}{of}"
-        other = "`plot quality-time` draws it over time, with --in over steps or samples."
+        what = none if over == "seconds" else f"no run logs its {_OVER[over]}{of}"
+        other = "`plot quality-time` plots it over time, or over steps or samples with --in."
         raise NothingToDrawError(
-            what, remedy=other if kind == EPOCHS else "`ttastats runs FILE` shows what there is."
+            what, remedy=other if kind == EPOCHS else "`ttastats runs FILE` lists the runs."
         )
     return tuple(found)
 
@@ -97,7 +97,7 @@ def _one_by_one(
         said,
         panel.highlighted,
         f"Not shown: {units.plural(unseen, 'run')} without {words(metric)}." if unseen else "",
-        f"A line is a run{_mark(panel, over) if _judged_by(panel, metric) else ''}.",
+        f"Each line is a run{_mark(panel, over) if _judged_by(panel, metric) else ''}.",
         _dashed(panel, metric),
         _outside(metric, drawn, axis, over),
         spread.caption(bands),
@@ -121,8 +121,8 @@ def _mark(panel: Panel, over: str) -> str:
     if panel.at_budget:
         return "; the mark is its value at the budget"
     if over != "seconds":
-        return "; the mark is where it reached the target"
-    return "; the mark is its time to accuracy, which may end at `run_stop`"
+        return "; the mark is the evaluation that reached the target"
+    return "; the mark is its time-to-accuracy, which may end at `run_stop`"
 
 
 def _judged_by(panel: Panel, metric: DrawnMetric) -> bool:
@@ -208,7 +208,7 @@ def _outside(metric: DrawnMetric, drawn: pl.DataFrame, axis: axes.TimeAxis, over
     span = least if least == most else f"{least} to {most}"
     runs = units.plural(beyond.get_column("run").n_unique(), "run")
     what = units.plural(beyond.height, "value")
-    return f"Lines are cut at the frame; beyond it: {what} of {runs} ({span})."
+    return f"Lines are clipped at the frame; outside it: {what} of {runs} ({span})."
 
 
 def _line_chart(
@@ -337,9 +337,9 @@ def _together(
     title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
     caption = (
         panel.counted,
-        f"Too many to draw one by one: {f'of the {len(shown)} fastest, ' if rest else ''}a line is "
-        f"the median of the values in each of up to {curves.SPANS} spans, the bands hold 50% and "
-        "90% of them.",
+        "Too many runs to draw individually: "
+        f"{f'of the {len(shown)} fastest, ' if rest else ''}a line is the median of the values "
+        f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
         f"{rest} more are not drawn." if rest else "",
         target_words(metric),
     )

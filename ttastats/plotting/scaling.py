@@ -31,9 +31,9 @@ def plots(material: Material) -> tuple[Plot, ...]:
         No curve has two numbers of accelerators.
     """
     if material.compares:
-        raise NothingToDrawError("scaling is of one file", remedy="Give one file.")
+        raise NothingToDrawError("the scaling plot takes one file", remedy="Give one file.")
     if not material.axis.is_time:
-        raise NothingToDrawError("scaling is drawn of time", remedy="Leave out --in.")
+        raise NothingToDrawError("the scaling plot shows time only", remedy="Remove --in.")
     try:
         report = scaling_report.report(material.sides[0].runs)
     except TtastatsError as error:
@@ -64,7 +64,7 @@ def table(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col(f"{name}_high").cast(pl.Float64).alias("high"),
         )
         for measure, name in (
-            ("time to accuracy", "speedup"), ("throughput", "throughput_speedup"),
+            ("time-to-accuracy", "speedup"), ("throughput", "throughput_speedup"),
         )
     ]  # fmt: skip
     long = pl.concat(parts).drop_nulls("speedup")
@@ -89,7 +89,7 @@ def _plot(rows: pl.DataFrame, several: bool) -> Plot:
     ranked = ranked.sort(["growth", "len", "curve"], descending=[True, True, False])
     labels = ranked.get_column("curve").to_list()
     if len(labels) > _BOTH_UP_TO:
-        found = found.filter(pl.col("measure") == "time to accuracy")
+        found = found.filter(pl.col("measure") == "time-to-accuracy")
     shown = labels[: theme.HIGHLIGHTS]
     colour = pl.when(pl.col("curve").is_in(shown)).then("curve").otherwise(pl.lit(OTHERS))
     found = found.with_columns(colour=colour)
@@ -109,7 +109,7 @@ def _plot(rows: pl.DataFrame, several: bool) -> Plot:
         "reached the target. Speedup over the entry of the same submitter, hardware and software "
         f"with the fewest accelerators ({units.listed(said)}); lines go through the fastest entry "
         "of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals.",
-        "" if len(labels) > _BOTH_UP_TO else "Throughput (hollow, dotted) is of time per epoch.",
+        "" if len(labels) > _BOTH_UP_TO else "Throughput (hollow, dotted) is from time per epoch.",
     )
     chart = _chart(names_, found, shown, len(labels) > len(shown))
     data, runs = {names_[0]: found, names_[1]: ideal}, f"{units.plural(n, 'run')}."
@@ -137,7 +137,7 @@ def _chart(names_: Sequence[str], found: pl.DataFrame, shown: Sequence[str], oth
     )  # fmt: skip
     key = charts.legend(labels)
     both = found.get_column("measure").n_unique() > 1
-    measures = ["time to accuracy", "throughput"]
+    measures = ["time-to-accuracy", "throughput"]
     dash = alt.StrokeDash(
         "measure:N",
         scale=alt.Scale(domain=measures, range=[[1, 0], [2, 3]]),

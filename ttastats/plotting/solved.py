@@ -41,8 +41,8 @@ def plots(material: Material) -> tuple[Plot, ...]:
     )
     if not found:
         raise NothingToDrawError(
-            f"a distribution needs {FEWEST} runs of one set-up",
-            remedy="`ttastats runs FILE` shows what there is.",
+            f"a distribution needs {FEWEST} runs of one setup",
+            remedy="`ttastats runs FILE` lists the runs.",
         )
     return found
 
@@ -92,17 +92,17 @@ def _plot(panel: Panel) -> Plot:
     steps = table(panel)
     name = f"solved: {panel.name}"
     of = panel.axis
-    title = f"Runs done within {'a time' if of.is_time else of.noun}: {panel.title}"
+    title = f"Distribution of {of.to_target}: {panel.title}"
     thin = panel.runs.height / len(panel.series) > _STEPS
     few = sum(one.n < FEWEST for one in panel.series)
     caption = (
         panel.counted,
         panel.highlighted,
-        "A line rises by one run where that run reached the target.",
+        "Each line is the fraction of runs that reached the target (empirical distribution "
+        "function).",
         ""
         if panel.runs.get_column("reached").all()
-        else "Runs that failed are counted and never "
-        "reach it: a line with failed runs stays below 100%.",
+        else "Failed runs are included, so their lines stay below 100%.",
         f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )

@@ -43,7 +43,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     """
     if not material.compares:
         raise NothingToDrawError(
-            "one file has nothing to be compared with", remedy="Give two files, the baseline first."
+            "only one file to compare", remedy="Give two files, the baseline first."
         )
     baseline, *others = material.sides
     report = compare_report.report(
@@ -52,7 +52,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     table = _table(report, material)
     if table.is_empty():
         raise NothingToDrawError(
-            "no benchmark has a speedup", remedy="`ttastats compare` says why for each."
+            "no benchmark has a speedup", remedy="`ttastats compare` shows the reason for each."
         )
     kept, said = _farthest(table)
     single = kept.get_column("benchmark").n_unique() == 1
@@ -166,9 +166,9 @@ def _estimands(rows: Sequence[Mapping[str, Any]], of: Axis) -> str:
     text = ""
     if failed:
         text = (
-            f"Where runs failed ({units.listed(failed)}) the {of.ratio} is that of expected "
-            f"{'times' if of.is_time else of.noun} to a success, the parts are of the runs that "
-            "reached."
+            f"Where runs failed ({units.listed(failed)}), the {of.ratio} is the ratio of "
+            f"expected {'times' if of.is_time else of.noun} to a success; its parts use only the "
+            "runs that reached the target."
         )
     for condition, meaning in CONDITIONS.items():
         if any(condition in row["conditions"] for row in rows):
@@ -183,7 +183,7 @@ def _farthest(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     whole = table.filter(pl.col("place") == 0)
     ranked = whole.sort(pl.col("ratio").log().abs(), descending=True).head(_MOST)
     kept = table.join(ranked.select("order"), on="order", how="semi", maintain_order="left")
-    return kept, f"Of {count:,} rows the {_MOST} farthest from 1 are shown."
+    return kept, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
 
 
 def _described(table: pl.DataFrame) -> list[str]:

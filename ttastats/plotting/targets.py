@@ -30,13 +30,13 @@ def plots(material: Material) -> tuple[Plot, ...]:
     """
     if len(material.sides) > 2:
         raise NothingToDrawError(
-            "targets are of one or two files", remedy="Give the two that matter."
+            "the targets plot takes one or two files", remedy="Give at most two files."
         )
     suited = {panel.benchmark: panel for panel in material.panels if _suits(panel, material)}
     if not suited:
         raise NothingToDrawError(
-            "expected times to a target mean nothing over different set-ups",
-            remedy="Choose one: --where entry=...; or give two files.",
+            "expected times of different setups cannot be pooled",
+            remedy="Select one with --where entry=..., or give two files.",
         )
     chosen = pl.col("benchmark").is_in([name for name in suited if name is not None])
     sides = [replace(side, runs=side.runs.filter(chosen)) for side in material.sides]
@@ -48,7 +48,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     parts = rows.partition_by("suite", "round", "benchmark", maintain_order=True)
     wide = [part for part in parts if part.get_column("target").n_unique() > 1]
     if not wide:
-        raise NothingToDrawError("no benchmark has two targets to ask about")
+        raise NothingToDrawError("no benchmark has two targets to evaluate")
     panels = [suited[part.get_column("benchmark")[0]] for part in wide]
     if not material.compares:
         return tuple(map(_times, wide, panels))
@@ -78,9 +78,9 @@ def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
     title = f"{charts.opening(of.ratio)} at other quality targets: {panel.title}"
     caption = (
         panel.counted,
-        f"{labels[0]}, {labels[1]}. {charts.opening(ratio)} in {of.expected} to each target, with "
-        f"its 95% interval, taken alone; above 1 means that B {of.does(of.better)}. {what} here "
-        f"{ends} the first evaluation that meets the target.",
+        f"{labels[0]}, {labels[1]}. {charts.opening(ratio)} in {of.expected} to each target, "
+        f"with a 95% interval per target; above 1, B {of.does(of.better)}. {what} here {ends} "
+        "the first evaluation that meets the target.",
         _official_words(rows),
     )
     limits = axes.ratio_axis(
@@ -185,8 +185,8 @@ def _times(rows: pl.DataFrame, panel: Panel) -> Plot:
     caption = (
         panel.counted,
         f"{charts.opening(of.expected)} to a success (ERT): a run that misses the target counts "
-        f"with all its {of.noun}. Numbers are runs that reached it, where not all did. {what} here "
-        f"{ends} the first evaluation that meets the target.",
+        f"with all its {of.noun}. Numbers are the runs that reached the target, where some did "
+        f"not. {what} here {ends} the first evaluation that meets the target.",
         _official_words(rows),
     )
     times = shown.get_column("ert_seconds").drop_nulls()

@@ -37,7 +37,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     level = percentages.text(material.options.confidence)
     found = tuple(_plot(panel, level) for panel in material.panels if _timed(panel).height)
     if not found:
-        raise NothingToDrawError(f"no run tells its {material.axis.to_target}")
+        raise NothingToDrawError(f"no run logs its {material.axis.to_target}")
     return found
 
 
@@ -62,7 +62,7 @@ def _plot(panel: Panel, level: str) -> Plot:
         if untimed
         else "",
         said,
-        "Each dot is a run; vertical place only keeps dots apart.",
+        "Each dot is a run; the vertical offset only separates dots.",
         _failures(timed, of),
         f"The bar is the mean of the runs that reached the target, the line its {level} t interval."
         if any(one.reached > 1 for one in panel.series)
@@ -85,7 +85,7 @@ def _failures(timed: pl.DataFrame, of: Axis) -> str:
     if timed.get_column("reached").all():
         return ""
     needs = "its time is longer" if of.is_time else "the target is further"
-    return f"A triangle is a run that failed: it was stopped there, {needs}."
+    return f"A triangle is a failed run (right-censored): it stopped there, {needs}."
 
 
 def mean_table(panel: Panel) -> pl.DataFrame:

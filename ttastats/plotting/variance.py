@@ -34,12 +34,12 @@ def plots(material: Material) -> tuple[Plot, ...]:
         No entry has runs whose epochs vary.
     """
     if not material.axis.is_time:
-        raise NothingToDrawError("shares are drawn of time", remedy="Leave out --in.")
+        raise NothingToDrawError("the variance plot shows time only", remedy="Remove --in.")
     tables = _tables(material)
     if not tables:
         raise NothingToDrawError(
-            "no group has two runs that reached the target after different numbers of epochs",
-            remedy="`ttastats variance FILE` says what is known.",
+            "no group has two runs with different numbers of epochs to the target",
+            remedy="`ttastats variance FILE` shows the numbers.",
         )
     return tuple(_plot(benchmark, table) for benchmark, table in tables)
 
@@ -97,17 +97,17 @@ def _plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
     ]
     kept = kept.with_columns(row=pl.Series(labels))
     name = f"variance: {benchmark}"
-    title = "Share of epochs in the variance of time to accuracy"
+    title = "Share of epochs in the variance of time-to-accuracy"
     title += f": {benchmark}" if benchmark is not None else ""
     runs = int(kept.get_column("with_epochs").sum())
     left = table.height - kept.height
     caption = (
         f"{units.plural(runs, 'run')} of {units.plural(kept.height, 'group')} whose epochs vary; "
         + (f"{left:,} more groups, with fewer runs, are not shown; " if left else "")
-        + "only runs that reached the target. The rest of the variance of log TTA is time per "
-        "epoch. Shares can pass 0% and 100% where the two are correlated. Lines are 95% bootstrap "
-        "intervals, given from 10 runs on.",
-        "One from about 0% to about 100% says that its runs are too few to tell."
+        + "only runs that reached the target. The rest of the variance of log TTA is due "
+        "to time per epoch. Shares can be below 0% or above 100% if the two are "
+        "correlated. Lines are 95% bootstrap intervals, shown from 10 runs on.",
+        "An interval from about 0% to about 100% means that there are too few runs."
         if _untold(kept)
         else "",
     )
@@ -129,7 +129,7 @@ def _chart(name: str, table: pl.DataFrame) -> Any:
     high = min(1.5, max(1.0, *table.get_column("share_epochs_high").drop_nulls(), *shares))
     # Every share is in sight; an interval may go on beyond the frame.
     low, high = min(low, *shares), max(high, *shares)
-    title = "share of the variance that is epochs; the rest is time per epoch"
+    title = "share of the variance due to epochs; the rest is due to time per epoch"
     scale = alt.Scale(domain=[low - 0.03, high + 0.05], nice=False)
     step = 0.25 if high - low < 2 else 1.0
     values = [step * n for n in range(-4, 41) if low <= step * n <= high]

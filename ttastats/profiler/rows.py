@@ -62,8 +62,8 @@ def _steps(recording: Recording, about: About) -> Iterator[Row]:
     """Give what was measured of steps that nobody watched, or watched in another way."""
     warm_up, plain = recording.warm_up, recording.plain
     yield measure("warmup_steps", warm_up.steps, text=warm_up.rule)
-    clock = "CPU time of the thread" if recording.by_cpu_time else "the wall"
-    yield measure("uninstrumented_step_seconds", recording.step_seconds, text=f"by {clock}")
+    clock = "CPU time of the thread" if recording.by_cpu_time else "wall-clock"
+    yield measure("uninstrumented_step_seconds", recording.step_seconds, text=clock)
     yield measure("wall_step_seconds", median(one.wall for one in plain))
     yield measure("step_flops", recording.counted.flops)
     cores = hardware.available_cpus()
@@ -100,7 +100,7 @@ def of_batch_sizes(points: Iterable[Point]) -> Iterator[Row]:
         yield measure("batch_step_flops", one.flops, of=size)
         yield measure("batch_cpu_utilization", one.cpu_utilization, of=size)
     found = saturation.point({one.samples: one.throughput for one in known})
-    rule = f"the first from which twice the batch gains less than {saturation.GAIN:.0%}"
+    rule = f"the smallest at which doubling the batch gains less than {saturation.GAIN:.0%}"
     yield measure("saturation_batch_size", found, text=rule if found else f"none is {rule}")
 
 

@@ -93,9 +93,9 @@ class Profile:
         if not self.done:
             self._recording.broken(None, None, None)
             raise TtastatsError(
-                "too few steps were taken for a profile",
+                "too few steps for a profile",
                 where=str(self._path),
-                remedy="Call step() after each step, and take some thirty; steps=5 watches fewer.",
+                remedy="Call step() after each step, about thirty times; steps=5 records fewer.",
             )
         store.write(rows.of(self._recording, self._about, ()), self._path)
         WRITTEN.append(self._path)

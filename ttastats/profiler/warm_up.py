@@ -24,9 +24,9 @@ class WarmUp:
     @property
     def rule(self) -> str:
         """Give the rule in words."""
-        found = "" if self.settled else "; none was, so that half of them are left out"
+        found = "" if self.settled else "; there was none, so half of them are excluded"
         return (
-            f"step 1, then every step until one is within {TOLERANCE:.0%} of the median of the "
+            f"step 1 and all steps before the first within {TOLERANCE:.0%} of the median of the "
             f"last half{found}"
         )
 

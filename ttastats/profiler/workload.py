@@ -56,7 +56,7 @@ def recorded(request: Request) -> pl.DataFrame:
     shared = _settings(request)
     if started_by_torchrun():
         raise TtastatsError(
-            "starts its workers itself", where="profile", remedy="Give --workers without torchrun."
+            "starts its workers itself", where="profile", remedy="Use --workers without torchrun."
         )
     workers, us = shared.workers, Team(0, 1, torch.device(shared.device))
     fitted, left_out = _fitting(request, shared, us)
@@ -68,7 +68,7 @@ def recorded(request: Request) -> pl.DataFrame:
         with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
             found = communication.measured(fitted, steps, Path(folder))
         further += rows.of_communication(found)
-        part = f"the part of each of {workers} workers in {fitted.batch_size}"
+        part = f"the share of each of {workers} workers in {fitted.batch_size}"
         left_out = f"{part}; {left_out}" if left_out else part
     about = About(
         profile=_name(request, fitted),
@@ -105,7 +105,7 @@ def _recorded(settings: Settings, us: Team, request: Request) -> tuple[Recording
     kept = Kept(taken.model, taken.optimizers)
     compiled = bool(settings.compile)
     if compiled and request.without:
-        raise TtastatsError("leaves nothing out of a compiled network", where="--without")
+        raise TtastatsError("cannot remove layers of a compiled network", where="--without")
     recording = Recording(taken.device, kept, steps=request.steps, compiled=compiled)
     with _without(request):
         recording.begin()
@@ -121,9 +121,9 @@ def _without(request: Request) -> Iterator[None]:
     unknown = [kind for kind in request.without if kind not in ablation.LAYERS]
     if unknown:
         raise TtastatsError(
-            f"knows no layers called {unknown[0]!r}",
+            f"unknown layers {unknown[0]!r}",
             where="--without",
-            remedy=f"There are: {', '.join(ablation.LAYERS)}.",
+            remedy=f"Layers: {', '.join(ablation.LAYERS)}.",
         )
     if not request.without:
         yield
@@ -150,12 +150,12 @@ def _further(
         yield from rows.of_batch_sizes(points)
     if request.ablation:
         if settings.compile:
-            raise TtastatsError("leaves nothing out of a compiled network", where="--ablation")
+            raise TtastatsError("cannot remove layers of a compiled network", where="--ablation")
         steps = request.steps or enough(recording.step_seconds)
         found = ablation.measured(partial(subject.of, settings, us), steps)
         if not found:
             raise TtastatsError(
-                "the network has no batch norm and no ReLU to leave out", where="--ablation"
+                "the network has no batch norm and no ReLU to remove", where="--ablation"
             )
         yield from rows.of_ablation(found)
 

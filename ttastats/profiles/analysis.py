@@ -252,9 +252,9 @@ def _whole_measures(trace: SteppedTrace) -> Iterator[Mapping[str, Any]]:
 
 def _told_of_steps(found: Steps) -> str:
     if not found.marked:
-        return "the trace marks no steps; the whole of it is taken for one"
+        return "the trace does not mark steps; it is treated as one step"
     if found.ahead:
-        return "from the first kernel of a step to that of the next: the host runs ahead"
+        return "from the first kernel of a step to that of the next, because the host runs ahead"
     return f"the annotations {STEP}"
 
 

@@ -78,16 +78,16 @@ def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
 def _problems(found: Found, events: Events) -> Iterator[Problem]:
     if found.ending:
         said = (
-            f"the trace is not whole ({found.ending}); what it holds until then is read, and what "
-            "a device did may be missing"
+            f"the trace is truncated ({found.ending}); everything before that is read, but "
+            "device activity may be missing"
         )
         yield Problem("truncated_trace", said)
     if found.damaged:
-        said = f"{found.damaged:,} of its events cannot be read and are left out"
+        said = f"{found.damaged:,} unreadable events are ignored"
         yield Problem("damaged_events", said)
     if len(events.ranges):
         said = (
-            "CUPTI counted instructions of its kernels, which took many times as long for it; "
-            "their times are left out"
+            "CUPTI counted instructions of its kernels, which slowed them down many times; their "
+            "times are ignored"
         )
         yield Problem("counted_instructions", said, "info")

@@ -269,7 +269,7 @@ def _last(rest: bytes, found: Found) -> Iterable[Event]:
             return _END.decode(b'{"traceEvents":[' + rest + end).traceEvents
     is_whole = _CLOSED.search(rest, max(0, len(rest) - _TAIL)) is not None
     if not is_whole:
-        found.ending = found.ending or "it breaks off within the events"
+        found.ending = found.ending or "it ends within the events"
     return _one_by_one(rest, found, is_whole=is_whole)
 
 

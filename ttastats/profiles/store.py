@@ -12,7 +12,7 @@ from ttastats.errors import TtastatsError
 from ttastats.profiles import table
 from ttastats.records import Problem
 
-_REMEDY = "Give a profile: `ttastats ingest TRACES -o prof.parquet` writes one."
+_REMEDY = "Create a profile with `ttastats ingest TRACES -o prof.parquet`."
 #: What a profile cannot be read without.
 _REQUIRED = ("kind", "name")
 
@@ -49,7 +49,7 @@ def read(paths: Sequence[Path]) -> pl.DataFrame:
         A file is missing or unreadable, of a newer version, or holds no profile.
     """
     if not paths:
-        raise TtastatsError("no file is named", remedy=_REMEDY)
+        raise TtastatsError("no file given", remedy=_REMEDY)
     frames = [_read_one(path) for path in paths]
     found: list[pl.DataFrame] = []
     seen: set[str] = set()
@@ -65,7 +65,7 @@ def _read_one(path: Path) -> pl.DataFrame:
     frame = pl.scan_parquet(path)
     missing = [name for name in _REQUIRED if name not in frame.collect_schema()]
     if missing:
-        what = f"is no profile: it has no column {', '.join(missing)}"
+        what = f"is not a profile: missing columns {', '.join(missing)}"
         raise TtastatsError(what, where=str(path), remedy=_REMEDY)
     for step in range(version, table.VERSION):
         frame = table.UPGRADES[step](frame)

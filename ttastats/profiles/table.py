@@ -31,11 +31,11 @@ class Column:
 _TEXT, _INT, _FLOAT, _BOOL = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 
 COLUMNS: tuple[Column, ...] = (
-    Column("profile_id", _TEXT, "digest of what was read or recorded; the ranks of one share it"),
+    Column("profile_id", _TEXT, "digest of the profile; shared by its ranks"),
     Column("profile", _TEXT, "name of the profile: the trace, its folder, or the workload"),
-    Column("source", _TEXT, "the trace, as given or found below a given folder"),
+    Column("source", _TEXT, "path of the trace, as given or below a given folder"),
     Column("source_digest", _TEXT, "XXH3-128 of the trace's bytes, hexadecimal"),
-    Column("origin", _TEXT, "who wrote it: kineto, autograd (before kineto), recorded"),
+    Column("origin", _TEXT, "origin: kineto, autograd (before kineto), recorded"),
     Column("rank", _INT, "rank of the process in distributed training"),
     Column(
         "kind",
@@ -47,19 +47,19 @@ COLUMNS: tuple[Column, ...] = (
     Column("device_index", _INT, "number of the device"),
     Column("stream", _INT, "queue of the device"),
     Column("name", _TEXT, "name of the operator, kernel or measure"),
-    Column("operator", _TEXT, "operator that launched a kernel or a copy, where the trace tells"),
-    Column("category", _TEXT, "what kind of work it is: convolution, matrix product, ..."),
-    Column("step", _INT, "number of the step; null where it is of no one step, or of all together"),
-    Column("calls", _INT, "how often"),
-    Column("seconds", _FLOAT, "own time, without that of operators it called"),
-    Column("device_seconds", _FLOAT, "of an operator: time of the kernels and copies it launched"),
+    Column("operator", _TEXT, "operator that launched a kernel or a copy, if recorded"),
+    Column("category", _TEXT, "kind of work: convolution, matrix product, ..."),
+    Column("step", _INT, "number of the step; null if it belongs to no single step"),
+    Column("calls", _INT, "number of calls"),
+    Column("seconds", _FLOAT, "self time, excluding called operators"),
+    Column("device_seconds", _FLOAT, "for an operator: time of the kernels and copies it launched"),
     Column("flops", _INT, "floating-point operations, from the dimensions of the inputs"),
-    Column("bytes", _INT, "bytes of inputs and outputs, caches ignored; of a copy: bytes moved"),
-    Column("tensor_core", _BOOL, "whether the name of the kernel is of one on tensor cores"),
-    Column("of", _TEXT, "of a measure: the memory, precision, device or batch size it is of"),
-    Column("value", _FLOAT, "of a measure: the number"),
-    Column("unit", _TEXT, "of a measure: its unit"),
-    Column("text", _TEXT, "of a measure: words, such as a name, a version or a rule"),
+    Column("bytes", _INT, "bytes of inputs and outputs, ignoring caches; for a copy: bytes moved"),
+    Column("tensor_core", _BOOL, "whether the kernel name indicates tensor cores"),
+    Column("of", _TEXT, "for a measure: its memory, precision, device or batch size"),
+    Column("value", _FLOAT, "for a measure: its value"),
+    Column("unit", _TEXT, "for a measure: its unit"),
+    Column("text", _TEXT, "for a measure: text, such as a name, a version or a rule"),
 )
 
 POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})

@@ -129,7 +129,7 @@ def _without_room(table: Table, layout: Layout, width: int | None) -> Iterator[L
     """Name the columns that stand nowhere."""
     if layout.hidden and not layout.below:
         titles = ", ".join(table.columns[position].title for position in layout.hidden)
-        text = f"no room for: {titles} (seen on a wider screen, or with --format csv)"
+        text = f"hidden columns: {titles} (use a wider terminal or --format csv)"
         yield from _wrapped(text, width)
 
 

@@ -154,13 +154,13 @@ def sentences(found: Sequence[Also], row: Mapping[str, Any], a: str, b: str) -> 
         if one.gap is None:
             yield f"{there}: unknown, as {_who_lacks(one, a, b)}."
         elif one.gap.low is None:
-            yield f"{there}: no verdict, which takes 2 runs a side ({_gap(one)})."
+            yield f"{there}: no verdict; it needs 2 runs per side ({_gap(one)})."
         elif one.verdict == "undecided":
-            yield f"{there}: not shown to differ ({_gap(one)})."
+            yield f"{there}: no significant difference ({_gap(one)})."
         elif row["verdict"] == "faster" and one.verdict == "worse" and not one.chose:
             yield (
-                f"{there}: the gain in time costs quality on data that did not choose the "
-                f"stopping point ({_gap(one)})."
+                f"{there}: the faster setup has lower quality on data that were not used to stop "
+                f"the runs ({_gap(one)})."
             )
         else:
             yield f"{there}: {b} is {one.verdict} than {a} ({_gap(one)})."
@@ -172,8 +172,8 @@ def notes(found: Sequence[Sequence[Also]]) -> Iterator[Note]:
     chose = list(dict.fromkeys(one.metric for one in every if one.chose))
     if chose:
         text = (
-            f"{', '.join(chose)} chose where runs stopped, so that its value there is no evidence "
-            "of how good they are on other data."
+            f"{', '.join(chose)} determined when the runs stopped, so its value there is not an "
+            "unbiased estimate of quality on other data."
         )
         yield Note("chose_the_stop", text)
     metrics = dict.fromkeys(one.metric for one in every)
@@ -203,7 +203,7 @@ def _known(sides: Sequence[_Worth]) -> str:
 
 def _who_lacks(one: Also, a: str, b: str) -> str:
     name, side = (a, one.a) if not one.a.n else (b, one.b)
-    does = "tells it there" if side.missing else "reached the target"
+    does = "logs it there" if side.missing else "reached the target"
     return f"no run of {name} {does}"
 
 

@@ -68,7 +68,7 @@ def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
     for row in shown.iter_rows(named=True):
         where = f" in {row['first_table']}" if several else ""
         here = f" ({row['table']})" if several else ""
-        message = f"the same run as {row['first_source']}{where}{here}"
+        message = f"duplicate of {row['first_source']}{where}{here}"
         yield finding("duplicate_run", "warning", message, row, source=row["source"])
 
 
@@ -76,7 +76,7 @@ def _never_evaluated(runs: pl.DataFrame, silent: Collection[str | None]) -> Iter
     never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
     for row in never.iter_rows(named=True):
         if row["source"] not in silent:
-            message = "no quality was ever measured; the run counts as failed"
+            message = "no evaluation was logged; the run counts as failed"
             yield finding("no_evaluation", "warning", message, row, source=row["source"])
 
 
@@ -103,8 +103,7 @@ def _stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> Iterator[Finding]:
             units.seconds, (row["seconds"], row["since"], row["at"], row["seconds"] / row["times"])
         )
         message = (
-            f"{length} between two evaluations, {start} and {end} after the start, where {usual} "
-            "is usual"
+            f"{length} between two evaluations, {start} and {end} after the start; {usual} is usual"
         )
         yield finding("stall", "info", message, row, source=row["source"])
 
@@ -171,7 +170,7 @@ def _far(
     )
     for row in scored.filter(pl.col("far") & beyond).select("source", "z", column).rows(named=True):
         message = (
-            f"{row[column]:.4g} {name}, where the median of {runs.height} runs is "
+            f"{row[column]:.4g} {name}; the median of {runs.height} runs is "
             f"{np.median(values):.4g} (modified z-score {row['z']:+.1f})"
         )
         yield finding(code, "info", message, keys, source=row["source"])
@@ -195,7 +194,7 @@ def _run_count(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding
         return
     rules = benchmarks.scoring(suite, benchmark, keys["round"], keys["division"])
     if rules is not None and group.height != rules.runs:
-        message = f"{units.plural(group.height, 'run')}, where the rules want {rules.runs}"
+        message = f"{units.plural(group.height, 'run')}; the rules require {rules.runs}"
         yield finding("run_count", "warning", message, keys)
 
 
@@ -204,15 +203,16 @@ RULES = (
     (
         "outliers",
         {"epochs_outlier", "epoch_time_outlier"},
-        f"outliers are runs of one entry with at least {outliers.LEAST} whose logarithm has a "
-        f"modified z-score beyond {outliers.LIMIT}, {outliers.LEAST_AWAY:.0%} or more from the "
-        "median and, in epochs, more than one evaluation interval.",
+        f"outliers: in entries of at least {outliers.LEAST} runs, runs whose logarithm has a "
+        f"modified z-score beyond {outliers.LIMIT} and that are at least "
+        f"{outliers.LEAST_AWAY:.0%} (for epochs, also more than one evaluation interval) from "
+        "the median.",
     ),
     (
         "stall",
         {"stall"},
-        f"a stall is a time between two evaluations more than {_STALL:g} times as long as the "
-        "median of its run and, at the same place, of the other runs of its entry, by "
-        f"{_SHARE:.0%} of the run or more.",
+        f"stall: a time between two evaluations of more than {_STALL:g} times the median of its "
+        f"run and, at the same position, of the other runs of its entry, by {_SHARE:.0%} of the "
+        "run or more.",
     ),
 )

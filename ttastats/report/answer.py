@@ -29,13 +29,13 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer of a command.
+    """The result of a command.
 
-    `rows` are for programs: raw numbers (seconds, fractions), None for unknown. `tables` say the
-    same to people. `sentence` closes the report and could be said aloud. `only_a` names the groups
-    of a baseline that a table compared with it lacks, after the label of that table where several
-    are compared. `gate` is there if a condition for CI was asked. `by` names the keys of the rows
-    that tell which group each is of. `against` is there if times were compared, by table;
+    `rows` contain raw numbers (seconds, fractions), None for unknown. `tables` are the formatted
+    tables. `sentence` is the conclusion. `only_a` lists the groups of the baseline that another
+    table lacks, with the label of that table if there are several. `gate` is the result of a CI
+    condition, if one was given. `by` names the keys of the rows that identify their group.
+    `against` is set if times were compared, by table;
     `groups` are the runs behind each row of a summary.
     """
 
@@ -52,7 +52,7 @@ class Report:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """Give the rows as a DataFrame."""
+        """Return the rows as a DataFrame."""
         return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)
 
     def __str__(self) -> str:

@@ -79,7 +79,7 @@ def _limit(text: str, unit: Spent) -> Limit:
     value = percentages.any_number(match[1]) if match else None
     if value is None or value <= 0:
         raise TtastatsError(
-            f"{text!r} is not what runs may take",
+            f"invalid claim {text!r}",
             where=f"--{unit}",
             remedy=f"Write --{unit} '<= 80': at most 80 {unit} on average.",
         )
@@ -148,9 +148,9 @@ def _expect_told(runs: pl.DataFrame, limits: Sequence[Limit]) -> None:
         untold = not there[_COLUMNS[one.unit]].count() or (one.unit == "seconds" and other_axis)
         if there.height and untold:
             raise TtastatsError(
-                f"no run tells its {one.unit}",
+                f"no run logs its {one.unit}",
                 where=f"--{one.unit}",
-                remedy="`ttastats runs FILE` shows what runs tell.",
+                remedy="`ttastats runs FILE` shows what the runs log.",
             )
 
 
@@ -227,7 +227,7 @@ def _claim(row: Numbers) -> str:
 
 
 def _runs(row: Numbers) -> Text:
-    missing = f" +{row['n_missing']} without" if row["n_missing"] else ""
+    missing = f" +{row['n_missing']} missing" if row["n_missing"] else ""
     return Text(f"{row['n']}{missing}")
 
 
@@ -258,20 +258,20 @@ def _sentence(row: Numbers, name: str, rules: ClaimOptions) -> str:
     much = digits.of(abs(row["margin"]))
     if row["holds"]:
         return f"{claim} holds {level}{p_value}: the mean of {runs} is better by {much}."
-    said = f"{claim} is not shown {level}{p_value}: the mean of {runs} is"
+    said = f"{claim} is not confirmed {level}{p_value}: the mean of {runs} is"
     if row["margin"] <= 0:
         return f"{said} {'worse by ' + much if row['margin'] < 0 else 'no better'}."
     said += f" better by {much}"
     if row["n_missing"]:
-        return f"{said}, but {units.plural(row['n_missing'], 'run')} had none."
+        return f"{said}, but {units.plural(row['n_missing'], 'run')} had no value."
     needed = row["runs_needed"]
     if row["p_value"] is None or needed is None:
         return f"{said}."
     more = needed - row["n"]
     if more <= 0:
-        return f"{said}; more runs may show it."
+        return f"{said}; more runs may confirm it."
     plan = f"{units.plural(more, 'more run')} of this kind ({needed:,} in all)"
-    return f"{said}; {plan} would show it (80% power)."
+    return f"{said}; {plan} would be needed to confirm it (80% power)."
 
 
 def _notes(
@@ -283,20 +283,21 @@ def _notes(
     yield from rare_note(tested, 1 - rules.level)
     if any(row["n_missing"] for row in rows):
         text = (
-            "a claim about all runs does not hold while some have no value: a mean of the others "
-            "leaves out what went wrong. --where chooses runs by what they were given, not by "
-            "how they ended."
+            "a claim about all runs cannot be confirmed while some have no value, because the "
+            "mean of the others ignores the failures. Use --where to select runs by their "
+            "settings, not by their outcome."
         )
         yield Note("runs_missing", text)
     if any("one_run" in row["flags"] for row in rows):
-        text = "one run shows no spread: 2 runs are needed for an interval, or --sigma."
+        text = "an interval needs 2 runs, or --sigma."
         yield Note("one_run", text)
     if rules.sigma is not None:
-        text = f"z test with a standard deviation of one run of {rules.sigma:g}, taken as known."
+        text = f"z test; the standard deviation of one run, {rules.sigma:g}, is taken as known."
         yield Note("sigma_known", text)
     if len(rows) > 1:
         text = (
-            f"each of {len(rows)} claims is judged at the {percentages.text(rules.level)} level "
-            "for itself: of many that are false some hold by chance."
+            f"each of the {len(rows)} claims is tested separately at the "
+            f"{percentages.text(rules.level)} level: of many false claims, some are confirmed by "
+            "chance."
         )
         yield Note("several_claims", text)

@@ -119,9 +119,9 @@ def _explained(
     found = [one for side in sides for one in side.found]
     if len(found) > 1:
         raise TtastatsError(
-            f"profiles of two systems, and {len(found)} comparisons that they might explain",
+            f"the profiles match {len(found)} comparisons",
             where="--profile-a",
-            remedy="Choose one of them, such as --where benchmark=resnet.",
+            remedy="Select one comparison, for example with --where benchmark=resnet.",
         )
     return explained(found[0], sides[0].pairing.pairs[0], profiles, confidence)
 

@@ -70,7 +70,7 @@ def _no_throughput(shown: Sequence[Shown]) -> Note | None:
     axis = shown[0].one.axis if shown else SECONDS
     if not axis.progress:
         return None
-    text = f"compared are {axis.to_target}: time is not judged, so there is no throughput either."
+    text = f"this compares {axis.to_target}, not time, so no throughput is shown."
     return Note("no_throughput", text)
 
 
@@ -100,8 +100,8 @@ def _sequential(shown: Sequence[Shown], options: Options) -> Note | None:
     if options.max_runs is None:
         return None
     text = (
-        f"--sequential: intervals, p and verdicts hold at every look at {FIRST_LOOK} to "
-        f"{options.max_runs} runs a side, if that maximum was set before the first."
+        f"--sequential: intervals, p and verdicts are valid at every look from {FIRST_LOOK} to "
+        f"{options.max_runs} runs per side, if this maximum was fixed before the first look."
     )
     said = []
     for each in shown:
@@ -112,7 +112,7 @@ def _sequential(shown: Sequence[Shown], options: Options) -> Note | None:
         wider = two_sided_t(found.ratio.df, level) / two_sided_t(found.ratio.df, options.confidence)
         said.append(f"{each.name} {wider:.2f} times as wide at {found.look.n}")
     if said:
-        text += f" For a fixed number an interval would be narrower; here: {', '.join(said)}."
+        text += f" They are wider than for a fixed number of runs: {', '.join(said)}."
     return Note("sequential", text)
 
 
@@ -120,9 +120,9 @@ def _undecided(shown: Sequence[Shown], options: Options) -> Note | None:
     if not any(each.row["verdict"] == "undecided" for each in shown):
         return None
     percent = f"{100 * (1 - options.confidence):.3g}%"
-    text = f'~ not decided at {percent}, which is not "equal": see --margin.'
+    text = f"~ not significant at {percent}. That does not show equality; see --margin."
     if options.max_runs is not None and any(_goes_on(each) for each in shown):
-        text += " Add a run to each side, in turns, and look again."
+        text += " Add one run to each side, alternating, and compare again."
     return Note("undecided", text)
 
 
@@ -143,23 +143,25 @@ def _constant_epochs(shown: Sequence[Shown]) -> Note | None:
     if constant:
         said = "; ".join(f"{each.name} {_epoch_safe(each.row)}" for each in constant)
         parts.append(
-            "every run of a side took the same number of epochs, so the interval ignores that "
-            "epochs may vary; the epoch-safe CI allows for runs that take one evaluation interval "
-            f"more or less, and for none further away: {said}."
+            "all runs of a side needed the same number of epochs, so the interval ignores that "
+            "epochs may vary. The epoch-safe CI allows for one evaluation interval more or less: "
+            f"{said}."
         )
     if unlogged:
         parts.append(
-            f"without logged progress nothing shows whether epochs vary ({_names(unlogged)})."
+            f"progress is not logged, so it is unknown whether epochs vary ({_names(unlogged)})."
         )
     if any(each.marked and "constant_epochs" in each.row["conditions"] for each in marked):
-        parts.append("† holds only if epochs to target really are constant (--epochs-fixed).")
+        parts.append(
+            "† holds only if the number of epochs to the target is constant (--epochs-fixed)."
+        )
     return Note("constant_epochs", " ".join(parts), CONSTANT)
 
 
 def _epoch_safe(row: Mapping[str, Any]) -> str:
     low, high = row["epoch_safe_low"], row["epoch_safe_high"]
     if low is None or high is None:
-        return "unknown, as the logs hold one evaluation"
+        return "unknown: the logs hold only one evaluation"
     outcome = "excludes 1" if low > 1 or high < 1 else "includes 1"
     return f"[{low:.3f}, {high:.3f}] {outcome}"
 
@@ -174,14 +176,14 @@ def _stragglers(shown: Sequence[Shown], options: Options) -> Note | None:
         for side in (found.a, found.b) if found else ():
             if side is not None:
                 shares[side.n_reached, side.n] = side.straggler_share(options.confidence)
-    said = ", ".join(
-        f"{reached} of {n} leave up to {share:.0%}"
+    said = " or ".join(
+        f"{share:.0%} ({reached} of {n} reached)"
         for (reached, n), share in sorted(shares.items(), key=lambda item: -item[1])
     )
     much = "long" if shown[0].one.axis.is_time else "much"
     text = (
-        f"holds if no further run fails or straggles: {said} of runs that may fail, or take three "
-        f"times as {much}, beyond those seen."
+        f"holds if no further run fails or straggles: up to {said} of runs may fail or take "
+        f"three times as {much}."
     )
     return Note("no_stragglers", text, "‡")
 
@@ -198,8 +200,8 @@ def _failures(shown: Sequence[Shown]) -> Note | None:
     axis = shown[0].one.axis
     number, what = ("speedup", "times") if axis.is_time else ("number shown", axis.noun)
     text = (
-        f"some runs failed: the {number} is the ratio of expected {what} to a "
-        f"success (ERT), failures included: {'; '.join(said)}."
+        f"some runs failed: the {number} is the ratio of expected {what} to a success (ERT), "
+        f"which include failed runs: {'; '.join(said)}."
     )
     return Note("failed_runs", text, FAILED)
 
@@ -223,9 +225,9 @@ def _no_success(shown: Sequence[Shown]) -> Note | None:
         if not side.n_reached
     ]
     text = (
-        f"no run of a side reached the target ({_names(chosen)}; {', '.join(spent)}): there is no "
-        f"{'speedup' if chosen[0].one.axis.is_time else 'ratio'}, and the verdict is about the "
-        "fraction of runs that reached it."
+        f"no run of a side reached the target ({_names(chosen)}; {', '.join(spent)}): there is "
+        f"no {'speedup' if chosen[0].one.axis.is_time else 'ratio'}; the verdict compares the "
+        "fractions of runs that reached it."
     )
     return Note("no_success", text)
 
@@ -240,8 +242,8 @@ def _same_convergence(shown: Sequence[Shown]) -> Note | None:
         if each.one.epochs_p is not None
     )
     text = (
-        "--same-convergence: the speedup is that of throughput, on the assumption that both sides "
-        f"need the same epochs; permutation test of that assumption: {tests}."
+        "--same-convergence: the speedup is the throughput ratio and assumes equal epochs to the "
+        f"target; permutation test of that assumption: {tests}."
     )
     return Note("same_convergence", text)
 
@@ -256,9 +258,7 @@ def _batch_sizes(shown: Sequence[Shown]) -> Note | None:
     ]
     if not chosen:
         return None
-    text = (
-        f"global batch sizes differ ({_names(chosen)}): an epochs ratio other than 1 is expected."
-    )
+    text = f"global batch sizes differ ({_names(chosen)}), so the epochs are expected to differ."
     return Note("batch_sizes", text)
 
 
@@ -280,12 +280,12 @@ def _unsteady(shown: Sequence[Shown]) -> Note | None:
     if not chosen:
         return None
     text = (
-        f"{_per_epoch(chosen[0])} varies by more than 3% within a side ({_names(chosen)}): "
-        "unsteady hardware, start-up time in the TTA"
+        f"{_per_epoch(chosen[0])} varies by more than 3% within a side ({_names(chosen)}); "
+        "possible causes: unsteady hardware, start-up time in the TTA"
     )
     constant = [each for each in chosen if CONSTANT in marks(each.one)]
     if constant:
-        text += f", or epochs that do not count the progress ({_names(constant)})"
+        text += f", or an epoch count that does not measure progress ({_names(constant)})"
     return Note("unsteady", f"{text}.")
 
 
@@ -314,7 +314,7 @@ def _exact_limit(shown: Sequence[Shown], options: Options) -> Note | None:
         return None
     runs = next(n for n in range(2, 1000) if smallest_p(n, n) <= alpha)
     limit = f"{alpha:.3g}".removeprefix("0")
-    text = f"the permutation test (--wide) needs {runs} runs a side for p < {limit}."
+    text = f"the permutation test (--wide) needs {runs} runs per side to reach p < {limit}."
     return Note("few_runs", text)
 
 
@@ -328,7 +328,7 @@ def _plans(shown: Sequence[Shown]) -> Note | None:
         text = f"{each.name}: n={plan.n} can detect {plan.detectable:.2f}×"
         if plan.needed is not None and plan.needed > plan.n:  # fewer were not enough here
             observed = f"the observed {each.row['speedup']:.2f}×"
-            text += f", {observed} needs {plan.needed:,} runs a side"
+            text += f", {observed} needs {plan.needed:,} runs per side"
         said.append(text)
     if not said:
         return None
@@ -339,8 +339,8 @@ def _plans(shown: Sequence[Shown]) -> Note | None:
 def _unmatched(names: Sequence[str], has_mean: bool) -> Note | None:
     if not names:
         return None
-    over = " The geometric mean is over the matched ones." if has_mean else ""
-    return Note("unmatched", f"only one side has: {units.listed(names)}.{over}")
+    over = " The geometric mean covers only the matched ones." if has_mean else ""
+    return Note("unmatched", f"present on one side only: {units.listed(names)}.{over}")
 
 
 def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:
@@ -387,7 +387,10 @@ def _why_undecided(shown: Sequence[Shown]) -> str:
         return not _includes_one(one.parts.throughput) and _includes_one(one.parts.progress)
 
     if all(open_epochs(each.one) for each in shown):
-        return " The throughput part is decided; what stays uncertain is the epochs to the target."
+        return (
+            " The difference in throughput is significant; the difference in epochs to the "
+            "target is not."
+        )
     return ""
 
 

@@ -208,6 +208,6 @@ def _of_runs(
         found += [Note(one.code, one.text) for one in each.pairing.remarks]
     unmatched = [one.text for side in sides for one in side.pairing.alone]
     if unmatched:
-        text = f"without a partner, and left out: {units.listed(unmatched, 6, '; ')}."
+        text = f"excluded, no match on the other side: {units.listed(unmatched, 6, '; ')}."
         found.append(Note("unmatched", text))
     return list(dict.fromkeys(found))

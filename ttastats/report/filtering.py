@@ -57,7 +57,7 @@ def _left_out(report: Report, conditions: Sequence[Condition], kept: int) -> lis
         return []
     asked = " ".join(condition.place for condition in conditions)
     others = units.plural(len(report.rows) - kept, "other row")
-    text = f"{asked}: {units.plural(kept, 'row')} shown, {others} left out"
+    text = f"{asked}: {units.plural(kept, 'row')} shown, {others} hidden"
     if report.command == "compare":
-        text += "; adjusted p-values, the geo-mean and the sentence below count all"
+        text += "; adjusted p-values, the geo-mean and the sentence below include all rows"
     return [Note("rows_left_out", f"{text}.")]

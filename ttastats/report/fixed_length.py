@@ -31,10 +31,9 @@ def notes(baseline: Side, other: Side, pairs: Sequence[Pair], names: Sequence[st
         of = f"{name}: " if len(pairs) > 1 else ""
         how = long[0] if long[0] == long[1] else f"{long[0]} of A, {long[1]} of B"
         text = (
-            f"{of}every run was stopped at one length ({how}), and {sum(failed)} of "
-            f"{units.plural(total, 'run')} ended short of the target: they count as failures "
-            "here. Is the quality at that length as good, and what did it take? The same command "
-            "with --at-end."
+            f"{of}all runs have the same length ({how}), and {sum(failed)} of "
+            f"{units.plural(total, 'run')} did not reach the target, which counts as failure "
+            "here. To compare quality and cost at that length, add --at-end."
         )
         found.append(Note("fixed_length", text))
     return found

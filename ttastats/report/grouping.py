@@ -62,24 +62,23 @@ def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
     if not left_out:
         return []
     text = (
-        f"{units.plural(left_out, 'run')} of the same content as another of the same group "
-        "counted once: a spread over copies would be wrong (`duplicate_of` names the original)."
+        f"{units.plural(left_out, 'duplicate run')} excluded (`duplicate_of` names the original)."
     )
     return [Note("copies", text)]
 
 
 #: Why runs are set aside, in words: what they are, and why they do not count.
 _SET_ASIDE = {
-    "side_log": (("log", "logs"), "beside the result files of the same entry"),
+    "side_log": (("log", "logs"), "outside the result files of the same entry"),
     "inference": (("inference entry", "inference entries"), "without training"),
     "stopped": (
         ("run", "runs"),
-        "that somebody or the machine stopped (--censor-stopped: counted)",
+        "that were stopped (include them with --censor-stopped)",
     ),
-    "exception": (("run", "runs"), "that ended by an exception"),
+    "exception": (("run", "runs"), "that ended with an exception"),
     "other_metric": (
         ("run", "runs"),
-        "of entries that log other metrics alone, or several (--metric names one)",
+        "of entries that log other metrics, or several (select one with --metric)",
     ),
 }
 
@@ -89,7 +88,7 @@ def set_aside_notes(runs: pl.DataFrame) -> list[Note]:
     reasons = runs.get_column("set_aside") if "set_aside" in runs.columns else pl.Series()
     found = [(code, words, reasons.eq(code).sum()) for code, words in _SET_ASIDE.items()]
     return _nowhere_notes(runs) + [
-        Note(code, f"{units.plural(int(n), *forms)} {why} left out; `ttastats runs` marks them.")
+        Note(code, f"{units.plural(int(n), *forms)} {why} excluded; `ttastats runs` marks them.")
         for code, (forms, why), n in found
         if n
     ]
@@ -104,8 +103,8 @@ def _nowhere_notes(runs: pl.DataFrame) -> list[Note]:
         return []
     whose = "its" if number == 1 else "their"
     text = (
-        f"{units.plural(number, 'run')} reached the target without telling {whose} "
-        f"{axis.of(runs).to_target}: left out."
+        f"{units.plural(number, 'run')} reached the target but did not log {whose} "
+        f"{axis.of(runs).to_target}: excluded."
     )
     return [Note(axis.NO_POSITION, text)]
 
@@ -117,7 +116,7 @@ def no_length_notes(runs: pl.DataFrame) -> list[Note]:
         return []
     names = at_once.get_column("source").to_list()
     text = (
-        f"{units.plural(len(names), 'run')} ended at the start, counted as failed after "
+        f"{units.plural(len(names), 'run')} ended at the start and counted as failed after "
         f"{units.amount(0.0, axis.of(runs).unit)}: {units.listed(names, _NAMED)}."
     )
     return [Note("no_length", text)]
@@ -184,8 +183,8 @@ def _contention_notes(runs: pl.DataFrame) -> list[Note]:
     if not waited > _CONTENDED * cpu:
         return []
     text = (
-        f"contended: the runs waited {waited:.3g} s for a core beside {cpu:.3g} s of CPU time, so "
-        "others used the machine; count --in cpu-seconds, or repeat the runs when it is idle."
+        f"CPU contention: the runs waited {waited:.3g} s for a core and used {cpu:.3g} s of CPU "
+        "time. Use --in cpu-seconds, or repeat the runs on an idle machine."
     )
     return [Note("contended", text)]
 
@@ -197,11 +196,11 @@ def _varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
         return []
     what = [", ".join(names)] if names else []
     if settings:
-        what.append(f"settings they record (`extra`): {units.listed(settings)}")
-    advice = ": group by them (--by) or choose (--where)" if names else ""
+        what.append(f"recorded settings (`extra`): {units.listed(settings)}")
+    advice = ": split with --by or filter with --where" if names else ""
     text = (
-        f"warning: runs vary in: {'; '.join(what)}. One number for different set-ups may mean "
-        f"nothing{advice}."
+        f"warning: groups mix setups that differ in {'; '.join(what)}. A statistic of a mixed "
+        f"group may be meaningless{advice}."
     )
     return [Note("runs_vary", text)]
 
@@ -234,7 +233,7 @@ def failed_notes(runs: pl.DataFrame) -> list[Note]:
     notes = [Note("failed_runs", text)]
     if "no target known" in reasons:
         notes.append(
-            Note("no_target", "no target known: --target METRIC=VALUE says what to reach.")
+            Note("no_target", "no quality target is known: set one with --target METRIC=VALUE.")
         )
     return notes
 

@@ -151,7 +151,7 @@ def _undecided(found: Against) -> str:
     a, b = rows[0]["a"], rows[0]["b"]
     reasons = {row["claim"] for row in rows if row["verdict"] == "unavailable"}
     if len(reasons) == 1 and all(row["verdict"] == "unavailable" for row in rows):
-        return str(reasons.pop() or "nothing to judge").removeprefix("no verdict: ")
+        return str(reasons.pop() or "no data").removeprefix("no verdict: ")
     low, high = (
         (rows[0]["speedup_low"], rows[0]["speedup_high"])
         if len(rows) == 1
@@ -159,14 +159,15 @@ def _undecided(found: Against) -> str:
         if mean
         else (None, None)
     )
-    on = "" if len(rows) == 1 else f" on all {units.plural(len(rows), _noun(rows))}"
+    on = "" if len(rows) == 1 else f" on any of {units.plural(len(rows), _noun(rows))}"
     axis = of_row(rows[0])
     if low is None or high is None:
-        return f"whether {b} {axis.does(axis.better)} than {a} is open{on}"
+        return f"no significant difference between {b} and {a}{on}"
     between = f"{b} {'is' if axis.is_time else 'needs'} {_between(low, high, rows[0])} than {a}"
     if len(rows) == 1:
         return between
-    return f"open{on}; overall, {between}" if low <= 1 <= high else f"open{on}, though {between}"
+    however = "" if low <= 1 <= high else "however, "
+    return f"no significant difference{on}; overall, {however}{between}"
 
 
 def _between(low: float, high: float, row: Numbers) -> str:
@@ -210,25 +211,25 @@ def _runs(rows: Rows) -> str:
 
 #: Notes that say what to distrust, worst first, in a few words.
 _SAID: dict[str, tuple[str, Tone]] = {
-    POOLED: ("several setups taken as one", "bad"),
+    POOLED: ("several setups pooled", "bad"),
     "targets_differ": ("targets differ", "bad"),
-    "runs_vary": ("setups vary inside a side", "bad"),
-    "no_success": ("a side never reached the target", "bad"),
-    "failed_runs": ("runs failed, their time is counted", "bad"),
-    "one_run": ("one run: nothing to infer from", "bad"),
-    "contended": ("others used the machine", "bad"),
+    "runs_vary": ("setups differ within a side", "bad"),
+    "no_success": ("no run of a side reached the target", "bad"),
+    "failed_runs": ("failed runs included", "bad"),
+    "one_run": ("one run only", "bad"),
+    "contended": ("CPU contention", "bad"),
     "fixed_length": ("runs of a fixed length", "bad"),
     "convergence_differs": ("the sides converge differently", "bad"),
     "no_stragglers": ("holds if no further run fails", "plain"),
-    "constant_epochs": ("no spread of epochs seen", "plain"),
+    "constant_epochs": ("constant epochs", "plain"),
     "batch_sizes": ("batch sizes differ", "plain"),
-    "unsteady": ("time per epoch unsteady", "plain"),
+    "unsteady": ("unsteady time per epoch", "plain"),
     "unbalanced": ("unequal numbers of runs", "plain"),
     "separate_sessions": ("sides ran one after the other", "plain"),
     "few_runs": ("few runs", "plain"),
-    "unmatched": ("some runs have no partner", "plain"),
-    "shared_runs": ("runs of both sides left out", "plain"),
-    "copies": ("copies counted once", "plain"),
+    "unmatched": ("unmatched runs", "plain"),
+    "shared_runs": ("shared runs excluded", "plain"),
+    "copies": ("duplicates excluded", "plain"),
 }
 
 

@@ -127,30 +127,30 @@ def _report(
     shown = [
         *fields.keys(keys, heads=False),
         fields.number("CV [95%]", "cv", "fraction", interval=True),
-        fields.number("runs a side", "n"),
+        fields.number("runs per side", "n"),
         fields.words("can detect", _detectable),
         *map(_needed, effects, _names(effects)),
         *(map(_taken, effects, _names(effects)) if max_runs is not None else ()),
     ]
     table = fields.table(rows, shown, title)
     text = (
-        f"two-sided t test of the ratio of {axis.mean} at 5%, power {power:.0%}, equal CV and "
-        "equal numbers of runs on both sides. Fix the number before you run: looking after every "
-        "run and stopping at the first p < .05 finds differences that are not there."
+        f"two-sided t test of the ratio of {axis.mean} at 5%, power {power:.0%}, with equal CV "
+        "and equal numbers of runs on both sides. Fix the number of runs in advance: testing "
+        "after every run and stopping at p < .05 inflates false positives."
     )
     notes = [Note("method", text)]
     if max_runs is not None:
         text = (
-            f"looks: runs a side that `compare --sequential --max-runs {max_runs}` takes on "
-            f"average, with a look after every run from {FIRST_LOOK} on and no run that fails, and "
-            "how often it ends decided; 4,000 simulated plans at 5%."
+            f"looks: average runs per side of `compare --sequential --max-runs {max_runs}` with "
+            f"a look after every run from {FIRST_LOOK} on and no failed runs, and how often it "
+            "ends decided; 4,000 simulations at 5%."
         )
         notes.append(Note("sequential", text))
     if any(row.get("reached", row["n"]) != row["n"] for row in rows if "entry" in row):
         text = f"where runs failed, the CV is that of the {axis.expected} to a success (ERT)."
         notes.append(Note("failed_runs", text))
     if any(row["cv"] == 0 for row in rows):
-        notes.append(Note("zero_variance", "a CV of 0 in a few runs is luck, not certainty."))
+        notes.append(Note("zero_variance", "a sample CV of 0 does not mean zero variance."))
     return Report("power", tuple(rows), (table,), tuple(notes))
 
 

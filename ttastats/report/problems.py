@@ -51,7 +51,7 @@ def report(
     found.sort(key=_place)
     chosen = _of_codes(found, codes)
     tables = (_counts(chosen), *_listings(chosen, whole=bool(codes))) if chosen else ()
-    close = "" if chosen else "Nothing was found wrong."
+    close = "" if chosen else "No problems found."
     return Report("problems", tuple(chosen), tables, tuple(_notes(chosen, left_out)), close)
 
 
@@ -76,9 +76,9 @@ def _of_codes(found: list[Finding], codes: Sequence[str]) -> list[Finding]:
     for code in codes:
         if code not in known:
             raise TtastatsError(
-                f"no problem is called {code!r}",
+                f"unknown problem code {code!r}",
                 where="--code",
-                remedy=nearest.among(code, sorted(known), "There are") if known else None,
+                remedy=nearest.among(code, sorted(known), "Known codes") if known else None,
             )
     return [finding for finding in found if not codes or finding["code"] in codes]
 
@@ -136,10 +136,13 @@ def _notes(found: Sequence[Finding], left_out: int) -> Iterator[Note]:
     counts = Counter(finding["code"] for finding in found)
     yield from (Note(code, text) for code, of, text in anomalies.RULES if counts.keys() & of)
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
-        yield Note("more", "--code CODE shows all of one code; --format csv or json, all of all.")
+        yield Note(
+            "more",
+            "--code CODE shows all problems of one code; --format csv or json shows all problems.",
+        )
     if left_out:
         text = (
-            f"{units.plural(left_out, 'problem')} of files without a run left out: nobody knows "
-            "whether they would meet the conditions."
+            f"{units.plural(left_out, 'problem')} of files without a run excluded: the "
+            "conditions cannot be evaluated for them."
         )
         yield Note("left_out", text)

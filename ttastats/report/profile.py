@@ -17,8 +17,8 @@ _Row = dict[str, Any]
 
 #: What each part of a step is called.
 TITLES = {
-    "compute_bound": "computing, bound by arithmetic",
-    "memory_bound": "computing, bound by memory",
+    "compute_bound": "compute-bound kernels",
+    "memory_bound": "memory-bound kernels",
     "communication": "communication, exposed",
     "copies": "copies, exposed",
     "input": "waiting for input",
@@ -144,7 +144,7 @@ def _tables(
 ) -> Iterator[Table]:
     unit = "kernels" if answers.runs_on_device(own) else "operators"
     if parts:
-        yield fields.table(parts, _PARTS, f"{title}where a step goes")
+        yield fields.table(parts, _PARTS, f"{title}time of a step")
     if kinds:
         yield fields.table(kinds, _rates("kind of work", kinds), f"{title}{unit} by kind of work")
     if operators:
@@ -154,7 +154,7 @@ def _tables(
     if ranks:
         yield fields.table(ranks, _RANKS, f"{title}ranks")
     if memory:
-        shown = [_name("memory"), fields.number("at its peak", "bytes", "bytes")]
+        shown = [_name("memory"), fields.number("at peak", "bytes", "bytes")]
         yield fields.table(memory, shown, f"{title}memory")
 
 
@@ -183,12 +183,12 @@ _PARTS = (
 _RANKS = (
     fields.Field(Column("rank"), lambda row: Text(_rank(row))),
     fields.number("step", "step_seconds", "seconds", std="step_std"),
-    fields.number("own work", "work_seconds", "seconds"),
-    fields.number("against mean", "skew", "fraction"),
+    fields.number("self time", "work_seconds", "seconds"),
+    fields.number("vs mean", "skew", "fraction"),
     fields.number("computing", "compute_seconds", "seconds"),
     fields.number("communication", "communication_seconds", "seconds"),
     fields.number("exposed", "exposed_seconds", "seconds"),
-    fields.number("without work", "waiting", "seconds"),
+    fields.number("no work", "waiting", "seconds"),
 )
 
 
@@ -233,17 +233,17 @@ def _notes(own: pl.DataFrame) -> Iterator[Note]:
         break
     left_out = answers.measures(own, "warmup_steps").filter(pl.col("value") > 0)
     for number, rule in left_out.select("value", "text").head(1).iter_rows():
-        yield Note("warmup", f"{units.plural(int(number), 'step')} left out: {rule}.")
+        yield Note("warmup", f"{units.plural(int(number), 'step')} excluded: {rule}.")
     if not answers.operators(own)["flops"].sum():
         yield Note(
             "no_flops",
-            "FLOPs are not known: the trace holds no shapes of inputs. "
-            "torch.profiler.profile(record_shapes=True) writes them.",
+            "FLOPs are unknown: the trace contains no input shapes. Record them with "
+            "torch.profiler.profile(record_shapes=True).",
         )
     bound = ", ".join(categories.COMPUTE_BOUND)
-    yield Note("bound", f"bound by arithmetic: {bound}; everything else: by memory.")
+    yield Note("bound", f"compute-bound: {bound}; all other kernels are memory-bound.")
     if own["tensor_core"].any():
-        yield Note("tensor_core", "on tensor cores: by the names of kernels; none is measured.")
+        yield Note("tensor_core", "tensor core use is inferred from kernel names, not measured.")
 
 
 def _sentence(title: str, own: pl.DataFrame, parts: Sequence[_Row]) -> str:

@@ -42,7 +42,9 @@ def report(
     for label, one in zip(labels, (first, second), strict=True):
         if one.is_empty():
             raise TtastatsError(
-                "holds no step of a training", where=label, remedy="Record some: `profile --steps`."
+                "contains no training step",
+                where=label,
+                remedy="Record some with `profile --steps`.",
             )
     names = [*dict.fromkeys([*first.columns, *second.columns])]
     rows = [_row(name, first, second, confidence) for name in names]
@@ -69,7 +71,9 @@ def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
     """
     if not set(a["profile_id"]).isdisjoint(b["profile_id"]):
         raise TtastatsError(
-            "holds a profile that A holds too", where=label, remedy="Give two profiles."
+            "contains a profile that is also in A",
+            where=label,
+            remedy="Give two different profiles.",
         )
 
 
@@ -114,17 +118,17 @@ def _noise(a: pl.DataFrame, b: pl.DataFrame, whole: _Row, tests: int) -> Note:
         units.plural(whole[n], "profile" if one["profile_id"].n_unique() > 1 else "step")
         for one, n in ((a, "n_a"), (b, "n_b"))
     ]
-    text = f"A: {what[0]}, B: {what[1]}. Intervals are of means over them, by Welch"
+    text = f"A: {what[0]}, B: {what[1]}. Intervals are Welch intervals of the difference of means"
     text += f"; p of parts: Holm over {tests}." if tests > 1 else "."
     if "step" in f"{what[0]}{what[1]}":
-        text += " Steps of one profile tell nothing of how profiles differ: repeat them."
+        text += " Steps of one profile do not show how much profiles vary: record several."
     return Note("samples", text)
 
 
 def _rest(number: int) -> list[Note]:
     if not number:
         return []
-    text = f"{number:,} more that change less are not shown; --format csv gives all."
+    text = f"{number:,} more with smaller changes are not shown; --format csv shows all."
     return [Note("more", text)]
 
 
@@ -132,7 +136,7 @@ def _said(whole: _Row, parts: Sequence[_Row], alpha: float) -> str:
     change = whole["change"]
     low, high = whole["change_low"], whole["change_high"]
     if low is not None and low <= 0 <= high:
-        return "Whether a step of B is longer or shorter than one of A is undecided."
+        return "The difference in the time of a step is not significant."
     ratio = whole["a_seconds"] / whole["b_seconds"]
     word = "shorter" if change < 0 else "longer"
     said = f"A step of B is {units.seconds(abs(change))} {word} ({ratio:.2f} times as fast)"
@@ -140,4 +144,4 @@ def _said(whole: _Row, parts: Sequence[_Row], alpha: float) -> str:
     if low is not None:
         alike = [row for row in alike if row["p_adjusted"] < alpha]
     told = [f"{row['name']} {units.seconds(abs(row['change']))}" for row in alike[:3]]
-    return f"{said}: {', '.join(told) or 'no part of it is shown to be'}."
+    return f"{said}: {', '.join(told) or 'no single part differs significantly'}."

@@ -20,7 +20,7 @@ def notes(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Ite
             text for text in (_work(rows, own), _batch(rows, own), _device(rows, own)) if text
         ]
         if differ:
-            text = f"profiles and runs of {name} do not belong together: {'; '.join(differ)}."
+            text = f"profiles and runs of {name} do not match: {'; '.join(differ)}."
             yield Note("profile_of_others", text)
 
 

@@ -34,7 +34,7 @@ def tables(found: Sequence[_Row], title: str) -> Iterator[Table]:
     if some:
         body = tuple(Row((Text(row["title"]), _cell(row))) for row in some)
         columns = (Column("measured", names=True), Column("", "right"))
-        yield Table(columns, body, f"{title}the step as a whole")
+        yield Table(columns, body, f"{title}whole step")
 
 
 def notes(own: pl.DataFrame) -> Iterator[Note]:
@@ -50,13 +50,13 @@ def notes(own: pl.DataFrame) -> Iterator[Note]:
         size = "no batch size" if value is None else f"{value:,.0f} samples"
         yield Note("saturation", f"large enough: {size} ({rule}).")
     if not answers.measures(own, "ablated_step_seconds").is_empty():
-        yield Note("ablation", "layers left out: calls of them are answered with what goes in.")
+        yield Note("ablation", "removed layers are replaced by the identity.")
     if not answers.measures(own, "workers_step_seconds").is_empty():
         yield Note(
             "workers",
-            "workers share the batch; under way: from the start of an all-reduce to its end, waits "
-            "for the slower worker included; exposed: beyond a step that sends nothing; pure: the "
-            "same bytes while nobody computes.",
+            "workers share the batch. In flight: from the start of an all-reduce to its end, "
+            "including the wait for the slower worker; exposed: time beyond a step without "
+            "communication; pure: the same bytes without computation.",
         )
 
 
@@ -65,12 +65,12 @@ def _roofline(own: pl.DataFrame) -> Iterator[Note]:
     known = {row["name"]: row["value"] for row in _itself(own)}
     intensity, ridge = known.get("intensity"), known.get("ridge")
     if intensity and ridge:
-        side, binds = ("below", "memory") if intensity < ridge else ("above", "arithmetic")
+        side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
         yield Note(
             "roofline",
-            f"roofline: {units.significant(intensity)} FLOPs a byte lie {side} "
-            f"{units.significant(ridge)}, from which the fastest copy feeds the fastest product: "
-            f"{binds} binds the step as a whole, if caches are ignored.",
+            f"roofline: the arithmetic intensity of {units.significant(intensity)} FLOPs per "
+            f"byte is {side} the ridge point of {units.significant(ridge)}: the step as a whole "
+            f"is limited by {binds}, if caches are ignored.",
         )
 
 
@@ -79,22 +79,22 @@ def _clock(own: pl.DataFrame) -> Iterator[Note]:
     clock = _text(own, "uninstrumented_step_seconds")
     step, wall = (_value(own, f"{name}_step_seconds") for name in ("uninstrumented", "wall"))
     if clock:
-        yield Note("clock", f"times of a recorded step are {clock}.")
+        yield Note("clock", f"clock of a recorded step: {clock}.")
     if step and wall and wall > _CONTENDED * step:
-        said = f"on the wall a step took {wall / step:.1f} times its CPU time"
-        yield Note("contended", f"other work kept this machine busy: {said}.")
+        said = f"a step took {wall / step:.1f} times its CPU time in wall-clock time"
+        yield Note("contended", f"other processes used this machine: {said}.")
     elif clock and step == wall and not answers.runs_on_device(own):
         yield Note(
             "contended",
-            "by the wall, other work on the machine makes steps longer; with one thread "
-            "(--threads 1, torch.set_num_threads(1)) and nothing compiled CPU time is told.",
+            "wall-clock time includes delays by other processes; CPU time is recorded with one "
+            "thread (--threads 1, torch.set_num_threads(1)) and without compilation.",
         )
     busy = float(answers.at_work(own)["seconds"].sum()) / answers.count(own)
     if step and busy > _DISTURBED * step:
         yield Note(
             "disturbed",
-            f"operators sum to {busy / step:.1f} times the step that nobody watched: other work "
-            "disturbed one of them. Record the profile again.",
+            f"operators sum to {busy / step:.1f} times the unprofiled step: other processes "
+            "disturbed one of the two measurements. Record the profile again.",
         )
 
 
@@ -115,19 +115,19 @@ def _itself(own: pl.DataFrame) -> Iterator[_Row]:
     utilization = rate / fastest if rate and fastest else None
     intensity = flops / moved if flops and moved else None
     known: list[tuple[str, str, float | None, str]] = [
-        ("step_seconds", "step that nobody watches", step, "seconds"),
-        ("wall_step_seconds", "the same on the wall", _value(own, "wall_step_seconds"), "seconds"),
+        ("step_seconds", "unprofiled step", step, "seconds"),
+        ("wall_step_seconds", "the same, wall-clock", _value(own, "wall_step_seconds"), "seconds"),
         ("operators_share", "operators sum to", busy / step, "fraction"),
-        ("samples", "samples of a step", _value(own, "batch_size"), "count"),
-        ("samples_per_second", "samples a second", _value(own, "samples_per_second"), "number"),
+        ("samples", "samples per step", _value(own, "batch_size"), "count"),
+        ("samples_per_second", "samples per second", _value(own, "samples_per_second"), "number"),
         ("flops_per_second", "achieved", rate, "flop/second"),
-        ("peak_flops", "fastest matrix product", fastest, "flop/second"),
-        ("utilization", "of that", utilization, "fraction"),
-        ("intensity", "FLOPs a byte, at least", intensity, "number"),
-        ("ridge", "where arithmetic begins to bind", _ridge(own, fastest), "number"),
-        ("cpu_utilization", "busy share of the cores", _value(own, "cpu_utilization"), "fraction"),
-        ("gpu_utilization", "busy share of the GPU", _value(own, "gpu_utilization"), "fraction"),
-        ("tensor_core_utilization", "of its tensor cores",
+        ("peak_flops", "peak matrix multiplication", fastest, "flop/second"),
+        ("utilization", "share of peak", utilization, "fraction"),
+        ("intensity", "FLOPs per byte, at least", intensity, "number"),
+        ("ridge", "ridge point", _ridge(own, fastest), "number"),
+        ("cpu_utilization", "utilization of the cores", _value(own, "cpu_utilization"), "fraction"),
+        ("gpu_utilization", "utilization of the GPU", _value(own, "gpu_utilization"), "fraction"),
+        ("tensor_core_utilization", "utilization of its tensor cores",
          _value(own, "tensor_core_utilization"), "fraction"),
         ("power_watts", "watts", _value(own, "power"), "number"),
     ]  # fmt: skip
@@ -210,7 +210,7 @@ _SHOWN: Mapping[str, tuple[str, Sequence[fields.Field]]] = {
         "throughput over batch sizes",
         (
             fields.words("batch size", lambda row: f"{int(row['name']):,}"),
-            fields.words("samples a second", lambda row: f"{row['samples_per_second']:,.0f}"),
+            fields.words("samples per second", lambda row: f"{row['samples_per_second']:,.0f}"),
             fields.number("gain per doubling", "gain", "fraction"),
             fields.number("achieved", "flops_per_second", "flop/second"),
             fields.number("of peak", "utilization", "fraction"),
@@ -218,7 +218,7 @@ _SHOWN: Mapping[str, tuple[str, Sequence[fields.Field]]] = {
         ),
     ),
     "ablation": (
-        "without layers that move bytes",
+        "without memory-bound layers",
         (
             _name("layers"),
             fields.number("step", "seconds", "seconds"),
@@ -228,11 +228,11 @@ _SHOWN: Mapping[str, tuple[str, Sequence[fields.Field]]] = {
         ),
     ),
     "workers": (
-        "communication of workers, of a step on the wall",
+        "communication per step, wall-clock",
         (
             _name("workers"),
             fields.number("step", "seconds", "seconds"),
-            fields.number("under way", "under_way_share", "fraction"),
+            fields.number("in flight", "under_way_share", "fraction"),
             fields.number("exposed", "exposed_share", "fraction"),
             fields.number("pure", "pure_share", "fraction"),
             fields.number("gradients", "bytes", "bytes"),

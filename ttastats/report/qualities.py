@@ -95,8 +95,8 @@ def rare_note(counts: Sequence[int], confidence: float) -> list[Note]:
     n = min(counts)
     share = 1 - reached_at_least(n, n, confidence=confidence)
     text = (
-        f"holds if no further run ends far from these: {n} of {n} leave up to {share:.0%} of runs "
-        "that may."
+        f"holds if no further run ends far from these: {n} of {n} runs are compatible with up to "
+        f"{share:.0%} that do."
     )
     return [Note("rare_runs", text)]
 
@@ -104,8 +104,8 @@ def rare_note(counts: Sequence[int], confidence: float) -> list[Note]:
 def best_note() -> Note:
     """Say what the best of many evaluations is."""
     text = (
-        "the best of several evaluations was chosen by the data it is measured on: it is better "
-        "than the same model is on others, the more so the more often one evaluates."
+        "the best of several evaluations was selected on the data it is measured on, so it "
+        "overestimates the quality on other data, more so with more evaluations."
     )
     return Note("best_of", text)
 
@@ -121,8 +121,8 @@ def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> list[Note
         names = units.listed(_names(there), _NAMED)
         of = f" of {side}" if side else ""
         text = (
-            f"{budget.place}: {there.height} of {units.plural(counts.height, 'run')}{of} {words}, "
-            f"and no mean contains them: {names}."
+            f"{budget.place}: {there.height} of {units.plural(counts.height, 'run')}{of} {words} "
+            f"and are excluded from the mean: {names}."
         )
         notes.append(Note(reason, text))
     return notes

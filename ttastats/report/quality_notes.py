@@ -38,7 +38,7 @@ def sentence(
         "better": f"{b} is better than {a}",
         "worse": f"{b} is worse than {a}",
         "same": f"{b} is as good as {a} within {options.margin:g}",
-        "undecided": f"{b} is not shown to differ from {a}",
+        "undecided": f"{b} is not significantly different from {a}",
         "unavailable": "no verdict",
     }[one.verdict]
     if one.why == "runs missing":
@@ -55,16 +55,16 @@ def _better(one: QualityComparison, gap: MeanDifference) -> bool:
 def _because(one: QualityComparison) -> str:
     gap = one.difference
     if one.why == "runs missing":
-        return ", since some of the better side's runs have no value"
+        return ", because some runs of the better side have no value"
     if one.why == "ends differ":
-        return ", since the runs of a side end at different lengths"
+        return ", because the runs of a side have different lengths"
     if one.why == "one run":
-        return ": a verdict takes 2 runs a side, and a good one 5"
+        return ": a verdict needs at least 2 runs per side; 5 are recommended"
     if one.verdict != "undecided" or gap is None or gap.needed is None:
         return "" if not one.why else f": {one.why}"
     if gap.needed <= min(gap.n_a, gap.n_b):
         return ""
-    return f"; to show a difference of this size would take {gap.needed:,} runs a side"
+    return f"; {gap.needed:,} runs per side would be needed to detect a difference of this size"
 
 
 def notes(
@@ -80,23 +80,23 @@ def notes(
             yield from (Note(flag.code, f"{name}{flag.message}.") for flag in one.difference.flags)
     found = [one for _, one in named]
     if options.estimand == "geomean":
-        text = "what was spent is compared by geometric means (--estimand geomean)."
+        text = "costs are compared by geometric means (--estimand geomean)."
         yield Note("geomean", text)
     tested = sum(one.p_adjusted is not None for one in found)
     if tested > 1:
-        yield Note("adjusted", f"p: adjusted together over {tested} comparisons.")
+        yield Note("adjusted", f"p: adjusted over {tested} comparisons.")
     undecided = [one.difference for one in found if one.verdict == "undecided"]
     if undecided:
         known = any(gap is not None and gap.low is not None for gap in undecided)
-        asks = " --margin 0.001 asks whether they are equal within that."
+        asks = " Use --margin 0.001 to test equality within a margin."
         equal = asks if margin is None and known else ""
-        yield Note("undecided", f'~ undecided is not "equal".{equal}')
+        yield Note("undecided", f"~ undecided does not mean equal.{equal}")
     decided = [one for one in found if one.verdict in {"better", "worse", "same"}]
     yield from rare_note([side.n for one in decided for side in (one.a, one.b)], options.confidence)
     if any(one.separate_sessions for one in found):
         text = (
-            "all runs of one side were started before those of the other: if sessions or machines "
-            "differ, that is part of the difference."
+            "all runs of one side started before those of the other: a difference between "
+            "sessions or machines is part of the result."
         )
         yield Note("separate_sessions", text)
     if budget.best:
@@ -115,7 +115,7 @@ def _length_notes(named: Sequence[tuple[str, QualityComparison]], budget: Budget
     ]
     if apart:
         listed = units.listed(apart, 6, "; ")
-        text = f"where runs ended is no one budget, and no verdict is given: {listed}."
+        text = f"runs ended at different lengths, so there is no verdict: {listed}."
         yield Note("ends_differ", text)
     differ = [
         f"{name}{_both(one.a.lengths, one.b.lengths)}"
@@ -124,8 +124,9 @@ def _length_notes(named: Sequence[tuple[str, QualityComparison]], budget: Budget
     ]
     if differ:
         text = (
-            f"the sides ended at different lengths, and their ends are compared: "
-            f"{units.listed(differ, 6, '; ')} would compare them at equal cost."
+            "the sides ended at different lengths and are compared at their ends: "
+            f"{units.listed(differ, 6, '; ')}. The --at in parentheses compares them at equal "
+            "cost."
         )
         yield Note("lengths_differ", text)
 

@@ -108,9 +108,9 @@ def _expect_any(rows: Sequence[Mapping[str, Any]]) -> None:
         return
     reasons = sorted({str(row["status"]) for row in rows})
     raise TtastatsError(
-        f"no entry has a reference to be held against: {units.listed(reasons, between='; ')}",
+        f"no entry has a reference: {units.listed(reasons, between='; ')}",
         where="rcp",
-        remedy="--ruleset 5.0.0 takes the records of a round, --records FOLDER others.",
+        remedy="--ruleset 5.0.0 selects the records of a round, --records FOLDER other records.",
     )
 
 
@@ -180,7 +180,7 @@ def _official(entry: Entry, held: BenchmarkReference, options: RcpOptions) -> di
     if (entry.division or "closed").lower() == "open":
         return {"official_reason": "open division: not checked"}
     if (converged := entry.converged) is None:
-        return {"official_reason": f"the runs do not tell their {held.unit}"}
+        return {"official_reason": f"the runs do not log their {held.unit}"}
 
     def check(found: ConvergenceRules) -> convergence_rules.ConvergenceVerdict:
         return convergence_rules.check(
@@ -216,7 +216,7 @@ def _compared(
 ) -> dict[str, Any]:
     """Give the ratio of an entry over the reference at its batch size, as far as there is one."""
     if entry.batch_size is None:
-        return {"status": "batch size unknown, or runs of several"}
+        return {"status": "batch size unknown, or several batch sizes"}
     found = reference_at(held, entry.batch_size, entry.interval)
     if isinstance(found, str):
         return {"status": found}
@@ -227,7 +227,7 @@ def _compared(
         "verdict": "undecided",
     }
     if entry.outcomes is None:
-        untold = f"the runs do not tell their {held.unit}"
+        untold = f"the runs do not log their {held.unit}"
         status = untold if reached else "no run reached the target"
         return told | {"status": status, "verdict": "unavailable"}
     return told | _ratio(entry.outcomes, found.reference, options)
@@ -254,7 +254,7 @@ def _ratio(entry: Outcomes, reference: Reference, options: RcpOptions) -> dict[s
         "reference_early": stopped_early(reference.pool()[0], reference),
     }
     if not 1 / _FAR < (found.ratio.estimate or 0.0) < _FAR:
-        unit = "entry and reference are not counted in the same unit"
+        unit = "entry and reference use different units"
         return numbers | {"ratio": None, "status": unit, "verdict": "unavailable"}
     limits = found.limits(options.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
@@ -266,10 +266,10 @@ def _ratio(entry: Outcomes, reference: Reference, options: RcpOptions) -> dict[s
 
 def _no_interval(entry: Outcomes, reference: Reference) -> str:
     if entry.n < 2 or reference.n < 2:
-        return "2 runs are needed on either side"
+        return "2 runs are needed on each side"
     if reference.misfit is not None and reference.misfit[0] is None:
-        return "nobody knows how far off a line between the only two records is"
-    return "all runs stopped at one evaluation, and none tells where others are"
+        return "the interpolation error between only two records is unknown"
+    return "all runs stopped at the same evaluation, and the evaluation interval is unknown"
 
 
 # ---------------------------------------------------------------- error rates of the official check

@@ -40,7 +40,7 @@ def sentence(row: Numbers) -> str:
         return f"{units.percent(abs(1 - row['ratio']))} {_more(row)}, no interval: {row['status']}"
     if row["verdict"] == "undecided":
         low, high = (_change(row[end]) for end in ("low", "high"))
-        return f"not told apart from the reference: {low} to {high} {row['unit']}"
+        return f"not significantly different from the reference: {low} to {high} {row['unit']}"
     size = _in_evaluations(row)
     return f"converges {row['verdict']} than the reference in these runs{size}"
 
@@ -95,9 +95,9 @@ def _chances(row: Numbers) -> str:
     few, fewer = (_share(row[f"faster_{by}_passes"]) for by in (5, 10))
     own = _share(row["reference_fails"]) if row["reference_fails"] else "none"
     return (
-        f"this check  the reference itself fails it in {own} of "
-        f"{row['draws']:,} draws of {row['submission_runs']} runs; a setup that truly needs 5% "
-        f"fewer {row['unit']} passes it in {few}, one that needs 10% fewer in {fewer}"
+        f"error rates  the reference itself fails the check in {own} of {row['draws']:,} "
+        f"simulated sets of {row['submission_runs']} runs; a setup that needs 5% fewer "
+        f"{row['unit']} passes in {few}, one that needs 10% fewer in {fewer}"
     )
 
 
@@ -110,7 +110,7 @@ def _grid(row: Numbers) -> str:
     if row["reference_mean"] is None:
         return ""
     if not (interval or other):
-        return "grid  unknown: no run tells two evaluations"
+        return "grid  unknown: no run logs two evaluations"
     step = (interval or other) / row["reference_mean"]
     text = f"grid  one evaluation is {units.percent(step)} of the reference's mean"
     if interval and other and _differ(row):
@@ -148,22 +148,22 @@ def notes(rows: Sequence[Numbers], confidence: float, *, every: bool) -> list[No
         if text:
             found.append(Note(code, text))
     if not every:
-        text = "-v shows below each entry its official numbers, error rates and evaluations."
+        text = "-v shows the official numbers, error rates and evaluations below each entry."
         found.append(Note("verbose", text))
     return found
 
 
 _RCP = Note(
     "rcp",
-    "RCP, reference convergence point: what runs of the reference implementation need at one batch "
-    "size to reach the target. entry/reference: mean of the entry over mean of the reference, "
-    "below 1 if it needs less; the interval holds the scatter of both.",
+    "RCP, reference convergence point: what the reference implementation needs at one batch size "
+    "to reach the target. entry/reference: mean of the entry divided by the mean of the "
+    "reference, below 1 if the entry needs less; the interval includes the variance of both.",
 )
 _OFFICIAL = Note(
     "official",
-    "official, factor: verdict and scaling of the MLPerf rules, which take the reference's scatter "
-    "for the entry's, and lengthen the time of a passed entry whose mean is below the reference's, "
-    "be it by chance or not.",
+    "official, factor: verdict and scaling factor of the MLPerf rules. They assume that the "
+    "entry has the variance of the reference, and scale up the time of every passed entry whose "
+    "mean is below that of the reference, even if the difference is chance.",
 )
 
 
@@ -173,9 +173,10 @@ def _several(rows: Sequence[Numbers], confidence: float) -> list[Note]:
         return []
     differ = [row for row in told if row["verdict"] in {"earlier", "later"}]
     text = (
-        f"{len(differ)} of {units.plural(len(told), 'entry', 'entries')} differ from the reference "
-        f"at {percentages.text(confidence)} each; of as many that converge as it does, "
-        f"{units.significant((1 - confidence) * len(told), 2)} would by chance."
+        f"{len(differ)} of {units.plural(len(told), 'entry', 'entries')} differ from the "
+        f"reference at {percentages.text(confidence)} confidence each; "
+        f"{units.significant((1 - confidence) * len(told), 2)} would be expected by chance if "
+        "all converged like the reference."
     )
     return [Note("many_entries", text)]
 
@@ -189,28 +190,28 @@ def _counted(rows: Sequence[Numbers]) -> Iterator[Note]:
             sum(row["reference"] == "interpolated" for row in rows),
             *_ENTRIES,
             "at a batch size without a record: the reference is interpolated, and its interval "
-            "allows for how far the measured records lie from such a line.",
+            "includes the interpolation error.",
         ),
         (
             "smallest",
             sum(row["reference"] == "smallest" for row in rows),
             *_ENTRIES,
-            "at a batch size below the smallest record, held against that one: a smaller batch "
-            "should need less.",
+            "at a batch size below the smallest record, compared with that record: a smaller "
+            "batch should need less.",
         ),
         (
             "grids_differ",
             sum(map(_differ, told)),
             *("entry is", "entries are"),
-            "evaluated at other intervals than the reference was: by that alone a mean lies up to "
-            "half the difference of the intervals higher (coarser) or lower (finer).",
+            "evaluated at a different interval than the reference: this alone shifts the mean by "
+            "up to half the difference of the intervals (up if coarser, down if finer).",
         ),
         (
             "failed_runs",
             sum(row["n"] - row["reached"] for row in told),
             *("run", "runs"),
-            "did not reach the target: the entry's mean is what a success costs with what failed "
-            "runs trained for nothing; the official one takes each for a slowest run.",
+            "did not reach the target: the mean of the entry includes the cost of failed runs "
+            "per success; the official mean counts each as a slowest run.",
         ),
     ):
         if number:
@@ -230,9 +231,9 @@ def _slack(rows: Sequence[Numbers]) -> str:
         for row in beyond
     )
     return (
-        "llama31_405b may converge 46,080 samples before the limit. The rules say so of v5.0 only; "
-        "the official checker, which is followed here, does it in every later round too: "
-        f"{units.plural(other, 'entry', 'entries')} would fail by the rules as written."
+        "llama31_405b may converge 46,080 samples before the limit. The rules allow this for "
+        "v5.0 only; the official checker, which is followed here, also allows it in later "
+        f"rounds: {units.plural(other, 'entry', 'entries')} would fail by the rules as written."
     )
 
 
@@ -243,8 +244,8 @@ def _scaled(rows: Sequence[Numbers]) -> str:
     earlier = sum(row["verdict"] == "earlier" for row in scaled)
     number = units.plural(len(scaled), "entry is", "entries are")
     return (
-        f"factor: {number} scaled, of which {earlier} would be said to converge earlier than the "
-        "reference by the interval."
+        f"factor: {number} scaled, of which {earlier} converge significantly earlier than the "
+        "reference."
     )
 
 

@@ -72,7 +72,9 @@ def _sentence(benchmark: str | None, one: JudgedRecord, rules: Rules) -> str:
         grounds = "; ".join(f"{check.name}: {check.said}" for check in deciding)
         return f"{of}B is a record by the rules of {rules.name} ({grounds}).{_open(one)}"
     reasons = "; ".join(f"{check.name} {check.result}: {check.said}" for check in one.against)
-    word = "B is no record" if one.verdict == "no record" else "whether B is a record is undecided"
+    word = (
+        "B is not a record" if one.verdict == "no record" else "whether B is a record is undecided"
+    )
     word = word if of else word[:1].upper() + word[1:]
     return f"{of}{word} by the rules of {rules.name} ({reasons})."
 
@@ -81,7 +83,7 @@ def _open(one: JudgedRecord) -> str:
     """Say what a reader must settle who trusts a record."""
     of_runs = [check for check in one.checks if check.name in _SETTLED]
     silent = [check.name for check in of_runs if check.result == "not known"]
-    said = f" Not told by the logs: {units.listed(silent)}." if silent else ""
+    said = f" Not in the logs: {units.listed(silent)}." if silent else ""
     failed = (check for check in of_runs if check.result == "failed")
     return said + "".join(f" But {check.name}: {check.said}." for check in failed)
 
@@ -94,9 +96,9 @@ def of_rules() -> Report:
     )
     columns = (
         Column("rules"),
-        Column("what a record is"),
-        Column("wording read", rank=2, names=True),
+        Column("definition of a record"),
+        Column("rules as of", rank=2, names=True),
         Column("source", rank=1, names=True),
     )
     body = tuple(Row(tuple(Text(row[name]) for name in row)) for row in rows)
-    return Report("record", rows, (Table(columns, body, "rules of contests"),))
+    return Report("record", rows, (Table(columns, body, "contest rules"),))

@@ -30,7 +30,7 @@ from ttastats.stats.ranks import mann_whitney
 
 Verdict = Literal["record", "no record", "undecided"]
 _SURE = 0.05  # of times, where rules ask for no test
-_OURS = " (ours: the rules ask for no test)"
+_OURS = " (our requirement: the rules do not ask for a test)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,10 @@ def _expect_runs(sides: Sides, rules: Rules) -> None:
     for name, runs in sides.items():
         if runs.height < 2 and not (runs.height and rules.sigma):
             raise TtastatsError(
-                f"{name} has {units.plural(runs.height, 'run')} with a value: 2 or more a side "
-                f"show a spread, without which no mean is judged{'' if rules.tested else _OURS}",
+                f"{name} has {units.plural(runs.height, 'run')} with a value; a test needs at "
+                f"least 2 per side{'' if rules.tested else _OURS}",
                 where=f"--rules {rules.name}",
-                remedy="Give more runs; of a baseline that is only known by its number: --against.",
+                remedy="Give more runs, or give the baseline as a number with --against.",
             )
 
 
@@ -149,7 +149,7 @@ def _meets(name: str, runs: pl.DataFrame, rules: Rules) -> Check:
         worse = found.margin is None or found.margin <= 0
         result = "failed" if worse else "not known"
         if not worse and (needed := found.needed) and needed > found.n:
-            said += f"; shown by {needed:,} such runs"
+            said += f"; {needed:,} such runs would show it"
     title = "quality" if name == "B" else "A's quality"
     return Check(title, result, said, decides=name == "B", disproves=True)
 
@@ -189,7 +189,7 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedR
 def _gap(sides: Sides) -> MeanDifference:
     (found,) = compare([Pair({}, sides["A"], sides["B"])], END, Options())
     if found.difference is None:
-        raise TtastatsError("the sides log different metrics", remedy="Name one: --metric.")
+        raise TtastatsError("the sides log different metrics", remedy="Select one with --metric.")
     return found.difference
 
 
@@ -213,7 +213,7 @@ def _cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     ours = _steps(sides["B"])
     theirs = _steps(sides["A"]) if "A" in sides else stated
     if ours is None or theirs is None:
-        said = "not told" if ours is None else f"B {ours:,.0f}, no baseline"
+        said = "not logged" if ours is None else f"B {ours:,.0f}, no baseline"
         return JudgedRecord(
             (Check("fewer steps", "not known", said, disproves=True), *times.checks)
         )
@@ -238,7 +238,7 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
     if silent or (stated is None and "A" not in sides):
         if not decides:
             return JudgedRecord(())
-        said = f"logs of {' and '.join(silent)} do not tell" if silent else "no baseline"
+        said = f"not in the logs of {' and '.join(silent)}" if silent else "no baseline"
         return JudgedRecord((Check("faster", "not known", said, disproves=True),))
     mean_b = float(found["B"].to_numpy().mean())
     if "A" in sides:
@@ -315,10 +315,10 @@ def _best(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     told = [recorded(text).get(rules.replicate) for text in once(runs)["extra"].to_list()]
     if None in told:
         raise TtastatsError(
-            f"not all runs tell their {rules.replicate}",
+            f"not all runs record their {rules.replicate}",
             where=f"--rules {rules.name}",
-            remedy=f"Name it where logs are read: --files '.../{rules.replicate}_"
-            f"{{{rules.replicate}}}/...'",
+            remedy="Take it from the path when you ingest: --files "
+            f"'.../{rules.replicate}_{{{rules.replicate}}}/...'",
         )
     if once(runs).filter(pl.col("reached") & pl.col("tta_seconds").is_null()).height:
         raise TtastatsError(

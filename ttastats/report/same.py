@@ -107,8 +107,8 @@ def told(report: Report, confidence: float) -> Report:
 
 def _word(row: Mapping[str, Any]) -> Text | None:
     if row["verdict"] == "apart":
-        return Text(f"apart {row.get('marks', '')}".strip(), "bad")
-    return Text("~ no difference shown") if row["verdict"] == "undecided" else None
+        return Text(f"different {row.get('marks', '')}".strip(), "bad")
+    return Text("~ no significant difference") if row["verdict"] == "undecided" else None
 
 
 def _renamed(table: Table, words: Iterator[Text | None]) -> Table:
@@ -128,8 +128,8 @@ def _sentences(report: Report, confidence: float) -> Iterator[str]:
         yield f"{about}{one.sentence}"
     if any(row["verdict"] in _APART for row in report.rows):
         yield (
-            "That is further apart than chance allows: the setup is one, so it is the machine or "
-            "the session that differs."
+            "The difference is significant although the setup is the same: the machine or the "
+            "session differs."
         )
 
 
@@ -143,20 +143,20 @@ def _of_sessions(report: Report) -> Iterator[str]:
         about = f"{name}: of" if len(groups) > 1 else "Of"
         least, high = (_amount(row, row[key]) for key in ("smallest_claim", "between_high"))
         text = (
-            f"{about} two setups, each run as often in one such session, only a difference of more "
-            f"than {least} is worth claiming"
+            f"{about} two setups with this number of runs, each in a single session, only a "
+            f"difference of more than {least} is worth claiming"
         )
         if row["sets"] == 2:
             yield (
-                f"{text}: two sets say no more than that sessions vary by {high} at most (standard "
-                "deviation). 3 to 5 sets would tell more; with both setups in each session "
-                "(--block) none of this is needed."
+                f"{text}: two sets only show that the standard deviation between sessions is at "
+                f"most {high}. Use 3 to 5 sets for a better estimate, or run both setups in each "
+                "session (--block)."
             )
         else:
             sets = units.plural(row["sets"], "set")
             yield (
-                f"{text}: between these {sets} sessions vary by {_amount(row, row['between'])}, "
-                f"{high} at most (standard deviation)."
+                f"{text}: the standard deviation between the sessions of these {sets} is "
+                f"{_amount(row, row['between'])}, at most {high}."
             )
 
 

@@ -52,8 +52,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
             curves.append((keys, group))
     if not rows:
         raise TtastatsError(
-            f"no two numbers of accelerators among runs that agree in {', '.join(by)}",
-            remedy="Give logs of several scales, or let curves mix more: --by submitter.",
+            f"runs with the same {', '.join(by)} have only one number of accelerators",
+            remedy="Give logs at several scales, or group by fewer columns: --by submitter.",
         )
     axis = axes.of(runs)
     notes = (
@@ -194,9 +194,9 @@ def _speedup(row: Mapping[str, Any]) -> Cell:
 
 def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note]:
     text = (
-        "efficiency = speedup / growth in accelerators; throughput efficiency: time per epoch; "
-        "statistical efficiency: epochs of the base / epochs, what larger batches cost. The two "
-        "multiply exactly for geometric means."
+        "efficiency = speedup / ratio of accelerators; throughput efficiency: from time per "
+        "epoch; statistical efficiency: epochs of the base / epochs, the cost of larger batches. "
+        "For geometric means the two multiply exactly."
     )
     names = distinct_keys([keys for keys, _ in curves], by)
     slopes = [f"{_name(keys, names)} {_slope(runs)}" for keys, runs in curves]
@@ -206,12 +206,12 @@ def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note
         Note("slope", f"log-log slope, 1 is linear: {'; '.join(slopes)}."),
     ]
     if not axis.is_time:
-        text = f"compared are {axis.to_target}: efficiency is of time alone, and left out."
+        text = f"this compares {axis.to_target}: efficiency is defined for time only and not shown."
         notes = [Note("no_throughput", text)]
     if mixed:
         text = (
-            f"warning: curves of different set-ups ({'; '.join(mixed)}): what more accelerators "
-            "buy cannot be told from what other ones do."
+            f"warning: curves mix different setups ({'; '.join(mixed)}): the effect of more "
+            "accelerators cannot be separated from that of different hardware."
         )
         notes.append(Note("mixed_curves", text))
     return notes
@@ -237,5 +237,5 @@ def _mixture(curve: pl.DataFrame) -> str:
 def _unknown_scale(number: int) -> list[Note]:
     if not number:
         return []
-    text = f"{units.plural(number, 'run')} without a number of accelerators left out."
+    text = f"{units.plural(number, 'run')} excluded: the number of accelerators is not logged."
     return [Note("unknown_scale", text)]

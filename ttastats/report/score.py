@@ -234,23 +234,23 @@ def _failed(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _notes(rows: Sequence[Mapping[str, Any]]) -> list[Note]:
     text = (
-        "score: the official MLPerf result, an olympic mean of run_stop - run_start (fastest and "
-        "slowest runs left out, a failed run in the place of a slowest), times the scaling. It is "
-        "not a statistic: `summary` and `compare` take every run and neither trim nor scale."
+        "score: the official MLPerf result, an olympic mean of run_stop - run_start (without the "
+        "fastest and slowest runs; a failed run counts as a slowest) times the scaling factor. "
+        "`summary` and `compare` use every run and neither trim nor scale."
     )
     notes = [Note("official_score", text)]
     scaled = sum(row["scaling_factor"] not in {None, 1.0} for row in rows)
     if scaled:
         text = (
             f"scaling: {scaled} of {plural(len(rows), 'result')} converged in fewer epochs than "
-            "the reference, and scaling.json normalises them to its convergence; raw is as run."
+            "the reference; scaling.json normalizes them to its convergence. raw is unscaled."
         )
         notes.append(Note("scaled", text))
     others = sum(str(row["status"]).startswith(f"{_SCORED}:") for row in rows)
     if others:
         text = (
-            f"{plural(others, 'result')} with another number of runs than the rules require: "
-            "scored all the same, as the official summarizer does, yet not a valid submission."
+            f"{plural(others, 'result')} with a different number of runs than the rules require: "
+            "scored anyway, as the official summarizer does, but not a valid submission."
         )
         notes.append(Note("run_count", text))
     return notes

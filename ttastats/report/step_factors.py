@@ -27,7 +27,7 @@ from ttastats.stats.results import Floats, Ratio
 _Row = Mapping[str, Any]
 #: Of A and of B, as far as known.
 _Both = Sequence[float | None]
-_STEP, _REST, _RUNS = "= step of the profiles", "× rest, in no profile", "= throughput of the runs"
+_STEP, _REST, _RUNS = "= step of the profiles", "× rest, not profiled", "= throughput of the runs"
 
 #: Smaller shares are not worth a word.
 _LEAST = 0.01
@@ -63,10 +63,10 @@ class Explained:
             return ""
         *_, left, runs = self.whole
         if runs["share"] is None:
-            return "Its throughput is not shown to differ, so that no part of a step has a share."
+            return "Its throughput is not significantly different, so no shares are shown."
         largest = [row for row in self.parts[:3] if abs(row["share"]) >= _LEAST]
         told = [f"{row['name']} {row['share']:.2f}" for row in largest]
-        shares = ", ".join((*told, f"what no profile shows {left['share']:.2f}"))
+        shares = ", ".join((*told, f"not in the profiles {left['share']:.2f}"))
         return f"Of the throughput's {units.significant(runs['factor'])}, on a log scale: {shares}."
 
     def tables(self, confidence: float) -> Iterator[Table]:
@@ -79,7 +79,7 @@ class Explained:
             fields.number("A", "a_seconds", "seconds"),
             fields.number("B", "b_seconds", "seconds"),
             fields.number(factor, "factor", "ratio", interval=True),
-            fields.number("of the throughput", "share", "fraction"),
+            fields.number("share of throughput", "share", "fraction"),
         ]
         yield fields.table(
             [*self.parts, *self.whole], columns, "the throughput as a product of factors"
@@ -94,7 +94,7 @@ def explained(
     fit = profile_fit.notes(profiles, runs)
     throughput = one.parts.throughput if one.parts and one.axis.unit == "seconds" else None
     if throughput is None or not throughput.estimate:
-        why = "profiles explain nothing: no time per epoch, sample or step is known of the runs."
+        why = "the profiles cannot be used: the runs have no time per epoch, sample or step."
         return Explained([Note("unexplained", why), *fit])
     samples = _samples(one, profiles, runs)
     names, sides = _measured(profiles)
@@ -176,23 +176,23 @@ def _of_runs(
 
 def _noise(step: Ratio) -> Note:
     text = (
-        "the factors multiply to the throughput of the runs; shares are those of their logs "
-        "(logarithmic mean Divisia index). "
+        "the factors multiply to the throughput ratio of the runs; shares are shares of its "
+        "logarithm (logarithmic mean Divisia index). "
     )
     if step.low is None:
         text += (
-            "How much profiles differ when they are repeated is unknown, and so are intervals of "
-            "parts: give two or more of each side, --profile-a and --profile-b once for each."
+            "Without repeated profiles the parts have no intervals: give two or more per side by "
+            "repeating --profile-a and --profile-b."
         )
     else:
-        text += f"Intervals are over {step.n_a} profiles of A and {step.n_b} of B, by Welch."
+        text += f"Welch intervals over {step.n_a} profiles of A and {step.n_b} of B."
     return Note("factors", text)
 
 
 def _sizes(samples: _Both) -> Iterator[Note]:
     a, b = samples
     if a and b and a != b:
-        text = f"a step of A has {a:,.0f} samples, one of B {b:,.0f}: factors are of one sample."
+        text = f"a step of A has {a:,.0f} samples, one of B {b:,.0f}: factors are per sample."
         yield Note("samples", text)
 
 
@@ -206,7 +206,7 @@ def _lengths(whole: Sequence[_Row]) -> Iterator[Note]:
         if runs[side] is not None
     ]
     if told:
-        beside = "all that a run does beside its steps is part of it"
+        beside = "the runs' time includes everything outside the steps"
         yield Note("step_lengths", f"a step takes {'; '.join(told)}: {beside}.")
 
 
@@ -218,6 +218,6 @@ def _clocks(one: Comparison, profiles: Sequence[pl.DataFrame]) -> Iterator[Note]
     if any("CPU" in str(text) for text in told) and "cpu" not in one.axis.name:
         yield Note(
             "clocks",
-            "times of the profiles are CPU time, those of the runs are not: --in cpu-seconds "
-            "--clock training counts alike.",
+            "the profiles measure CPU time, the runs wall-clock time: use --in cpu-seconds "
+            "--clock training for the runs.",
         )

@@ -128,8 +128,10 @@ def _cv_notes(rows: Sequence[Mapping[str, Any]], ddof: int) -> list[Note]:
     notes = []
     if any(0 < row["reached"] < 3 for row in rows):
         notes.append(
-            Note("few_runs", "an interval for the CV needs 3 runs that reached the target.")
+            Note("few_runs", "a CV interval needs at least 3 runs that reached the target.")
         )
     if ddof == 0:
-        notes.append(Note("ddof", "standard deviations divide by n (ddof 0), as in the paper."))
+        notes.append(
+            Note("ddof", "standard deviations divide by n (ddof 0), as in Coleman et al. (2019).")
+        )
     return notes

@@ -58,9 +58,9 @@ def report(
     axis = axes.of(sides[0].runs)
     if axis.whole_runs:
         raise TtastatsError(
-            f"{axis.noun} is known of whole runs, not until they meet some target",
+            f"{axis.noun} is known only for whole runs, not for the time to other targets",
             where=f"--in {axis.name}",
-            remedy="`summary` and `compare` answer for the target a run stopped at.",
+            remedy="`summary` and `compare` work with the target at which the runs stopped.",
         )
     kept = [_counting(side, by) for side in sides]
     asked = grids(
@@ -74,8 +74,8 @@ def report(
     )
     if not rows:
         raise TtastatsError(
-            "no benchmark has evaluations on every side",
-            remedy="`ttastats runs FILE` shows what there is.",
+            "no benchmark has evaluations on all sides",
+            remedy="`ttastats runs FILE` lists the runs.",
         )
     notes = (
         *_side_notes(sides, by),
@@ -92,9 +92,9 @@ def _expect_of_runs(by: Sequence[str]) -> None:
     for name in by:
         if name not in schema.RUN_NAMES:
             raise TtastatsError(
-                f"{name} depends on the target, which is what is asked about",
+                f"{name} depends on the target, which this command varies",
                 where="--by",
-                remedy="Group by what holds for a whole run, such as system or accelerators.",
+                remedy="Group by a property of the whole run, such as system or accelerators.",
             )
 
 
@@ -222,7 +222,7 @@ def _details(
         if grid.hardest is not None:
             beyond = "above" if grid.higher_is_better else "below"
             met = f"every run reaches {grid.hardest:.5g}"
-            yield Note("first_failure", f"{of}{met}; {beyond} it a run first fails.")
+            yield Note("first_failure", f"{of}{met}; {beyond} it some runs fail.")
         words = {
             target: one.verdict.word
             for target, (_, one) in zip(grid.targets, answers[id(grid)], strict=True)
@@ -231,8 +231,8 @@ def _details(
         if words and grid.official is not None:
             found = stable_range(words, grid.official)
             text = (
-                f"{of}the verdict at {grid.official:.5g}, {found.word}, holds for targets "
-                f"from {found.lowest:.5g} to {found.highest:.5g} of those asked."
+                f"{of}the verdict at {grid.official:.5g}, {found.word}, is the same at the "
+                f"evaluated targets from {found.lowest:.5g} to {found.highest:.5g}."
             )
             yield Note("stable_range", text)
 
@@ -241,12 +241,14 @@ def _method(rows: Sequence[Mapping[str, Any]], axis: Axis) -> Note:
     what, verb = ("TTA", "is") if axis.is_time else (axis.to_target, "end at")
     text = (
         f"* the official target. {what} here {verb} the first evaluation that meets the target, "
-        "official rules aside, as with --target; intervals hold for each target taken alone. A run "
-        f"that misses it counts with all its {axis.noun} (ERT). † holds only if epochs to target "
-        "really are constant."
+        "ignoring the official timing rule, as with --target. Intervals are per target, not "
+        f"simultaneous. A run that misses the target counts with all its {axis.noun} (ERT). † "
+        "holds only if the number of epochs to the target is constant."
     )
     if any("‡" in row.get("marks", "") and row["verdict"] != "undecided" for row in rows):
-        text += " ‡ holds only if no run fails or straggles, which so few runs cannot show."
+        text += (
+            " ‡ holds only if no further run fails or straggles; so few runs cannot verify that."
+        )
     return Note("method", text)
 
 

@@ -35,8 +35,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
     if axis.progress:
         shown += _of_progress(axis)
         text = (
-            f"± is one standard deviation{' (ddof 0)' if ddof == 0 else ''}. {axis.to_target} have "
-            "no time per epoch in them, so there is nothing to share out."
+            f"± is one standard deviation{' (ddof 0)' if ddof == 0 else ''}. {axis.to_target} do "
+            "not depend on the time per epoch, so there is no variance to decompose."
         )
         notes = [Note("no_throughput", text)]
     else:
@@ -111,9 +111,9 @@ def _notes(rows: Sequence[Mapping[str, Any]], ddof: int, axis: Axis) -> list[Not
     )
     notes = [Note("definitions", text)]
     if any(row["epochs_std"] == 0 for row in rows):
-        text = "share –: epochs did not vary in these runs, so there is nothing to share out."
+        text = "share –: epochs did not vary, so there is no variance to decompose."
         notes.append(Note("constant_epochs", text))
     if any(row["reached"] > row["with_epochs"] for row in rows):
-        text = "some logs do not tell epochs: those runs are left out here."
+        text = "runs whose logs do not record epochs are excluded."
         notes.append(Note("unknown_epochs", text))
     return notes

@@ -124,17 +124,17 @@ def _quality_finding(row: Numbers, confidence: float) -> str:
         "better": f"{b} is better than {a}",
         "worse": f"{b} is worse than {a}",
         "same": f"{b} is as good as {a}",
-    }.get(row["verdict"], f"{b} is not shown to differ from {a}")
+    }.get(row["verdict"], f"{b} is not significantly different from {a}")
     low, high = row["difference_low"], row["difference_high"]
     limits = "" if low is None else f", {percentages.text(confidence)} CI {low:+.3g} to {high:+.3g}"
-    why = f", since {row['why']}" if row["why"] else ""
+    why = f", because {row['why']}" if row["why"] else ""
     gap = f"difference {row['difference']:+.3g}{limits}{p_text(row, '; {}')}"
     return f"{claim} in {what}{why} ({gap})"
 
 
 #: What has to be true for a claim that carries a condition.
 CONDITIONS: dict[Assumption, str] = {
-    "constant_epochs": "epochs to target really are constant",
+    "constant_epochs": "the number of epochs to the target is constant",
     "no_stragglers": "no further run fails or straggles",
 }
 
@@ -216,14 +216,19 @@ def _alone(row: Numbers, tests: int) -> str:
         return ""
     if row["speedup_low"] <= 1 <= row["speedup_high"]:
         return ""
-    return f"The interval is of this comparison alone; p counts all {tests} of them, and decides."
+    return (
+        "The interval is for this comparison alone; the verdict uses p, adjusted for all "
+        f"{tests} comparisons."
+    )
 
 
 def _plan(row: Numbers) -> str:
     needed = row["runs_needed"]
     if row["verdict"] != "undecided" or needed is None or needed <= min(row["n_a"], row["n_b"]):
         return ""
-    return f"To show a difference of this size would take {row['runs_needed']:,} runs a side."
+    return (
+        f"{row['runs_needed']:,} runs per side would be needed to detect a difference of this size."
+    )
 
 
 def _why(row: Numbers) -> str:
@@ -239,7 +244,7 @@ def _why(row: Numbers) -> str:
         first = f"Per epoch {row['a']} takes {throughput:.2f}×{limits} its {axis.noun}"
     low, high = (1 / end if end else None for end in (row["epochs_high"], row["epochs_low"]))
     if ratio == low == high == 1:
-        return f"{first}; every run of both took the same number of {unit}."
+        return f"{first}; all runs of both needed the same number of {unit}."
     return f"{first}, and it needs {1 / ratio:.2f}×{_limits(low, high)} as many {unit}."
 
 
@@ -295,7 +300,7 @@ def _summarised(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
     if len(entries) == 1:
         return Verdict(about, count, f"{label}: {_time(best)}.", "", benchmark)
     axis = of_row(best)
-    least = "shortest mean time to accuracy" if axis.is_time else f"smallest {axis.to_target}"
+    least = "shortest mean time-to-accuracy" if axis.is_time else f"smallest {axis.to_target}"
     text = f"{label} has the {least}: {_time(best)}."
     return Verdict(about, count, text, _next(best, *others[0]) if others else "", benchmark)
 
@@ -336,9 +341,12 @@ def _next(best: Numbers, label: str, second: Numbers) -> str:
 def _caution(best: Numbers, second: Numbers) -> str:
     """Say what a summary, which tests nothing, cannot know of an order."""
     if best["reached"] == second["reached"] == 1:
-        return " With one run each, how much of that is chance is unknown."
+        return " With one run each, chance cannot be excluded."
     if _overlapping(best, second):
-        return " That is less than runs of one entry differ, so the order may be chance."
+        return (
+            " That is less than the variation between runs of one entry, so the order may be "
+            "due to chance."
+        )
     return ""
 
 

@@ -98,13 +98,15 @@ def ratio_of(a: LogTerm, b: LogTerm, confidence: float, n_a: int, n_b: int) -> R
 def variance_flags(n_a: int, n_b: int, se: float | None) -> tuple[Flag, ...]:
     """Flag what prevents or weakens an interval: one run, no variance, imbalance."""
     if n_a == 1 and n_b == 1:
-        return (Flag("one_run", "n=1 on both sides: no inference possible, 2 runs needed each"),)
+        return (
+            Flag("one_run", "n=1 on both sides: no inference possible, 2 runs needed per side"),
+        )
     for name, n in (("A", n_a), ("B", n_b)):
         if n == 1:
             return (Flag("one_run", f"n_{name}=1: no variance, no CI; 2 runs needed"),)
     flags: tuple[Flag, ...] = ()
     if se == 0.0:
-        message = "zero variance on both sides: t-based p undefined, use the permutation p"
+        message = "zero variance on both sides: p of the t test is undefined, use the permutation p"
         flags += (Flag("zero_variance", message),)
     return flags + unbalanced(n_a, n_b)
 
@@ -113,4 +115,8 @@ def unbalanced(n_a: int, n_b: int) -> tuple[Flag, ...]:
     """Flag sides of which one has at least twice the runs of the other."""
     if 0.5 < n_a / n_b < 2.0:
         return ()
-    return (Flag("unbalanced", f"unbalanced: {n_a} against {n_b} runs; intervals hold less well"),)
+    return (
+        Flag(
+            "unbalanced", f"unbalanced: {n_a} vs {n_b} runs; the coverage of the intervals is lower"
+        ),
+    )

@@ -154,7 +154,7 @@ def difference(
     se, df = math.sqrt(of_a + of_b), satterthwaite((of_a, of_b), (df_a, df_b))
     if se == 0.0:
         p_value = 1.0 if estimate == 0.0 else smallest_p(*sizes)
-        flag = Flag("zero_variance", "zero variance on both sides: p is that of the exact test")
+        flag = Flag("zero_variance", "zero variance on both sides: p is from the exact test")
         return MeanDifference(
             estimate, estimate, estimate, confidence, p_value, 0.0, None, *sizes, flags=(flag,)
         )
@@ -200,7 +200,7 @@ def against(
     if spread is None:
         return replace(made, flags=(Flag("one_run", "no variance with one run: 2 runs needed"),))
     if spread == 0.0:
-        flag = Flag("zero_variance", "zero variance: p is that of a sign test")
+        flag = Flag("zero_variance", "zero variance: p is from a sign test")
         p_value = 0.5**n if margin > 0 else 1.0
         return replace(
             made, low=centre, high=centre, p_value=p_value, holds=p_value < level, flags=(flag,)
@@ -258,7 +258,7 @@ def _of_mean(
 
 def _too_few(n_a: int, n_b: int) -> str:
     if n_a > 1 and n_b > 1:
-        return "one block with runs of both sides, and one run in it: no CI"
+        return "only one block has runs of both sides, with one run per side: no CI"
     if n_a == n_b == 1:
-        return "n=1 on both sides: no inference possible, 2 runs needed each"
+        return "n=1 on both sides: no inference possible, 2 runs needed per side"
     return f"n_{'A' if n_a == 1 else 'B'}=1: no variance, no CI; 2 runs needed"

@@ -20,7 +20,7 @@ _POWER = 0.8
 Shifts = tuple[float, float]
 
 MOST_RUNS = 10_000_000
-"""Nobody trains more often than this; the search for a number of runs ends here."""
+"Upper limit of the search for a number of runs."
 
 
 def runs_needed(

@@ -194,7 +194,7 @@ def _epoch_flags(side: Outcomes, name: str, confidence: float) -> list[Flag]:
     if not side.n_reached:
         return []
     if side.progress is None:
-        message = f"epochs of side {name} unknown: cannot tell whether they vary"
+        message = f"epochs of side {name} are not logged, so it is unknown whether they vary"
         return [Flag("unknown_epochs", message)]
     epochs = side.progress.epochs
     if not is_constant(epochs):

@@ -27,7 +27,7 @@ def check(recipe: Recipe) -> None:
         raise TtastatsError(
             f"DAWNBench tables hold accuracies, not {recipe.metric}",
             where="--dawnbench",
-            remedy="Leave the option out; the log holds everything.",
+            remedy="Remove the option; the log contains all metrics.",
         )
 
 

@@ -84,7 +84,7 @@ def plan(
     if len({runs[0].settings.setup() for runs in setups.values()}) < math.prod(
         len(values) for values in grid.values()
     ):
-        raise TtastatsError("two setups of the grid are the same", remedy="Name each value once.")
+        raise TtastatsError("two setups of the grid are identical", remedy="Give each value once.")
     for some in setups.values():
         one = some[0].settings
         workload.check(Path(one.data) if one.data else None, **one.given())
@@ -223,6 +223,6 @@ def _with_workers(values: Mapping[str, Value]) -> Mapping[str, Value]:
         raise TtastatsError(
             f"torchrun started {there} workers, not {asked}",
             where="--workers",
-            remedy="Leave the option out under torchrun.",
+            remedy="Remove the option under torchrun.",
         )
     return {**values, "workers": there}

@@ -163,7 +163,7 @@ class _Run:
             for batch in self._net.batches(data, self._order, epoch):
                 yield batch
             if batch is None:
-                raise TtastatsError("batches gives none", where=f"workload, epoch {epoch}")
+                raise TtastatsError("batches returned no batch", where=f"workload, epoch {epoch}")
 
     def _stretch(self, batches: Iterator[Batch], data: Data, per_epoch: int) -> Checkpoint:
         """Train on some batches, then evaluate."""

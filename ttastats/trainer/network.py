@@ -63,8 +63,9 @@ class Network:
         samples, batch_size = len(data.train_inputs), self.settings.batch_size
         if self.settings.drop_last and samples < batch_size:
             raise TtastatsError(
-                f"{samples:,} samples make no batch of {batch_size:,}: smaller ones are left out",
-                remedy="Give a smaller --batch-size, or --set drop_last=false.",
+                f"{samples:,} samples are fewer than a batch of {batch_size:,}, and smaller "
+                "batches are dropped",
+                remedy="Use a smaller --batch-size, or --set drop_last=false.",
             )
         shuffled = torch.randperm(samples, generator=rng, device=self.team.device)
         usable = shuffled[: samples - samples % size]
@@ -188,9 +189,9 @@ def _expect_compiler(device: torch.device) -> None:
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if device.type == "cpu" and shutil.which(name) is None:
         raise TtastatsError(
-            f"compiling for a CPU needs a C++ compiler, and there is no {name}",
+            f"compiling for a CPU needs a C++ compiler, but {name} was not found",
             where="--compile",
-            remedy="Install one, name it in the environment variable CXX, or leave out --compile.",
+            remedy="Install one, set the environment variable CXX, or remove --compile.",
         )
 
 

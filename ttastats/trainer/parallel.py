@@ -180,7 +180,7 @@ def launch(workers: int, work: Callable[..., None], *given: Any) -> None:
         raise _failed(*error.get_first_failure()) from None
     except SignalException as error:
         name = signal.Signals(error.sigval).name
-        raise TtastatsError(f"interrupted by {name}: the log says so") from None
+        raise TtastatsError(f"interrupted by {name}; this is recorded in the log") from None
 
 
 def _failed(number: int, failure: Any) -> TtastatsError:
@@ -192,9 +192,9 @@ def _failed(number: int, failure: Any) -> TtastatsError:
             return TtastatsError(text.removeprefix("TtastatsError: "))
         return TtastatsError(f"worker {number}: {text}\n{said['extraInfo']['py_callstack']}")
     return TtastatsError(
-        f"worker {number} died in the middle of a run, which does not count: {failure.message}",
+        f"worker {number} died during a run, which does not count: {failure.message}",
         where="--workers",
-        remedy="Was it killed for memory? The same command makes the run again.",
+        remedy="It may have run out of memory. Run the same command again to repeat the run.",
     )
 
 

@@ -136,17 +136,17 @@ def _run(
 
 def _interrupted(error: Interrupted, path: Path) -> TtastatsError:
     return TtastatsError(
-        f"interrupted by {error.reason}: the log says so, and the run does not count",
+        f"interrupted by {error.reason}; this is recorded in the log, and the run does not count",
         where=str(path),
-        remedy="The runs before it are complete. The same command goes on where it was stopped.",
+        remedy="The runs before it are complete. Run the same command again to resume.",
     )
 
 
 def _worker_lost(path: Path) -> TtastatsError:
     return TtastatsError(
-        "another worker was lost in the middle of the run, which does not count",
+        "another worker was lost during the run, which does not count",
         where=str(path),
-        remedy="Was a worker killed for memory? The same command makes the run again.",
+        remedy="A worker may have run out of memory. Run the same command again to repeat the run.",
     )
 
 

@@ -125,13 +125,13 @@ def _check(settings: Settings, workload: Workload) -> None:
     precisions = dict.fromkeys((*PRECISIONS, workload.recipe.values["precision"]))
     if settings.precision not in precisions:
         raise TtastatsError(
-            f"knows no precision {settings.precision!r}",
+            f"does not support precision {settings.precision!r}",
             where="--precision",
             remedy=f"Choose {', '.join(map(str, precisions))}.",
         )
     if settings.batch_size < settings.workers:
         raise TtastatsError(
-            f"a batch of {settings.batch_size} cannot be shared by {settings.workers} workers",
+            f"a batch of {settings.batch_size} cannot be split over {settings.workers} workers",
             where="--batch-size",
             remedy="Give every worker at least one sample.",
         )

@@ -60,7 +60,9 @@ def table(rows: Sequence[Mapping[str, Any]], metric: str) -> Table:
         Column("difference [95% CI]", "right"),
         Column("verdict"),
     )
-    title = f"{metric} where runs stopped: of data that did not choose the stop (cf. Table 5)"
+    title = (
+        f"{metric} at the end of the runs, on data that were not used to stop them (cf. Table 5)"
+    )
     return Table(columns, tuple(Row(_cells(row, digits)) for row in rows), title)
 
 

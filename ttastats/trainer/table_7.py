@@ -136,8 +136,8 @@ def _notes(rows: Sequence[dict[str, Any]]) -> list[Note]:
     notes = [
         Note(
             "clocks",
-            "throughput and TTA on the clock of the wall; (CPU): in CPU seconds of all workers, "
-            "which other work on the machine moves far less.",
+            "throughput and TTA are wall-clock; (CPU): in CPU seconds of all workers, which "
+            "other processes on the machine affect far less.",
         )
     ]
     if any(row["reached"] < row["n"] for row in rows):

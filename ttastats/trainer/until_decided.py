@@ -44,7 +44,7 @@ def check(setups: Sequence[str], max_runs: int) -> None:
     looks.check(max_runs)
     if len(setups) != 2:
         raise TtastatsError(
-            f"--until-decided tells two setups apart, not {len(setups)}",
+            f"--until-decided compares two setups, not {len(setups)}",
             remedy="Give one option two values, such as --batch-size 32,512.",
         )
     if parallel.started_by_torchrun():
@@ -76,9 +76,9 @@ def _looked(table: pl.DataFrame, setups: Mapping[str, str], max_runs: int) -> Re
 
 def _remark(row: Mapping[str, Any], n: int, max_runs: int) -> str:
     if row["look"] is None:
-        return f"stopped after {n} runs a side: the plan has no look at runs such as these"
+        return f"stopped after {n} runs per side: the plan does not cover these runs"
     outcome = "undecided" if _open(row) else "decided"
-    return f"{outcome} after {n} runs a side, of {max_runs} at most; {_fixed(row)}"
+    return f"{outcome} after {n} runs per side, of at most {max_runs}; {_fixed(row)}"
 
 
 def _fixed(row: Mapping[str, Any]) -> str:
@@ -87,5 +87,5 @@ def _fixed(row: Mapping[str, Any]) -> str:
     cv = (sum(one**2 for one in cvs) / 2) ** 0.5
     needed = runs_needed(row["speedup"], cv)
     if needed is None:
-        return "no fixed number shows a difference of 0"
-    return f"fixed beforehand, {row['speedup']:.2f}× would have taken {needed:,} (80% power)"
+        return "no fixed number of runs detects a difference of 0"
+    return f"with a fixed number, {row['speedup']:.2f}× would have needed {needed:,} (80% power)"

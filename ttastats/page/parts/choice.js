@@ -50,7 +50,7 @@ function account({rows, values}) {
   const runs = (some) => some.reduce((sum, row) => sum + row.runs, 0);
   const total = `${runs(rows).toLocaleString('en')} of ${counted(runs(combinations), 'run', 'runs')}`;
   return `Showing ${[...parts.reverse(), total].join(', ')}. Filters hide; no number is computed anew: `
-    + 'verdicts, notes and captions are about all runs.';
+    + 'verdicts, notes and captions describe all runs.';
 }
 
 /** Build the lists to choose from; `changed` is called after each choice, `fill` shows it. */

@@ -41,8 +41,8 @@ function countRows(plot, tables) {
 /** Say of a plot what the reader's choice does to it, and to the words below it. */
 function choiceWords({shown, all}) {
   if (!isNarrowed()) return '';
-  if (all > 0 && shown < all) return 'Only what is chosen is drawn; the words below are about all.';
-  return 'All of this plot is drawn, whatever is chosen.';
+  if (all > 0 && shown < all) return 'Filtered; the caption describes all runs.';
+  return 'This plot ignores the filter.';
 }
 
 function configFor(look, width, chart) {
@@ -110,7 +110,7 @@ async function draw(figure, look = scheme(), width = null) {
   const counts = countRows(plot, tables);
   if (counts.all > 0 && counts.shown === 0) {
     target.append(element('p', {className: 'empty',
-      textContent: 'Nothing that is chosen is in this plot; the words below say what it holds.'}));
+      textContent: 'No data match the filter. The caption describes all runs.'}));
   } else {
     const caption = figure.querySelector('figcaption').textContent;
     const rows = Math.max(...Object.values(tables).map((table) => table.length));

@@ -17,23 +17,23 @@ from ttastats.profiles import saturation
 KIND = "batch-sizes"
 _HEIGHT = 200.0
 _TABLE = "batch sizes"
-_HOW = "ttastats profile digits --batch-sizes auto -o prof.parquet measures it."
+_HOW = "Measure it with `ttastats profile digits --batch-sizes auto -o prof.parquet`."
 #: Of each plot: the column, its title, what its axis says and how, and what is said of it.
 _DRAWN = (
-    ("samples_per_second", "Throughput", "samples a second", "~s", "{large}"),
+    ("samples_per_second", "Throughput", "samples per second", "~s", "{large}"),
     (
         "utilization",
         "Share of the peak",
         "share of peak FLOP/s",
         ".0%",
-        "FLOPs of a step over its time and the fastest matrix product.",
+        "FLOP/s of a step divided by the measured peak of a matrix multiplication.",
     ),
     (
         "cpu_utilization",
-        "Busy share of the cores",
-        "busy share of the cores",
+        "Utilization of the cores",
+        "utilization of the cores",
         ".0%",
-        "CPU time of a step over its time on the wall and the cores of the machine.",
+        "CPU time of a step divided by its wall-clock time and the number of cores.",
     ),
 )
 
@@ -51,8 +51,8 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
         f"{name} {'none' if size is None else f'{size:,}'}"
         for name, size in _saturated(found).items()
     ]
-    rule = f"twice the samples give less than {units.percent(saturation.GAIN)} more"
-    saturated = f"Large enough, since {rule}: {units.listed(large)}."
+    rule = f"doubling the batch gives less than {units.percent(saturation.GAIN)} more throughput"
+    saturated = f"Large enough (where {rule}): {units.listed(large)}."
     return tuple(
         shared.plot(
             KIND,
@@ -105,12 +105,12 @@ def _chart(profiles: Profiles, field: str, title: str, form: str) -> Any:
     colour, shape = shared.colour(profiles)
     base = alt.Chart(alt.NamedData(name=_TABLE))
     x = alt.X(
-        "batch_size:Q", title="samples of a step (log scale)",
+        "batch_size:Q", title="samples per step (log scale)",
         scale=alt.Scale(type="log", base=2, nice=False), axis=alt.Axis(grid=False, format="~d"),
     )  # fmt: skip
     y = alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=form, tickCount=5))
     tooltip = charts.tooltips(
-        "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples a second", ",.0f"),
+        "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples per second", ",.0f"),
         ("utilization:Q", "of peak", ".1%"), ("cpu_utilization:Q", "of the cores", ".1%"),
     )  # fmt: skip
     return (

@@ -32,11 +32,11 @@ def plots(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
     """
     if kind not in KINDS:
         raise TtastatsError(
-            f"no plot of profiles is called {kind!r}", remedy=f"There are: {', '.join(KINDS)}."
+            f"unknown plot kind for profiles {kind!r}", remedy=f"Choose from: {', '.join(KINDS)}."
         )
     if len(profiles) > MOST:
         raise NothingToDrawError(
-            f"{len(profiles)} profiles in one plot", remedy=f"Give {MOST} at most."
+            f"{len(profiles)} profiles in one plot", remedy=f"Give at most {MOST}."
         )
     return KINDS[kind](profiles)
 

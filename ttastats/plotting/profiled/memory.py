@@ -28,8 +28,8 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     sums = found.group_by("bar", maintain_order=True).agg(pl.col("memory_bytes").sum())
     said = [f"{name} {units.scaled(size, 'B')}" for name, size in sums.iter_rows()]
     caption = (
-        f"At the peak of a step: {units.listed(said)}.",
-        "Workspace is what the allocator held beyond the other kinds, the batch included.",
+        f"Peak memory of a step: {units.listed(said)}.",
+        "Workspace is all other allocated memory, including the batch.",
     )
     x = shared.amounts("memory_bytes", "bytes", "B")
     tooltip = charts.tooltips(

@@ -40,13 +40,15 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     without = float(every.filter(pl.col("intensity").is_null())["seconds"].sum())
     without /= float(every["seconds"].sum())
     caption = (
-        "Each mark is an operator, as large as its share of the time; crosses are whole steps, "
-        "with all that they wait for.",
-        "Lines are the measured peaks: the fastest copy, then the fastest matrix product."
+        "Each mark is an operator; its area is its share of the time. Crosses are whole steps, "
+        "including waits.",
+        "Lines are the measured peaks of copying and of matrix multiplication."
         if roofs.height
-        else "No peaks are known: these are traces of others.",
-        "Bytes are inputs and outputs, caches ignored, so that marks belong no further left.",
-        f"Operators without FLOPs, {units.percent(without)} of the time, count in the steps alone.",
+        else "Peaks are not known for these traces.",
+        "Bytes are those of inputs and outputs, ignoring caches, so the true intensity may lie "
+        "further left.",
+        f"Operators without FLOPs ({units.percent(without)} of the time) are included in the "
+        "steps only.",
     )
     data = {_OPERATORS: points.drop("bytes", "flops"), _ROOF: roofs}
     title = "Roofline of operators"
@@ -102,7 +104,7 @@ def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, flo
     colour, shape = shared.colour(profiles)
     x = alt.X(
         "intensity:Q",
-        title="FLOPs a byte, at least (log scale)",
+        title="FLOPs per byte, at least (log scale)",
         scale=alt.Scale(type="log", nice=False, domain=across),
         axis=alt.Axis(grid=False, format="~g", values=_ticks(*across)),
     )
@@ -116,7 +118,7 @@ def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, flo
     base = alt.Chart(alt.NamedData(name=_OPERATORS))
     tooltip = charts.tooltips(
         "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
-        ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs a byte", ".3~r"),
+        ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
     )  # fmt: skip
     size = alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[12, 500]), legend=None)
     whole = "datum.operator == 'the whole step'"

@@ -46,8 +46,8 @@ def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
     found = operators(profiles, *more)
     if not found["flops_per_second"].sum():
         raise NothingToDrawError(
-            "FLOPs are not known: the traces hold no shapes of inputs",
-            remedy="torch.profiler.profile(record_shapes=True) writes them.",
+            "FLOPs are unknown: the traces contain no input shapes",
+            remedy="Record them with torch.profiler.profile(record_shapes=True).",
         )
     return found
 

@@ -32,13 +32,13 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
             for bar, whole, n in sums.iter_rows()]  # fmt: skip
     caption = (
         f"Means over steps and ranks: {units.listed(said)}.",
-        "Communication and copies count while nothing computes.",
+        "Communication and copies are counted only while no kernel computes.",
     )
     x = shared.amounts("seconds", "time of a step", "s")
     tooltip = charts.tooltips(
         ("bar:N", "profile"), "part:N", ("seconds:Q", "seconds", ".3s"), ("share:Q", "", ".1%")
     )
-    title = "Where a step goes"
+    title = "Time of a step"
     return (shared.bars(KIND, profiles, title, caption, found, x, _shown(found), tooltip),)
 
 

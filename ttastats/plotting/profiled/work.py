@@ -71,10 +71,10 @@ def _of_rates(profiles: Profiles, lines: Profiles) -> Plot:
     ]
     schema = {"profile": pl.String, "flops_per_second": pl.Float64}
     caption = (
-        "A line rises by an operator's share of the time at the rate it achieved.",
+        "Each operator adds its share of the time at its achieved rate.",
         f"Without FLOPs: {_each(lines, every.filter(pl.col('flops_per_second') == 0))}.",
         _said(profiles, lines),
-        "Dotted: the fastest matrix product measured." if peaks else "",
+        "Dotted: the measured peak of a matrix multiplication." if peaks else "",
     )
     data = {
         _STEPS: table(every, "flops_per_second"),
@@ -90,8 +90,8 @@ def _of_tensor_cores(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -
     known = every["profile"].unique(maintain_order=True).to_list()
     used = (pl.col("share") * pl.col("tensor_core_share")).alias("share")
     caption = (
-        "A line rises by an operator's share of the time at the share of its own time that it "
-        "spends in kernels of tensor cores, by their names: how busy these were is not measured.",
+        "Each operator adds its share of the time at the fraction of its time spent in tensor "
+        "core kernels. These are identified by name; their utilization is not measured.",
         f"In such kernels, of the time: {_each(known, every.with_columns(used))}.",
         _said(profiles, lines),
     )
@@ -113,7 +113,10 @@ def _each(lines: Iterable[str], some: pl.DataFrame) -> str:
 def _said(profiles: Profiles, lines: Profiles) -> str:
     if len(lines) == len(profiles):
         return ""
-    return "Without a kind of work its operators are left out of the whole; none was run anew."
+    return (
+        "A kind of work is removed by subtracting the time of its operators, not by a new "
+        "measurement."
+    )
 
 
 def table(every: pl.DataFrame, field: str) -> pl.DataFrame:
@@ -142,7 +145,7 @@ def _chart(
     )  # fmt: skip
     tooltip = charts.tooltips(
         ("profile:N", "of"), "operator:N", ("category:N", "kind of work"),
-        ("share:Q", "share", ".1%"), (f"{field}:Q", name, form), ("below:Q", "at most that", ".1%"),
+        ("share:Q", "share", ".1%"), (f"{field}:Q", name, form), ("below:Q", "at or below", ".1%"),
     )  # fmt: skip
     base = alt.Chart(alt.NamedData(name=_STEPS))
     steps = base.mark_line(interpolate="step-after", strokeWidth=1.6).encode(x=x, y=y, color=colour)

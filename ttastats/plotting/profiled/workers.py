@@ -11,8 +11,8 @@ from ttastats.plotting.profiled import shared
 from ttastats.plotting.profiled.shared import Profiles
 
 KIND = "workers"
-_HOW = "ttastats profile digits --workers 2 -o prof.parquet measures it."
-_MEASURES = {"under way": "workers_under_way_seconds", "exposed": "workers_exposed_seconds",
+_HOW = "Measure it with `ttastats profile digits --workers 2 -o prof.parquet`."
+_MEASURES = {"in flight": "workers_under_way_seconds", "exposed": "workers_exposed_seconds",
              "pure": "workers_pure_seconds"}  # fmt: skip
 
 
@@ -26,9 +26,11 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     """
     found = table(profiles)
     caption = (
-        "Shares of a step on the wall. Under way: from the start of an all-reduce to its end,",
-        "waiting for the slower worker included; exposed: beyond a step that sends nothing;",
-        "pure: the same bytes while nobody computes.",
+        "Shares of the wall-clock time of a step. In flight: from the start of an all-reduce to "
+        "its end,",
+        "including the wait for the slower worker; exposed: time beyond a step without "
+        "communication;",
+        "pure: the same bytes without computation.",
     )
     x = alt.X("share:Q", title="share of a step", axis=alt.Axis(format=".0%", tickCount=5))
     tooltip = charts.tooltips(

@@ -38,7 +38,7 @@ def load(name: str) -> Workload:
     path = Path(name)
     if path.suffix != ".py":
         raise TtastatsError(
-            f"no workload is called {name!r}",
+            f"unknown workload {name!r}",
             remedy=f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py.",
         )
     return _workload(path.stem.replace("_", "-"), _from_file(path))
@@ -51,7 +51,7 @@ def _built_in(name: str) -> ModuleType:
         raise TtastatsError(
             f"needs the package {error.name}",
             where=f"workload {name}",
-            remedy='Get it with: pip install "ttastats[train]"',
+            remedy='Install it: pip install "ttastats[train]"',
         ) from error
 
 
@@ -72,7 +72,7 @@ def _from_file(path: Path) -> ModuleType:
         raise TtastatsError(
             f"cannot be run: {type(error).__name__}: {error}",
             where=str(path),
-            remedy="The file is run as Python; mend it and try again.",
+            remedy="The file is run as Python; fix it and retry.",
         ) from error
     return module
 
@@ -83,7 +83,7 @@ def _workload(name: str, module: ModuleType) -> Workload:
         raise TtastatsError(
             f"does not define {', '.join(missing)}",
             where=str(module.__file__),
-            remedy="docs/trainer.md shows what a workload must give.",
+            remedy="docs/trainer.md describes what a workload must define.",
         )
     path = Path(str(module.__file__))
     try:

@@ -108,7 +108,9 @@ def model(width: int, precision: str, workers: int, data: Data) -> nn.Module:
 def alone(workers: int) -> None:
     """Refuse several workers: no part of these recipes says how they would share."""
     if workers > 1:
-        raise TtastatsError("is for one GPU", where="--workers", remedy="Train cifar10 on several.")
+        raise TtastatsError(
+            "supports one GPU only", where="--workers", remedy="Use cifar10 for several GPUs."
+        )
 
 
 class Whitened(nn.Module):

@@ -88,7 +88,7 @@ def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Sa
         raise TtastatsError(
             "needs the images",
             where="CIFAR-10",
-            remedy=f"Fetch a version from {_SOURCE} and name its folder: --data DIR",
+            remedy=f"Download a version from {_SOURCE} and pass its folder: --data DIR",
         )
     for name in _FOLDERS:
         place = folder / name
@@ -99,9 +99,9 @@ def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Sa
             train = [place / f"data_batch_{number}" for number in range(1, 6)]
             return train, place / "test_batch", read_pickle
     raise TtastatsError(
-        "holds neither test_batch.bin nor test_batch",
+        "contains neither test_batch.bin nor test_batch",
         where=str(folder),
-        remedy=f"Name the unpacked folder of a version from {_SOURCE}",
+        remedy=f"Give the unpacked folder of a version from {_SOURCE}",
     )
 
 
@@ -109,7 +109,7 @@ def read_binary(path: Path) -> Samples:
     """Give the images of a binary file: records of a label and 3,072 pixels."""
     content = np.frombuffer(_content(path), dtype=np.uint8)
     if not content.size or content.size % _RECORD:
-        raise _damaged(path, f"{content.size:,} bytes are no whole number of images")
+        raise _damaged(path, f"{content.size:,} bytes are not a whole number of images")
     records = content.reshape(-1, _RECORD)
     return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0].astype(np.int64)
 
@@ -152,7 +152,7 @@ def _content(path: Path) -> bytes:
 
 
 def _damaged(path: Path, what: str) -> TtastatsError:
-    return TtastatsError(what, where=str(path), remedy=f"Fetch it again from {_SOURCE}")
+    return TtastatsError(what, where=str(path), remedy=f"Download it again from {_SOURCE}")
 
 
 def _tensors(samples: Samples) -> tuple[Tensor, Tensor]:

@@ -116,8 +116,7 @@ class Recipe:
         taken = {name for names in HOOKS.values() for name in names} - {"width"} | set(GIVEN)
         if wrong := sorted(taken & values.keys()):
             raise TtastatsError(
-                f"a value cannot be called {', '.join(wrong)}: functions are given something "
-                "else under this name",
+                f"reserved names for values: {', '.join(wrong)}",
                 where="RECIPE",
             )
         self.metric = metric
@@ -162,7 +161,7 @@ class Recipe:
             raise TtastatsError(
                 f"the recipe has no value {name!r}",
                 where=f"--set {name}",
-                remedy=among(name, self.names, "There are"),
+                remedy=among(name, self.names, "Values"),
             )
         found = {**self.values, **changes}
         for name in self.values.keys() & changes.keys():
@@ -319,8 +318,9 @@ def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
             word = given[place] if place < len(given) else ""
             if word not in known:
                 raise TtastatsError(
-                    f"{name} takes {one.name!r}, which is neither given to it nor in RECIPE",
-                    remedy=f"It is given {', '.join((*given, *GIVEN))} and the recipe's values.",
+                    f"{name} takes {one.name!r}, which is neither an argument nor in RECIPE",
+                    remedy=f"Available arguments: {', '.join((*given, *GIVEN))} and the values "
+                    "of the recipe.",
                 )
         if word in known:
             found.append((one.name, word))
@@ -396,8 +396,8 @@ def workload(name: str, source: str, imported: Sequence[str], given: Mapping[str
     recipe = recipe.with_defaults(given)
     if "dummy" in given and not {"train_samples", "eval_samples"} <= recipe.values.keys():
         raise TtastatsError(
-            "dummy needs the numbers of samples, from which the sizes of batches follow",
-            remedy="Give train_samples=... and eval_samples=... in RECIPE, or leave dummy out.",
+            "dummy needs the numbers of samples to compute the batch sizes",
+            remedy="Set train_samples=... and eval_samples=... in RECIPE, or remove dummy.",
         )
     functions = {**_OWN_WAYS, **{word: given[word] for word in HOOKS if word in given}}
     hooks = {word: hook(word, function, recipe) for word, function in functions.items()}

@@ -109,7 +109,7 @@ def score(outputs: Tensor, targets: Tensor) -> Tensor:
 def model(width: int, layers: int, heads: int, context: int, dropout: float) -> nn.Module:
     """Give the network, what its layers add to the rest made small at first."""
     if width % heads:
-        raise TtastatsError(f"width {width} cannot be shared by {heads} heads", where="--set heads")
+        raise TtastatsError(f"width {width} is not divisible by {heads} heads", where="--set heads")
     net = Decoder(_BYTES, _BYTES, context, width, layers, width // heads, dropout)
     for name, one in net.named_modules():
         if isinstance(one, nn.Linear):
