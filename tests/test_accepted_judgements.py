@@ -318,7 +318,7 @@ def of_stops() -> Found:
     )  # fmt: skip
     runs = time_to_target.runs(rows)
     found = at_stop.values(rows.lazy(), runs, "acc").sort(pl.all())
-    yield "where they stopped", found.drop("source_digest", strict=False).rows()
+    yield "at the end of the runs", found.drop("source_digest", strict=False).rows()
     shown = ("reached", "tta_seconds", "epochs", "samples", "steps", "evaluation_interval_steps",
              "evaluations_to_target")  # fmt: skip
     yield "the runs", runs.sort("source").select(shown).rows()

@@ -129,8 +129,8 @@ def test_each_benchmark_is_told_by_name() -> None:
         )
 
     found = compared(two(40.0, ACCURACIES), two(20.0, WORSE))
-    assert "lm, test_accuracy where they stopped" in found.sentence
-    assert "other, test_accuracy where they stopped" in found.sentence
+    assert "lm, test_accuracy at the end of the runs" in found.sentence
+    assert "other, test_accuracy at the end of the runs" in found.sentence
 
 
 def test_a_benchmark_that_lacks_the_metric_has_no_line_of_it() -> None:

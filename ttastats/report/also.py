@@ -150,7 +150,7 @@ def lines(found: Sequence[Also]) -> Iterator[str]:
 def sentences(found: Sequence[Also], row: Mapping[str, Any], a: str, b: str) -> Iterator[str]:
     """Say of each metric what the comparison in time leaves out."""
     for one in _told(found):
-        there = f"{one.metric} where they stopped"
+        there = f"{one.metric} at the end of the runs"
         if one.gap is None:
             yield f"{there}: unknown, as {_who_lacks(one, a, b)}."
         elif one.gap.low is None:

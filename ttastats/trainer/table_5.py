@@ -26,7 +26,7 @@ def metric_of(sides: Iterable[pl.DataFrame]) -> str:
 
 
 def numbers(side: pl.DataFrame, metric: str, compared: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a setup's runs that reached were worth where they stopped, on either part.
+    """Give what a setup's runs that reached were worth at the end of the runs, on either part.
 
     Parameters
     ----------
