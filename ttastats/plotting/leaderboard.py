@@ -120,7 +120,7 @@ def _board(panel: Panel, measure: str) -> Plot:
 def _with_room(times: pl.Series) -> list[float]:
     """Give the amounts and one beyond them, so that words fit right of the last mark."""
     known = sorted(times)
-    return [*known, known[-1] * (known[-1] / known[0]) ** 0.3]
+    return [*known, known[-1] * (known[-1] / known[0]) ** 0.4]
 
 
 def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
