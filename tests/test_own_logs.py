@@ -142,7 +142,8 @@ class TestExpression:
     )
     def test_that_cannot_be_used_is_refused_with_the_reason(self, pattern: str, said: str) -> None:
         text = refused(f"[[logs]]\nfiles = 'a'\nline = '{pattern}'\n")
-        assert text.startswith("logs/ttastats.toml:3: the regular expression")
+        assert text.startswith("logs/ttastats.toml:3: ")
+        assert "regular expression" in text
         assert "col(" not in text
         assert said in text
 

@@ -261,7 +261,7 @@ def test_a_metric_the_runs_lack_is_refused_with_the_nearest() -> None:
 
 
 def test_a_metric_without_a_budget_is_refused() -> None:
-    with pytest.raises(TtastatsError, match="no budget"):
+    with pytest.raises(TtastatsError, match="--metric needs a budget"):
         report(side(A), side(LOWER), at_end=False, metric="val_loss")
 
 
