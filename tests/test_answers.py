@@ -105,8 +105,8 @@ def test_a_comparison_in_which_a_run_failed_in_numbers() -> None:
         "undecided": "~ not significant at 5%. That does not show equality; see --margin.",
         "failed_runs": "some runs failed: the speedup is the ratio of expected times to a "
         "success (ERT), which include failed runs: resnet 7.30 min vs 11.4 min.",
-        "power": "at 80% power: resnet: n=5 can detect 2.27×, the observed 0.64× needs 15 runs a "
-        "side.",
+        "power": "at 80% power: resnet: n=5 can detect 2.27×, the observed 0.64× needs 15 runs "
+        "per side.",
     }
     (found,) = report.rows
     assert numbers(found, SPEEDUP) == pytest.approx(

@@ -1,0 +1,63 @@
+"""The Python API: each command of the program as one function.
+
+A *source* is a Parquet file, several files, or a polars, pandas or pyarrow table in memory; use
+`from_frame` to convert a frame with other column names. Functions return a `Report`, whose `rows`
+and `frame` contain raw numbers: seconds, fractions, None for unknown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ttastats.api.answers import (
+    claim,
+    judge_record,
+    power,
+    rcp,
+    scaling,
+    score,
+    summary,
+    targets,
+    variance,
+)
+from ttastats.api.comparing import compare, compare_profiles
+from ttastats.api.drawing import html_report, material, plot, plots
+from ttastats.api.profiling import plot_profiles, profile_page, profiled
+from ttastats.api.tables import (
+    export,
+    filter,  # noqa: A004 - the name of the command
+    problems,
+    read,
+    run_table,
+    runs,
+)
+from ttastats.choice import Source
+from ttastats.frames import from_frame
+from ttastats.question import Question
+from ttastats.report.answer import Report
+
+if TYPE_CHECKING:
+    from ttastats.guessing.folder import guess
+    from ttastats.ingestion.ingest import Account, ingest
+
+__all__ = [
+    "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles", "export",
+    "filter", "from_frame", "guess", "html_report", "ingest", "judge_record", "material", "plot",
+    "plot_profiles", "plots", "power", "problems", "profile_page", "profiled", "rcp", "read",
+    "run_table", "runs", "scaling", "score", "summary", "targets", "variance",
+]  # fmt: skip
+
+#: What reads logs, which most commands need not import.
+_HOMES = {
+    "Account": "ttastats.ingestion.ingest",
+    "guess": "ttastats.guessing.folder",
+    "ingest": "ttastats.ingestion.ingest",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ttastats.api' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

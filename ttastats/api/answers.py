@@ -1,0 +1,340 @@
+"""Answers about one table, or about the runs of one setup: one function per command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Unpack
+
+from ttastats import question
+from ttastats.api.answered import answered
+from ttastats.budget import END
+from ttastats.choice import Chosen, Source, chosen
+from ttastats.errors import TtastatsError
+from ttastats.question import (
+    Counted,
+    Judged,
+    JudgedAt,
+    Question,
+    takes,
+)
+from ttastats.report.answer import Report
+from ttastats.target import expect_metric
+
+
+@takes(JudgedAt)
+def summary(
+    source: Source,
+    *,
+    ddof: int = 1,
+    confidence: float = 0.95,
+    dots: bool = False,
+    **asked: Unpack[JudgedAt],
+) -> Report:
+    """Report each group: runs that reached the target, mean time-to-accuracy, CV.
+
+    At a budget: the mean quality there, with its interval.
+
+    Parameters
+    ----------
+    confidence
+        Confidence level of the intervals.
+    dots
+        Draw each run as a dot in the printed table.
+    asked
+        Keywords of `Question`.
+    """
+    what = Question(**asked)
+    (found,) = question.judged([source], what, of_answer=True)
+    return answered(summarised(found, what, ddof, confidence, dots=dots), found)
+
+
+def summarised(
+    found: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
+) -> Report:
+    """Report each entry, of times or of qualities at a budget."""
+    from ttastats.report import qualities
+    from ttastats.report import summary as summary_report  # scipy costs start-up time
+    from ttastats.report.grouping import ENTRY
+
+    keys = question.keys(what.by, ENTRY, found)
+    if (budget := what.budget) is not None:
+        return qualities.of_groups(found.runs, budget, keys, ddof=ddof, confidence=confidence)
+    return summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
+
+
+@takes(Judged)
+def variance(source: Source, *, ddof: int = 1, **asked: Unpack[Judged]) -> Report:
+    """Report the variance of each group due to epochs and due to time per epoch.
+
+    `asked`: keywords of `Question`.
+    """
+    from ttastats.report import variance as variance_report  # scipy costs start-up time
+    from ttastats.report.grouping import ENTRY
+
+    found, keys = question.group(source, Question(**asked), ENTRY)
+    return answered(variance_report.report(found.runs, keys, ddof=ddof), found)
+
+
+@takes(Judged)
+def power(
+    source: Source | None = None,
+    *,
+    cv: float | None = None,
+    n: int | None = None,
+    effects: Sequence[float] = (),
+    power: float = 0.8,
+    max_runs: int | None = None,
+    **asked: Unpack[Judged],
+) -> Report:
+    """Report how many runs detect a difference, from existing runs or from a CV (a fraction).
+
+    `max_runs` also reports the average number of runs of a sequential test with this maximum.
+    `asked`: keywords of `Question`.
+
+    Raises
+    ------
+    TtastatsError
+        Neither runs nor a CV are given.
+    """
+    from ttastats import looks  # scipy costs start-up time
+    from ttastats.report import power as power_report
+    from ttastats.report.grouping import ENTRY
+
+    looks.check(max_runs)
+    effects = tuple(effects) or power_report.EFFECTS
+    if cv is not None:
+        return power_report.from_cv(cv, effects=effects, n=n, power=power, max_runs=max_runs)
+    if source is None:
+        raise TtastatsError("no runs and no CV given", remedy="Give a file, or --cv 14%.")
+    found, keys = question.group(source, Question(**asked), ENTRY)
+    report = power_report.from_runs(
+        found.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs
+    )
+    return answered(report, found)
+
+
+@takes(Judged)
+def scaling(source: Source, **asked: Unpack[Judged]) -> Report:
+    """Report speedup and efficiency (of time only) over the number of accelerators.
+
+    `asked`: keywords of `Question`.
+    """
+    from ttastats.report import scaling as scaling_report  # scipy costs start-up time
+
+    found, keys = question.group(source, Question(**asked), scaling_report.CURVE)
+    return answered(scaling_report.report(found.runs, keys), found)
+
+
+def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
+    """Report the official MLPerf score of each result, raw and scaled, or why there is none."""
+    from ttastats.counted import RESULT
+    from ttastats.report import score as score_report  # scipy costs start-up time
+
+    found = chosen(source, where, of_answer=True)
+    keys = question.keys(by, RESULT, found)
+    return answered(score_report.report(found.runs, keys), found)
+
+
+def rcp(
+    source: Source,
+    *,
+    records: str | Path | None = None,
+    ruleset: str = "",
+    bypass: bool = False,
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    confidence: float = 0.95,
+    draws: int = 10_000,
+    seed: int = 1,
+    verbose: bool = False,
+) -> Report:
+    """Compare the convergence of each result with the reference records of its round.
+
+    Parameters
+    ----------
+    records
+        Folder with records, instead of those of the installed package `mlperf_logging`.
+    ruleset
+        Such as `5.0.0`, instead of the round of each entry.
+    bypass
+        Apply `--rcp_bypass` of the official checker.
+    draws, seed
+        Number of simulated submissions for the error rates of the official check, and their seed.
+    verbose
+        Show the numbers behind each verdict.
+
+    Raises
+    ------
+    TtastatsError
+        As `read`; or there are no records, or none for any entry.
+    """
+    from ttastats import convergence_records
+    from ttastats.counted import RESULT
+    from ttastats.report import rcp as rcp_report  # scipy costs start-up time
+
+    options = rcp_report.RcpOptions(
+        ruleset=convergence_records.ruleset(ruleset) if ruleset else "",
+        confidence=confidence,
+        bypass=bypass,
+        draws=draws,
+        seed=seed,
+        verbose=verbose,
+    )
+    found = chosen(source, where, of_answer=True)
+    keys = question.keys(by, RESULT, found)
+    library = convergence_records.library(None if records is None else Path(records))
+    return answered(rcp_report.report(found.runs, library, options, keys), found)
+
+
+@takes(JudgedAt)
+def claim(
+    source: Source,
+    *,
+    quality: str = "",
+    seconds: str = "",
+    steps: str = "",
+    level: float = 0.05,
+    sigma: float | None = None,
+    **asked: Unpack[JudgedAt],
+) -> Report:
+    """Test a claim about the mean of each group of runs.
+
+    Parameters
+    ----------
+    quality
+        Such as `val_loss <= 3.28`: at the end, unless another budget is given.
+    seconds, steps
+        Such as `<= 80`: to the budget or, without a quality and a budget, to the target.
+    level
+        Significance level of the one-sided test.
+    sigma
+        Known standard deviation of the quality of one run; uses a z test.
+    asked
+        Keywords of `Question`.
+
+    Raises
+    ------
+    TtastatsError
+        No claim is given, a claim is malformed, or as `run_table`.
+    """
+    from ttastats.report import claim as claim_report  # scipy costs start-up time
+    from ttastats.report.grouping import ENTRY
+
+    rules = claim_report.ClaimOptions(level, sigma)
+    limits = claim_report.limits(seconds, steps)
+    threshold, what = question.with_claim(Question(**asked), quality)
+    if threshold is None and not limits:
+        raise TtastatsError(
+            "no claim given",
+            where="--quality",
+            remedy="Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
+        )
+    budget = what.budget or (None if threshold is None else END)
+    try:
+        (found,) = (
+            question.sides([source], what)
+            if budget is None
+            else question.sides_at([source], what, budget, of_answer=False)
+        )
+    except TtastatsError as error:
+        raise question.about_claim(error) if threshold is not None else error from None
+    keys = question.keys(what.by, ENTRY, found)
+    report = claim_report.report(
+        found.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules
+    )
+    return answered(report, found)
+
+
+@takes(Counted)
+def targets(
+    a: Source,
+    b: Source | None = None,
+    *,
+    points: int = 9,
+    metric: str | None = None,
+    labels: Sequence[str] = (),
+    **asked: Unpack[Counted],
+) -> Report:
+    """Report how fraction reached, expected time and speedup depend on the quality target.
+
+    `asked`: keywords of `Question`; units that are known only for whole runs are not available.
+    One table is grouped by entry by default, two tables by common benchmark.
+    """
+    from ttastats.report import targets as targets_report  # scipy costs start-up time
+    from ttastats.report.grouping import BENCHMARK, ENTRY
+
+    sources, what = [a] if b is None else [a, b], Question(**asked)
+    found = question.sides(sources, what)
+    for one in found if metric else ():
+        expect_metric(one.rows, metric or "", "--metric")
+    sides = question.labelled(found, what, labels or question.labels(sources))
+    keys = question.keys(what.by, ENTRY if b is None else BENCHMARK, found[0])
+    # Qualities of two benchmarks have no order; of one table no round is mixed with another.
+    always = BENCHMARK if b is None else ("benchmark",)
+    report = targets_report.report(
+        sides, tuple(dict.fromkeys((*always, *keys))), points=points, metric=metric
+    )
+    return answered(report, *found)
+
+
+def judge_record(
+    *sources: Source,
+    rules: str,
+    against: float | None = None,
+    metric: str = "",
+    target: Sequence[str] = (),
+    where: Sequence[str] = (),
+    labels: Sequence[str] = (),
+) -> Report:
+    """Check a record against the rules of a contest.
+
+    Parameters
+    ----------
+    sources
+        The baseline, then the new runs; or only the new runs.
+    rules
+        Such as `nanogpt-track-1`; `ttastats record --rules list` names all.
+    against
+        The baseline as a number (seconds, steps or quality, as the rules count) instead of runs.
+    metric, target
+        Override those of the rules.
+    labels
+        Names for the sources.
+
+    Raises
+    ------
+    TtastatsError
+        The rules are unknown, the runs lack their metric, a side has too few runs, or as
+        `run_table`.
+    """
+    from ttastats import contest_rules, record_sides
+    from ttastats.report import record as record_report  # scipy costs start-up time
+    from ttastats.report.record_judged import judged
+
+    asked = contest_rules.named(rules)
+    _refuse_sides(sources, against)
+    what = Question(where=where, target=target, metric=metric)
+    found, asked = record_sides.sides(sources, asked, what)
+    labels = labels or question.labels(sources)
+    made = [
+        (benchmark, judged(sides, asked, against))
+        for benchmark, sides in record_sides.by_benchmark(found, labels)
+    ]
+    return answered(record_report.report(made, asked, labels), *found)
+
+
+def _refuse_sides(sources: Sequence[Source], against: float | None) -> None:
+    if not 1 <= len(sources) <= 2:
+        raise TtastatsError(
+            f"{len(sources)} tables",
+            remedy="Give the baseline and the new runs, or only the new runs.",
+        )
+    if len(sources) == 2 and against is not None:
+        raise TtastatsError(
+            "both a baseline table and --against", where="--against", remedy="Give one of them."
+        )
+    if against is not None and not 0 < against < float("inf"):
+        raise TtastatsError(
+            f"a baseline of {against:g}", where="--against", remedy="Give a number above 0."
+        )

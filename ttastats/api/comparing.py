@@ -1,0 +1,238 @@
+"""Compare two or more tables of runs, or two sets of profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
+
+import polars as pl
+
+from ttastats import axis, given, question
+from ttastats.api.answered import answered
+from ttastats.api.profiling import Profiles
+from ttastats.budget import Budget
+from ttastats.choice import Source
+from ttastats.errors import TtastatsError
+from ttastats.question import (
+    ComparedAt,
+    Question,
+    takes,
+)
+from ttastats.report.answer import Report
+from ttastats.target import expect_metric
+
+if TYPE_CHECKING:
+    from ttastats.options import Options, View
+    from ttastats.pairing import Side
+    from ttastats.profiles.changes import By
+
+
+@takes(ComparedAt)
+def compare(
+    a: Source,
+    *others: Source,
+    view: View | None = None,
+    also: Sequence[str] = (),
+    profiles: tuple[Profiles, Profiles] | None = None,
+    block: Sequence[str] = (),
+    same: bool = False,
+    fail_on: str = "",
+    require: str = "",
+    **asked: Unpack[ComparedAt],
+) -> Report:
+    """Compare B with A: speedup to the target, its causes and its confidence interval.
+
+    At a budget, compare the qualities and the costs.
+
+    If a side has several setups of a benchmark, runs are compared with runs on the same number of
+    accelerators and the same hardware.
+
+    Parameters
+    ----------
+    others
+        One or more tables, each compared with `a`.
+    also
+        Metrics to compare in addition at the end of the runs, such as `test_accuracy`.
+    profiles
+        Profiles of A and of B (see `profiled`), to attribute the throughput ratio to parts of a
+        step; several per side for intervals.
+    block
+        Compare within sessions: one or several columns, `day`, `order`, names in `extra`, or
+        conditions that identify the session of a run.
+    same
+        The tables (or the groups of `by` in one table) are sets of runs of one setup: report
+        whether they differ, and the smallest difference worth claiming between two setups that ran
+        in two such sessions.
+    fail_on, require
+        Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
+        `not-worse:0.001`; the result is in `Report.gate`.
+    asked
+        Keywords of `Question`; columns of `by` are used unchanged.
+
+    Raises
+    ------
+    TtastatsError
+        As `run_table`; or the sides have no common benchmark, are the same runs, or are overlapping
+        parts of a table.
+    """
+    what, sources = Question(**asked), (a, *others)
+    block = (block,) if isinstance(block, str) else block
+    if same:
+        return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
+    judge = judge_of(what, (fail_on, require), also, block, profiles)
+    found = question.judged(sources, what, of_answer=True)
+    sides = question.labelled(found, what, what.labels or question.labels(sources))
+    return answered(judge(sides, view), *found)
+
+
+def judge_of(
+    what: Question,
+    gates: tuple[str, str],
+    also: Sequence[str] = (),
+    block: Sequence[str] = (),
+    profiles: tuple[Profiles, Profiles] | None = None,
+) -> Callable[[Sequence[Side], View | None], Report]:
+    """Give what compares sides as is asked.
+
+    Raises
+    ------
+    TtastatsError
+        It cannot be asked so: this is known before files are read.
+    """
+    from ttastats import gate, looks, quality_gate  # scipy costs start-up time
+    from ttastats.options import Options
+    from ttastats.report import compare as compare_report
+    from ttastats.report import compare_qualities
+
+    options, budget = what.options or Options(), what.budget
+    looks.check(options.max_runs, budget, also, block, same_convergence=options.same_convergence)
+    if budget is not None:
+        _refuse_of_times(also, options, budget, profiles)
+        requirements = quality_gate.conditions(*gates)
+        unit = axis.by_clock(what.unit, what.clock)
+        return lambda sides, view: quality_gate.judged(
+            compare_qualities.report(
+                sides[0], sides[1:], budget, what.by, options, view,
+                pool=what.pool, unit=unit, block=block,
+            ),
+            requirements,
+        )  # fmt: skip
+    conditions = gate.conditions(*gates)
+
+    def judged(sides: Sequence[Side], view: View | None) -> Report:
+        for side in sides:
+            for metric in also:
+                expect_metric(side.evaluations, metric, "--also")
+        report = compare_report.report(
+            sides[0],
+            sides[1:],
+            what.by,
+            options,
+            view,
+            pool=what.pool,
+            also=also,
+            block=block,
+            profiles=_rows_of_profiles(*profiles) if profiles else (),
+        )
+        return gate.judged(report, conditions, options.confidence)
+
+    return judged
+
+
+def _of_one_setup(
+    sources: Sequence[Source],
+    what: Question,
+    gates: tuple[str, str],
+    view: View | None,
+    also: Sequence[str],
+    block: Sequence[str],
+    profiles: tuple[Profiles, Profiles] | None,
+) -> Report:
+    """Compare sets of runs of one setup: tables, or what `by` tells apart in one.
+
+    Raises
+    ------
+    TtastatsError
+        Nothing tells sets apart, or something is asked that sets have no answer to.
+    """
+    from ttastats.options import Options, View
+    from ttastats.report import same
+
+    if len(sources) == 1 and not what.by:
+        raise TtastatsError(
+            "--same needs several sets of runs, but there is one table",
+            where="--same",
+            remedy="Give one file per set, or split the table: --same --by day.",
+        )
+    options = what.options or Options()
+    beside = {"--block": block, "--sequential": options.max_runs, "--profile-a": profiles}
+    if given := next((option for option, one in beside.items() if one), ""):
+        raise TtastatsError(
+            "cannot be combined with --same, which compares whole sessions",
+            where=f"--same {given}",
+            remedy="Remove one of the two.",
+        )
+    sets = replace(what, by=()) if len(sources) == 1 else what
+    judge = judge_of(sets, gates, also)
+    found, labels = question.judged(sources, sets, of_answer=True), question.labels(sources)
+    if len(sources) == 1:
+        labels, found = question.sets(found[0], what.by)
+    sides = question.labelled(found, sets, what.labels or labels)
+    report = judge(sides, replace(view or View(), same=True))
+    return answered(same.told(report, options.confidence), *found)
+
+
+def compare_profiles(
+    a: Profiles, b: Profiles, *, by: By = "work", confidence: float = 0.95
+) -> Report:
+    """Report which parts of a step and kinds of work explain a change of its length.
+
+    Each side is one or more profiles, traces, or folders of them. The samples of a side are its
+    profiles or, with a single profile, its steps. `by="operator"` reports single operators.
+
+    Raises
+    ------
+    TtastatsError
+        A file cannot be used.
+    """
+    from ttastats.report import profile_change  # scipy costs start-up time
+
+    first, second = _rows_of_profiles(a, b)
+    names = [", ".join(map(str, given.paths(one))) for one in (a, b)]
+    return profile_change.report(first, second, (names[0], names[1]), by=by, confidence=confidence)
+
+
+def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
+    from ttastats.ingestion import profiled as given_profiles
+    from ttastats.report import profile_change  # scipy costs start-up time
+
+    first, second = (given_profiles.rows(given.paths(one)).rows for one in (a, b))
+    profile_change.expect_others(first, second, ", ".join(map(str, given.paths(b))))
+    return first, second
+
+
+def _refuse_of_times(
+    also: Sequence[str], options: Options, budget: Budget, profiles: object
+) -> None:
+    """Refuse what has a meaning for times to a target alone."""
+    said = {"--same-convergence": "same_convergence", "--epochs-fixed": "epochs_fixed"}
+    for option, name in said.items():
+        if getattr(options, name):
+            raise TtastatsError(
+                f"{option} applies to times to a target",
+                where=f"{option} {budget.option}",
+                remedy="Remove one of them: a budget fixes the length of the runs.",
+            )
+    if also:
+        raise TtastatsError(
+            "--also applies to times to a target",
+            where=f"--also {','.join(also)} {budget.option}",
+            remedy=f"Use the metric itself at a budget: {budget.option} --metric {also[0]}.",
+        )
+    if profiles:
+        raise TtastatsError(
+            "profiles apply to times to a target",
+            where=f"--profile-a {budget.option}",
+            remedy="Remove one of them: at a budget, qualities are compared, not times.",
+        )

@@ -1,0 +1,165 @@
+"""Plots and pages of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from ttastats import choice, question
+from ttastats.api.answered import answered
+from ttastats.api.answers import summarised
+from ttastats.api.comparing import judge_of
+from ttastats.choice import Chosen, Source
+from ttastats.errors import TtastatsError
+from ttastats.question import (
+    Compared,
+    ComparedAt,
+    Question,
+    takes,
+)
+from ttastats.report.cells import Note
+from ttastats.target import expect_metric
+
+if TYPE_CHECKING:
+    from ttastats.page.document import Page
+    from ttastats.plotting.material import Material
+    from ttastats.plotting.plot import Plots
+
+#: Letters of the name of a side in the sentences of a page.
+_LONGEST_LABEL = 40
+
+
+@takes(Compared)
+def plots(*sources: Source, **asked: Unpack[Compared]) -> Plots:
+    """Return every plot that applies to some runs: those of each benchmark first, then of several.
+
+    With one source, plots are grouped by entry; with several, each is compared with the first.
+    `asked`: keywords of `Question`.
+    """
+    from ttastats.plotting import kinds  # scipy costs start-up time
+    from ttastats.plotting.plot import Plots
+
+    return Plots(kinds.all_plots(material(*sources, **asked)))
+
+
+@takes(Compared)
+def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Plots:
+    """Return the plots of one kind, one per benchmark or one for all; see `plots`.
+
+    Parameters
+    ----------
+    metric
+        Draw this metric, which may be a training metric, instead of the quality; for `quality-time`
+        and `quality-epochs`.
+    asked
+        Keywords of `Question`.
+
+    Raises
+    ------
+    TtastatsError
+        The kind is unknown, or the plot is not possible for these runs; the error gives the reason.
+    """
+    from ttastats.plotting import kinds  # scipy costs start-up time
+    from ttastats.plotting.plot import Plots
+
+    draw = kinds.of(kind, metric)
+    return Plots(draw(material(*sources, metric=metric, **asked)))
+
+
+@takes(ComparedAt)
+def html_report(
+    *sources: Source,
+    output: str | Path | None = None,
+    title: str = "",
+    also: Sequence[str] = (),
+    fail_on: str = "",
+    require: str = "",
+    command: str = "",
+    **asked: Unpack[ComparedAt],
+) -> Page:
+    """Return one self-contained HTML page: verdict, numbers and plots.
+
+    One source is summarized; with several, the first is the baseline. At a budget, the page
+    compares qualities.
+
+    Parameters
+    ----------
+    output
+        Path of the page; it is written atomically.
+    also, fail_on, require
+        Metrics and conditions as in `compare`; the result is in `Page.gate`.
+    command
+        Command to show on the page.
+    asked
+        Keywords of `Question`; files without labels are labelled by name.
+
+    Raises
+    ------
+    TtastatsError
+        As `summary` or `compare`; or `output` is an input, or an existing file that is not a
+        report.
+    """
+    from ttastats.options import Options
+    from ttastats.page import content, document, place, second_look
+    from ttastats.plotting import kinds, speedups, tta
+    from ttastats.render.shortening import shortened
+
+    if len(sources) < 2 and (fail_on or require or also):
+        raise TtastatsError(
+            "needs two sides",
+            where="--fail-on" if fail_on else "--require" if require else "--also",
+            remedy="Give two files, the baseline first, or --a and --b.",
+        )
+    what = Question(**asked)
+    options = what.options or Options()
+    judge = judge_of(what, (fail_on, require), also)
+    if output is not None:
+        place.expect(Path(output), [path for source in sources for path in choice.files(source)])
+    names = what.labels or question.short_labels(sources)
+    found = question.judged(sources, what)
+    short = shortened(names, _LONGEST_LABEL) or {}  # sentences repeat them
+    made = _material(found, what, [short.get(name, name) for name in names])
+    runs = [one.runs for one in found]
+    answer = (
+        judge(made.sides, None)
+        if made.compares
+        else summarised(found[0], what, options.ddof, options.confidence)
+    )
+    answer = answered(answer, *found)
+    left_out = (Note("not_drawn", sentence) for sentence in kinds.left_out(made))
+    page = document.page(
+        content.content(
+            list(zip(names, runs, strict=True)),
+            replace(answer, notes=(*answer.notes, *left_out)),
+            # The first screen shows what these would: of a comparison, and of a summary.
+            kinds.all_plots(made, without=(speedups.KIND if made.compares else tta.KIND,)),
+            title=title,
+            conditions=[*what.where, *(f"target {text}" for text in what.target)],
+            confidence=options.confidence,
+            command=command,
+            looks=second_look.looks(made.sides),
+        )
+    )
+    if output is not None:
+        place.write(Path(output), page.html)
+    return page
+
+
+@takes(Compared)
+def material(*sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Material:
+    """Give what plots are made of; `metric` is that of `plot`."""
+    what = Question(**asked)
+    found = question.sides(sources, what)
+    for one in found if metric else ():
+        expect_metric(one.rows, metric, "--metric", of_training=True)
+    made = _material(found, what, what.labels or question.labels(sources))
+    return replace(made, metric=metric)
+
+
+def _material(found: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
+    from ttastats.plotting.material import material  # scipy costs start-up time
+
+    sides = question.labelled(found, what, labels)
+    return material(sides, what.by, what.options, pool=what.pool)

@@ -1,0 +1,113 @@
+"""Answers about profiles of training steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ttastats import given, question
+from ttastats.records import Problem
+from ttastats.report.answer import Report
+from ttastats.report.cells import Note
+
+if TYPE_CHECKING:
+    from ttastats.page.document import Page
+    from ttastats.plotting.plot import Plots
+
+#: Profiles (Parquet), traces of PyTorch, or folders of them.
+Profiles = str | Path | Sequence[str | Path]
+
+
+def profiled(source: Profiles, *, top: int = 10) -> Report:
+    """Report the time of a training step by part of the step, kind of work, operator and rank.
+
+    Parameters
+    ----------
+    source
+        Profiles (Parquet), traces of PyTorch, or folders of them.
+    top
+        Number of operators in the printed table, 0 for all; the rows always contain all.
+
+    Raises
+    ------
+    TtastatsError
+        A file cannot be used.
+    """
+    from ttastats.ingestion import profiled as given_profiles
+    from ttastats.report import profile as profile_report
+
+    found = given_profiles.rows(given.paths(source))
+    report = profile_report.report(found.rows, top=top)
+    return replace(report, notes=(*report.notes, *map(_told, found.problems)))
+
+
+def _told(problem: Problem) -> Note:
+    return Note(problem.code, f"{problem.source}: {problem.message}.")
+
+
+def profile_page(
+    *sources: Profiles,
+    output: str | Path | None = None,
+    title: str = "",
+    confidence: float = 0.95,
+) -> Page:
+    """Return one HTML page of profiles: the time of their steps in sentences, numbers and plots.
+
+    With several sources, each is compared with the first.
+
+    Parameters
+    ----------
+    sources
+        Each as in `profiled`.
+    output
+        Path of the page; it is written atomically.
+    confidence
+        Confidence level of the intervals of changes.
+
+    Raises
+    ------
+    TtastatsError
+        As `compare_profiles`; or `output` is an input, or an existing file that is not a report.
+    """
+    from ttastats.ingestion import profiled as given_profiles
+    from ttastats.page import document, of_profiles, place
+
+    sides = [given.paths(source) for source in sources]
+    if output is not None:
+        place.expect(Path(output), [path for side in sides for path in side])
+    found = [given_profiles.rows(side) for side in sides]
+    labelled = zip(question.short_labels(sources), (one.rows for one in found), strict=True)
+    told = [_told(problem) for one in found for problem in one.problems]
+    made = of_profiles.content(list(labelled), told, title=title, confidence=confidence)
+    page = document.page(made)
+    if output is not None:
+        place.write(Path(output), page.html)
+    return page
+
+
+def plot_profiles(kind: str, source: Profiles) -> Plots:
+    """Return the plots of one kind for some profiles, all in one plot.
+
+    Parameters
+    ----------
+    kind
+        `step`, `roofline`, `work`, `memory`, `batch-sizes` or `workers`.
+    source
+        As `profiled`.
+
+    Raises
+    ------
+    TtastatsError
+        The kind is unknown, or the plot is not possible for these profiles; the error gives the
+        reason.
+    """
+    from ttastats.ingestion import profiled as given_profiles
+    from ttastats.plotting.plot import Plots
+    from ttastats.plotting.profiled import kinds, shared
+
+    paths = given.paths(source)
+    rows = (given_profiles.rows([path]).rows for path in paths)
+    labelled = zip(question.short_labels(paths), rows, strict=True)
+    return Plots(kinds.plots(kind, shared.by_name(labelled)))

@@ -1,0 +1,164 @@
+"""Read tables, choose runs, and write them: what other answers are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import polars as pl
+
+from ttastats import atomic, choice, given, question, schema, store, time_to_target
+from ttastats.api.answered import answered
+from ttastats.choice import Source, chosen
+from ttastats.question import (
+    AtBudget,
+    Question,
+)
+from ttastats.report import runs as runs_report
+from ttastats.report.answer import Report
+
+if TYPE_CHECKING:
+    from ttastats.exporting.logs import Exported
+    from ttastats.exporting.subset import Subset
+
+
+def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
+    """Return the tidy table: one row per run x evaluation x metric.
+
+    Parameters
+    ----------
+    where
+        Conditions such as `benchmark=resnet` or `nodes>=8`; all must hold. Conditions on
+        evaluations remove rows, so a run may then look as if it had failed.
+
+    Raises
+    ------
+    TtastatsError
+        A file cannot be used, or a condition is malformed.
+    """
+    return choice.rows(source, where)
+
+
+def run_table(
+    source: Source, *, where: Sequence[str] = (), target: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Return one row per run, with `reached` and `tta_seconds`; see `time_to_target.runs`.
+
+    A table returned by this function is accepted unchanged; its target is fixed.
+
+    Raises
+    ------
+    TtastatsError
+        As `read`, or no run matches.
+    """
+    return chosen(source, where, target, by_evaluation=True).runs
+
+
+def runs(
+    source: Source,
+    *,
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+    **asked: Unpack[AtBudget],
+) -> Report:
+    """Report every run: whether and when it reached the target, and its progress.
+
+    `asked`: keywords of `Question` about a budget; then its quality at the budget.
+    """
+    what = Question(where=where, target=target, **asked)
+    if (budget := what.budget) is not None:
+        from ttastats.report import qualities  # scipy costs start-up time
+
+        (at,) = question.sides_at([source], what, budget, of_answer=False)
+        return answered(qualities.of_runs(at.runs, budget), at)
+    found = chosen(source, where, target, by_evaluation=True)
+    return answered(runs_report.report(found.runs), found)
+
+
+def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
+    """Write runs as rows (`NAME.csv`, `NAME.jsonl`) or as a new folder of logs (any other name).
+
+    Raises
+    ------
+    TtastatsError
+        As `read`; or no run matches, or the output cannot be written or overwritten.
+    """
+    from ttastats.exporting import places
+
+    # A log is whole or it is not true; rows stand for themselves.
+    whole = chosen(source, where, by_evaluation=True).rows if where else read(source)
+    table = read(source, where=where) if places.takes_rows(Path(output)) else whole
+    return places.export(table, Path(output))
+
+
+def filter(  # noqa: A001 - the name of the command
+    *sources: given.Source, output: str | Path, where: Sequence[str] = ()
+) -> Subset:
+    """Write the runs of one or more tables that meet all conditions to a new table.
+
+    Runs keep all their rows and problems; rows in several tables are written once.
+
+    Parameters
+    ----------
+    output
+        A Parquet file, or a folder of Parquet files if it ends with a slash; never one of the
+        sources.
+
+    Raises
+    ------
+    TtastatsError
+        As `read`; or no run matches, or the output cannot be written or overwritten.
+    """
+    from ttastats.exporting import subset
+
+    place, in_parts = Path(output), str(output).endswith("/")
+    atomic.expect_no_input(place, [path for source in sources for path in given.paths(source)])
+    store.expect_place(place, in_parts=in_parts or place.is_dir())
+    every = store.together([given.tidy(source) for source in sources])
+    found = chosen(every, where, by_evaluation=True) if where else None
+    met = [problem for source in sources for problem in given.problems(source)]
+    done = subset.write(
+        every, found.rows if found else every, met, place, in_parts=in_parts or place.is_dir()
+    )
+    return replace(done, notes=tuple(note.text for note in found.notes)) if found else done
+
+
+def problems(
+    *sources: given.Source, where: Sequence[str] = (), codes: Sequence[str] = ()
+) -> Report:
+    """Report the problems in the logs of some tables, and suspicious runs.
+
+    These are all problems found by an ingest, duplicates within and across the tables, runs without
+    evaluations, stalled runs, outliers in epochs and in time per epoch, entries with constant
+    epochs, and wrong numbers of runs.
+
+    Parameters
+    ----------
+    codes
+        Report only these.
+
+    Raises
+    ------
+    TtastatsError
+        As `read`; or no run meets the conditions, or a code does not occur.
+    """
+    from ttastats.report import problems as problems_report
+
+    given_tables = [table for source in sources for table in given.each(source)]
+    tables = [
+        time_to_target.runs(given.tidy(table)).with_columns(
+            table=pl.lit(question.label(table, number))
+        )
+        for number, table in enumerate(given_tables)
+    ]
+    every = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)
+    met = [problem for table in given_tables for problem in given.problems(table)]
+    rows = store.together([given.tidy(table) for table in given_tables])
+    if not where:
+        return problems_report.report(met, every, every, rows, codes)
+    found = chosen(rows, where, by_evaluation=True)
+    runs = every.join(found.runs, on=schema.RUN, how="semi")
+    report = problems_report.report(met, runs, every, rows, codes)
+    return replace(report, notes=(*report.notes, *found.notes))
