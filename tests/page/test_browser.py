@@ -486,7 +486,7 @@ def test_what_is_opened_is_printed_in_light_colours(browser: Browser, many: Path
         page.locator('figure[data-drawn="dark"]').first.wait_for()  # the reader goes on as before
         page.evaluate("for (const one of document.querySelectorAll('.section')) one.open = false")
         assert symbols > 300
-        assert curves - curves_of(page.pdf(format="A4")) > symbols
+        assert curves - curves_of(page.pdf(format="A4")) > symbols / 2  # not all are round
 
 
 def curves_of(pdf: bytes) -> int:
