@@ -41,7 +41,7 @@ class _Told:
 _CODES = {
     "stall": _Told(quality.TIME, "run stood still.", "runs stood still.", each=True),
     "epoch_time_outlier": _Told(
-        tta.KIND,
+        quality.TIME,
         "run was far slower or faster than others of its entry.",
         "runs were far slower or faster than others of their entry.",
         each=True,
