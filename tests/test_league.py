@@ -121,7 +121,7 @@ def test_a_league_holds_the_entries_of_one_benchmark_and_size_in_the_order_of_me
     assert league.tied(eight).startswith("All ranks are told apart (95%, as `compare` judges")
     assert league.claim(sixteen) == "c/3 takes 15.0 s on digits"
     assert league.headline((eight, sixteen)) == (
-        "3 entries of digits: on 1 of 1 class of equal size one is shown to be the fastest"
+        "3 entries of digits: one entry is shown to be the fastest in 1 of 1 size class"
     )
 
 
@@ -165,7 +165,7 @@ def test_one_run_each_ranks_and_claims_nothing() -> None:
 
 def test_entries_without_another_beside_them_are_in_no_order() -> None:
     found_ = found(made({"a/1": [10.0] * 3, "b/2": [20.0] * 3}, {"b/2": 16}))
-    assert league.headline(found_) == "2 entries of digits, each alone in its class"
+    assert league.headline(found_) == "2 entries of digits, each alone in its size class"
 
 
 def test_where_nobody_reached_it_is_said() -> None:

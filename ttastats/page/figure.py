@@ -188,7 +188,7 @@ def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout
         words = f"{letter} {middle_cut(visible(name), layout.letters[2])}"
         yield f'<path class="{kind}" d="M{x + 4:g} {y - 4:g}h.01"/>'
         yield _text(x + 14, y, words, "l")
-        x, y = (x + 40 + 6.6 * len(words), y) if layout.name == "wide" else (x, y + layout.line)
+        x, y = (x + 40 + 7.8 * len(words), y) if layout.name == "wide" else (x, y + layout.line)
     if any(row.a.failed or row.b.failed for row in rows):
         x, y = (x, y) if layout.name == "wide" else (layout.width - 100, 13.0)
         yield f'<path class="x" d="{_cross(x + 4, y - 4)}"/>'

@@ -134,7 +134,7 @@ def _runs_said(one: League, usual: str) -> str:
     if len(one.entries) == 1 or not usual:
         return usual
     each = all(_count(entry.side) == usual for entry in one.entries)
-    return f"{usual} each{'' if each else ' unless another number is said'}"
+    return f"{usual} each{'' if each else ' unless stated otherwise'}"
 
 
 def _times(entry: Entry) -> list[float]:

@@ -163,15 +163,15 @@ def headline(found: Sequence[League]) -> str:
     if not any(entry.side.n_reached for one in found for entry in one.entries):
         return f"{said}: no run reached the target"
     if all(len(one.entries) == 1 for one in found):
-        return f"{said}, each alone in its class"
+        return f"{said}, each alone in its size class"
     testable = [one for one in found if one.testable]
     if not testable:
         return f"{said}: too few runs of each to tell an order from chance"
     leaders = sum(one.has_leader for one in testable)
     where = f"{leaders or 'none'} of {len(testable)}"
     if len(found) > len(benchmarks):
-        where += f" {'class' if len(testable) == 1 else 'classes'} of equal size"
-    return f"{said}: on {where} one is shown to be the fastest"
+        where += f" size {'class' if len(testable) == 1 else 'classes'}"
+    return f"{said}: one entry is shown to be the fastest in {where}"
 
 
 def claim(league: League) -> str:
