@@ -168,10 +168,10 @@ def headline(found: Sequence[League]) -> str:
     if not testable:
         return f"{said}: too few runs of each to tell an order from chance"
     leaders = sum(one.has_leader for one in testable)
-    where = f"{leaders or 'none'} of {len(testable)}"
+    where = f"{leaders or 'any'} of {len(testable)}"
     if len(found) > len(benchmarks):
         where += f" size {'class' if len(testable) == 1 else 'classes'}"
-    return f"{said}: one entry is shown to be the fastest in {where}"
+    return f"{said}: {'one' if leaders else 'no'} entry is shown to be the fastest in {where}"
 
 
 def claim(league: League) -> str:
