@@ -184,6 +184,22 @@ class TestReport:
         )
         assert "3 s per epoch; the median of 6 runs is 1 " in found["epoch_time_outlier", "b"]
 
+    def test_every_entry_is_judged_by_its_own_runs(self) -> None:
+        epochs = {"p": [10, 10, 11, 10, 30], "q": [4] * 6, "r": [30, 31, 30, 29, 10, 30]}
+        rows = [
+            {"id": f"{entry}{run}", "epoch": n, "t": float(n), "acc": 0.8 * (n == last)}
+            for entry, lasts in epochs.items()
+            for run, last in enumerate(lasts)
+            for n in range(1, last + 1)
+        ]
+        runs = judged(rows).with_columns(entry=pl.col("source").str.head(1))
+        found = [(row["code"], row["entry"], row["source"]) for row in tta.problems(runs).rows]
+        assert found == [
+            ("constant_epochs", "q", None),
+            ("epochs_outlier", "p", "p4"),
+            ("epochs_outlier", "r", "r4"),
+        ]
+
     def test_one_evaluation_more_is_no_outlier(self) -> None:
         rows = [
             {"id": str(run), "epoch": n, "t": float(n), "acc": 0.8 * (n == last)}

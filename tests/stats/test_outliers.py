@@ -41,3 +41,10 @@ def test_few_runs_and_runs_that_agree_have_none() -> None:
     assert found(10, 10, 10, 10, 10) == []
     assert found(10, 10.001, 10.002, 10.001, 10.3) == []
     assert found() == []
+
+
+def test_many_groups_of_one_size_are_judged_as_each_alone() -> None:
+    groups = np.array([[4, 4, 4, 4, 8], [10, 10, 10, 10, 10], [10, 11, 10.5, 9.8, 30]])
+    for together, group in zip(outliers.modified_z(groups), groups, strict=True):
+        assert together.tolist() == outliers.modified_z(group).tolist()
+    assert groups[outliers.outliers(groups)].tolist() == [8, 30]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import polars as pl
 
 from ttastats import benchmarks, schema, time_to_target, units
 from ttastats.counted import RESULT, counted, standing
-from ttastats.report.grouping import ENTRY, groups
+from ttastats.report.grouping import ENTRY, in_order
 from ttastats.stats import outliers
+from ttastats.time_to_target import PROGRESS
 
 Finding = dict[str, Any]
 
@@ -34,11 +36,8 @@ def findings(
     yield from _never_evaluated(runs, silent)
     yield from _stalls(runs, rows)
     once = runs.unique(schema.RUN, keep="first", maintain_order=True)
-    for keys, group in groups(once, ENTRY):
-        yield from _outliers(group, keys)
-        yield from _alike(group, keys)
-    for keys, group in groups(once, RESULT):
-        yield from _run_count(group, keys)
+    yield from _of_entries(once)
+    yield from _run_counts(once)
 
 
 def finding(
@@ -144,58 +143,96 @@ def _usual(name: str) -> pl.Expr:
     )
 
 
-def _outliers(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
-    unit, column = time_to_target.common_progress(group)
-    if unit is None or column is None:
-        return
-    reached = group.filter(pl.col("reached") & (pl.col(unit) > 0))
-    interval = pl.col(column).fill_null(0.0)
+def _of_entries(runs: pl.DataFrame) -> Iterator[Finding]:
+    """Name what is odd about the runs of each entry, entry by entry: all of them at once."""
+    kept = _with_progress(in_order(runs, ENTRY))
+    trained = kept.filter(pl.col("progress") > 0)
     # One evaluation more or less is the least that there is between two runs.
-    beyond = (pl.col(unit) - pl.col(unit).median()).abs() > interval
-    yield from _far(reached, unit, f"{unit} to the target", "epochs_outlier", beyond, keys)
-    timed = group.filter((pl.col(unit) > 0) & (pl.col("observed_seconds") > 0)).with_columns(
-        pace=pl.col("observed_seconds") / pl.col(unit)
+    away = (pl.col("progress") - pl.col("progress").median().over("group")).abs()
+    reached = trained.filter("reached").with_columns(
+        value="progress",
+        beyond=away > pl.col("interval").fill_null(0.0),
+        what=pl.format("{} to the target", "unit"),
     )
-    name = f"s per {unit.removesuffix('s')}"
-    yield from _far(timed, "pace", name, "epoch_time_outlier", pl.lit(value=True), keys)
+    paced = trained.filter(pl.col("observed_seconds") > 0).with_columns(
+        value=pl.col("observed_seconds") / pl.col("progress"),
+        beyond=True,
+        what=pl.format("s per {}", pl.col("unit").str.strip_suffix("s")),
+    )
+    found = [
+        *_far(reached, "epochs_outlier"),
+        *_far(paced, "epoch_time_outlier"),
+        *_alike(kept.filter("reached")),
+    ]
+    yield from (one for _, one in sorted(found, key=itemgetter(0)))
 
 
-def _far(
-    runs: pl.DataFrame, column: str, name: str, code: str, beyond: pl.Expr, keys: Mapping[str, Any]
-) -> Iterator[Finding]:
-    """Name the runs whose value is far from those of the others."""
-    values = runs[column].cast(pl.Float64).to_numpy()
-    scored = runs.with_columns(
-        pl.Series("far", outliers.outliers(values)), pl.Series("z", outliers.modified_z(values))
+def _with_progress(runs: pl.DataFrame) -> pl.DataFrame:
+    """Add to runs, sorted by entry, the number of theirs and their progress in its common unit.
+
+    That unit is the one `time_to_target.common_progress` gives.
+    """
+    lacks = {name: pl.col(name).is_null() & pl.col("reached") for name, _ in PROGRESS}
+    unit = pl.coalesce(
+        pl.when(~lacking.any().over("group")).then(pl.lit(name)) for name, lacking in lacks.items()
     )
-    for row in scored.filter(pl.col("far") & beyond).select("source", "z", column).rows(named=True):
-        message = (
-            f"{row[column]:.4g} {name}; the median of {runs.height} runs is "
-            f"{np.median(values):.4g} (modified z-score {row['z']:+.1f})"
+    numbered = runs.with_columns(group=pl.struct(ENTRY).rle_id()).with_columns(unit=unit)
+    return numbered.with_columns(
+        progress=_of_unit({name: name for name, _ in PROGRESS}),
+        interval=_of_unit(dict(PROGRESS)),
+    )
+
+
+def _of_unit(columns: Mapping[str, str]) -> pl.Expr:
+    """Give of each run the column that belongs to its unit."""
+    return pl.coalesce(
+        pl.when(pl.col("unit") == unit).then(pl.col(column).cast(pl.Float64))
+        for unit, column in columns.items()
+    )
+
+
+def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, Finding]]:
+    """Name the runs whose value is far from, and `beyond`, those of the others of their group."""
+    sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= outliers.LEAST)
+    for same in sized.partition_by("n"):
+        values = same["value"].to_numpy().reshape(-1, same["n"][0])
+        scored = same.with_columns(
+            far=outliers.outliers(values).ravel(),
+            z=outliers.modified_z(values).ravel(),
+            median=np.median(values, axis=-1).repeat(values.shape[1]),
         )
-        yield finding(code, "info", message, keys, source=row["source"])
+        for row in scored.filter(pl.col("far") & pl.col("beyond")).iter_rows(named=True):
+            message = (
+                f"{row['value']:.4g} {row['what']}; the median of {row['n']} runs is "
+                f"{row['median']:.4g} (modified z-score {row['z']:+.1f})"
+            )
+            yield row["group"], finding(code, "info", message, row, source=row["source"])
 
 
-def _alike(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
-    """Name an entry whose runs all took as many epochs: how much they would differ is not seen."""
-    unit, _ = time_to_target.common_progress(group)
-    reached = group.filter("reached")
-    if unit is None or reached.height < outliers.LEAST or reached[unit].n_unique() > 1:
-        return
-    message = (
-        f"all {reached.height} runs that reached the target took {reached[unit][0]:.4g} {unit}"
+def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, Finding]]:
+    """Name entries whose runs all took as many epochs: how much they would differ is not seen."""
+    entries = reached.filter(pl.col("unit").is_not_null()).group_by("group", maintain_order=True)
+    told = entries.agg(
+        pl.col(*ENTRY, "unit", "progress").first(),
+        n=pl.len(),
+        values=pl.col("progress").n_unique(),
     )
-    yield finding("constant_epochs", "info", message, keys)
+    alike = told.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
+    for row in alike.iter_rows(named=True):
+        took = f"{row['progress']:.4g} {row['unit']}"
+        message = f"all {row['n']} runs that reached the target took {took}"
+        yield row["group"], finding("constant_epochs", "info", message, row)
 
 
-def _run_count(group: pl.DataFrame, keys: Mapping[str, Any]) -> Iterator[Finding]:
-    suite, benchmark = keys["suite"], keys["benchmark"]
-    if suite is None or benchmark is None:
-        return
-    rules = benchmarks.scoring(suite, benchmark, keys["round"], keys["division"])
-    if rules is not None and group.height != rules.runs:
-        message = f"{units.plural(group.height, 'run')}; the rules require {rules.runs}"
-        yield finding("run_count", "warning", message, keys)
+def _run_counts(runs: pl.DataFrame) -> Iterator[Finding]:
+    """Name the results with more or fewer runs than the rules require."""
+    results = in_order(runs, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
+    known = results.filter(pl.col("suite").is_not_null() & pl.col("benchmark").is_not_null())
+    for row in known.iter_rows(named=True):
+        rules = benchmarks.scoring(row["suite"], row["benchmark"], row["round"], row["division"])
+        if rules is not None and row["n"] != rules.runs:
+            message = f"{units.plural(row['n'], 'run')}; the rules require {rules.runs}"
+            yield finding("run_count", "warning", message, row)
 
 
 #: By which rules, with their codes and those of what they found.

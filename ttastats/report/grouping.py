@@ -20,16 +20,20 @@ ENTRY = (*BENCHMARK, "entry")
 _NAMED = 4
 
 
+def in_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Give the runs that count in groups by these keys, sorted by them; unknown keys come last."""
+    return counted(runs, by).sort(by, nulls_last=True, maintain_order=True)
+
+
 def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Give each group's keys and runs, sorted by the keys; unknown keys come last.
 
     Only runs that count are in it: a run that a group holds several times is there once.
     """
-    kept = counted(runs, by)
     if not by:
-        yield {}, kept
+        yield {}, counted(runs, by)
         return
-    ordered = kept.sort(by, nulls_last=True, maintain_order=True)
+    ordered = in_order(runs, by)
     sizes = ordered.group_by(by, maintain_order=True).len(name="runs of a group")
     start = 0
     for *keys, size in sizes.iter_rows():  # to gather each group's rows would take far longer

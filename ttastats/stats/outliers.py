@@ -25,22 +25,22 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
     Parameters
     ----------
     values
-        Positive, shape (n,).
+        Positive, shape (n,), or (groups, n) of groups that have n values each.
     """
-    if len(values) < LEAST:
-        return np.zeros(len(values))
+    if values.shape[-1] < LEAST:
+        return np.zeros(values.shape)
     logs = np.log(values)
-    away = logs - np.median(logs)
-    middle, mean = float(np.median(np.abs(away))), float(np.mean(np.abs(away)))
-    if mean == 0.0:
-        return np.zeros(len(values))
-    factor = 0.6745 / middle if middle > 0.0 else 1.0 / (1.2533 * mean)
-    return np.asarray(away * factor, dtype=np.float64)
+    away = logs - np.median(logs, axis=-1, keepdims=True)
+    middle = np.median(np.abs(away), axis=-1, keepdims=True)
+    mean = np.mean(np.abs(away), axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of equal values, which get 0
+        factor = np.where(middle > 0.0, 0.6745 / middle, 1.0 / (1.2533 * mean))
+        return np.where(mean > 0.0, away * factor, 0.0)
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which positive values, shape (n,), are outliers by all three limits above."""
-    if len(values) < LEAST:
-        return np.zeros(len(values), dtype=bool)
-    away = np.abs(values / np.median(values) - 1.0)
+    """Tell which values, positive and of such shapes, are outliers by all three limits above."""
+    if values.shape[-1] < LEAST:
+        return np.zeros(values.shape, dtype=bool)
+    away = np.abs(values / np.median(values, axis=-1, keepdims=True) - 1.0)
     return (np.abs(modified_z(values)) > LIMIT) & (away > LEAST_AWAY)
