@@ -93,7 +93,7 @@ def test_a_baseline_of_something_else_fails_with_its_message(
     bash(steps()["Read the logs"], checkout)
     done = bash(steps()["Compare with the baseline"], checkout)
     assert done.returncode == 2
-    assert "no common benchmark" in (checkout / "summary.md").read_text()
+    assert "no common round, benchmark" in (checkout / "summary.md").read_text()
 
 
 def test_a_log_that_cannot_be_read_ends_the_job(checkout: Path, two_systems: Path) -> None:

@@ -173,7 +173,7 @@ class TestOptions:
     def test_that_cannot_be_read_are_named(self, logs: Path) -> None:
         code, said, _ = ingested(logs, "--line", "(?P<x>a)(?=b)")
         assert code == 2
-        assert "--line: the regular expression" in said
+        assert "--line: invalid regular expression" in said
         assert ingested(logs, "--preset", "kears")[1].count("Nearest: keras") == 1
 
     def test_and_a_file_of_blocks_are_one_too_many(self, logs: Path) -> None:

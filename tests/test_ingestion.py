@@ -325,7 +325,7 @@ class TestCopies:
         assert all(str(first) in problem.message for problem in said)
         summary = api.summary(account.output)
         assert [row["n"] for row in summary.rows] == [LOGS - 1]
-        assert [note.text[:6] for note in summary.notes if note.code == "copies"] == ["2 runs"]
+        assert [note.text[:6] for note in summary.notes if note.code == "copies"] == ["2 dupl"]
 
     def test_a_copy_with_other_program_output_is_still_a_copy(
         self, logs: Path, tmp_path: Path

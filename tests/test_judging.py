@@ -240,7 +240,7 @@ class TestSameConvergence:
     def test_is_not_ignored_in_silence_when_runs_fail(self) -> None:
         report = compared(side(VARIED_A), side([*VARIED_B, CRASH]), same_convergence=True)
         assert report.rows[0]["estimand"] == "ert"
-        assert "not used: some runs failed" in note(report, "convergence_not_used")
+        assert "ignored: some runs failed" in note(report, "convergence_not_used")
 
 
 class TestPooledSetups:

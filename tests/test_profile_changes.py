@@ -76,7 +76,7 @@ def test_steps_are_the_samples_of_one_profile_and_profiles_of_several(
 def test_what_is_not_shown_is_undecided(a: Path, tmp_path: Path) -> None:
     b = profile(tmp_path / "b.parquet", steps((90, 112, 95, 104)))
     report = tta.compare_profiles(a, b)
-    assert "undecided" in report.sentence
+    assert "not significant" in report.sentence
 
 
 def test_a_profile_is_not_compared_with_itself(a: Path) -> None:

@@ -323,7 +323,7 @@ class TestTargets:
             tta.record(logs, benchmark="b", metric="m", target=target)
 
     def test_what_contradicts_itself_is_refused(self, logs: Path) -> None:
-        with pytest.raises(TtastatsError, match="opposite"):
+        with pytest.raises(TtastatsError, match="contradicts"):
             tta.record(logs, benchmark="b", metric="m", target="<=1", higher_is_better=True)
 
     def test_a_value_at_the_target_up_to_float32_meets_it(self, logs: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_block_that_says_where_things_stand_stands_for_itself(epochs: Path) ->
 
 
 def test_a_metric_that_a_preset_does_not_find_names_those_there_are(epochs: Path) -> None:
-    said = r"looks like ultralytics, but: no column .* Nearest: metrics/mAP50\(B\)"
+    said = r"recognised as ultralytics, but: no column .* Nearest: metrics/mAP50\(B\)"
     with pytest.raises(tta.TtastatsError, match=said):
         read(epochs, block={"metric": "metrics/mAP55(B)"})
 

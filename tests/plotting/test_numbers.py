@@ -264,7 +264,7 @@ def test_a_profile_counts_a_missed_benchmark_as_missed() -> None:
 
 
 def test_a_profile_is_of_systems_of_one_size() -> None:
-    with pytest.raises(NothingToDrawError, match="as many accelerators"):
+    with pytest.raises(NothingToDrawError, match="same number of accelerators"):
         api.plot("profile", made.many_kinds())
     alike = [
         made.rows(made.FAST, entry=f"lab/{name}", benchmark=benchmark, accelerators=size)

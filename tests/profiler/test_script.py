@@ -101,7 +101,7 @@ def test_a_step_that_fails_says_so_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_the_first_step(tmp_path: Path) -> None:
-    with pytest.raises(TtastatsError, match="no such folder"):
+    with pytest.raises(TtastatsError, match="folder does not exist"):
         tta.profile(tmp_path / "missing" / "p.parquet")
 
 

@@ -49,7 +49,7 @@ function account({rows, values}) {
     });
   const runs = (some) => some.reduce((sum, row) => sum + row.runs, 0);
   const total = `${runs(rows).toLocaleString('en')} of ${counted(runs(combinations), 'run', 'runs')}`;
-  return `Showing ${[...parts.reverse(), total].join(', ')}. Filters hide; no number is computed anew: `
+  return `Showing ${[...parts.reverse(), total].join(', ')}. Filters only hide rows; statistics are not recomputed: `
     + 'verdicts, notes and captions describe all runs.';
 }
 
