@@ -85,45 +85,56 @@ class League:
         return len(self.entries) > 1 and not self.rivals
 
 
+#: What is known of an entry before its league is cut to those it shows: row, runs and label.
+_Told = tuple[Mapping[str, Any], pl.DataFrame, str]
+
+
 def leagues(report: Report, confidence: float = 0.95) -> tuple[League, ...]:
     """Give the leagues of a summary, benchmark by benchmark, the smallest size first."""
     names = row_names(report.rows, BENCHMARK)
     labels = row_names(report.rows, [name for name in report.by if name not in BENCHMARK])
-    found: dict[tuple[str, int | None], list[Entry]] = {}
+    found: dict[tuple[str, int | None], list[_Told]] = {}
     for name, label, row, runs in zip(names, labels, report.rows, report.groups, strict=True):
-        entry = _entry(row, runs, label, confidence)
-        found.setdefault((name, entry.accelerators), []).append(entry)
+        found.setdefault((name, _size(runs)), []).append((row, runs, label))
     ordered = sorted(found, key=lambda one: (one[0], one[1] is None, one[1] or 0))
     return tuple(_league(key, found[key], confidence) for key in ordered)
 
 
-def _entry(row: Mapping[str, Any], runs: pl.DataFrame, label: str, confidence: float) -> Entry:
-    sizes = runs.get_column("accelerators").unique().to_list()
+def _size(runs: pl.DataFrame) -> int | None:
+    sizes = runs.get_column("accelerators").unique()
+    return sizes[0] if sizes.len() == 1 else None
+
+
+def _entry(told: _Told, size: int | None, confidence: float) -> Entry:
+    row, runs, label = told
     side = brief(runs)
-    mean, low, high = _mean(side, row, confidence)
-    return Entry(row, runs, side, label, sizes[0] if len(sizes) == 1 else None, mean, low, high)
+    mean = _mean(row)
+    low, high = (None, None) if mean is None else _interval(side, confidence)
+    return Entry(row, runs, side, label, size, mean, low, high)
 
 
-def _mean(
-    side: SideNumbers, row: Mapping[str, Any], confidence: float
-) -> tuple[float | None, float | None, float | None]:
-    """Give the mean of a row, failed runs paid for, with its interval from 3 runs on."""
+def _mean(row: Mapping[str, Any]) -> float | None:
+    """Give the mean of a row, failed runs paid for; None without a success or a time of each."""
+    mean: float | None = row["tta_mean_seconds" if row["reached"] == row["n"] else "ert_seconds"]
+    return None if mean is None or math.isinf(mean) else mean
+
+
+def _interval(side: SideNumbers, confidence: float) -> tuple[float | None, float | None]:
+    """Give the interval of that mean, from 3 runs on."""
     if side.all_reached:
         known = mean_interval(side.times, confidence=confidence)
-        return row["tta_mean_seconds"], known.low, known.high
-    if side.n_untimed or not side.n_reached:
-        return None, None, None
+        return known.low, known.high
     term = time_term(side.outcomes)
     if term.variance is None or side.n < RUNS_FOR_INTERVAL:
-        return row["ert_seconds"], None, None
+        return None, None
     factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
-    return row["ert_seconds"], term.estimate / factor, term.estimate * factor
+    return term.estimate / factor, term.estimate * factor
 
 
-def _league(key: tuple[str, int | None], entries: list[Entry], confidence: float) -> League:
+def _league(key: tuple[str, int | None], entries: list[_Told], confidence: float) -> League:
     name, size = key
-    entries.sort(key=_place)
-    shown = entries[:MOST]
+    fastest = sorted(entries, key=lambda told: _place(told[0]))[:MOST]
+    shown = [_entry(told, size, confidence) for told in fastest]
     apart = told_apart([one.side for one in shown], Options(confidence=confidence))
     return League(
         name=name,
@@ -142,11 +153,12 @@ def _testable(entries: Sequence[Entry]) -> bool:
     return sum(one.side.n > 1 for one in entries) > 1
 
 
-def _place(entry: Entry) -> tuple[bool, float, float]:
-    """Order entries by their means; behind them those that have none, by their successes."""
-    if entry.mean is not None:
-        return False, entry.mean, 0.0
-    return True, -entry.side.n_reached / entry.side.n, entry.row["tta_mean_seconds"] or math.inf
+def _place(row: Mapping[str, Any]) -> tuple[bool, float, float]:
+    """Order rows by their means; behind them those that have none, by their successes."""
+    mean = _mean(row)
+    if mean is not None:
+        return False, mean, 0.0
+    return True, -row["reached"] / row["n"], row["tta_mean_seconds"] or math.inf
 
 
 # ------------------------------------------------------------------------------------------- words

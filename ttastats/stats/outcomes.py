@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -100,6 +101,7 @@ def numbered(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
     return None if names.size in {1, n} else numbers
 
 
+@lru_cache(maxsize=128)  # a league asks for that of each entry beside every other
 def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
     """Mean, geometric mean or, if a run failed, expected time to a success of one side.
 

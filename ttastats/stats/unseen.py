@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.logratio import LogTerm
@@ -82,6 +83,7 @@ def unseen_share(n: int, confidence: float = 0.95) -> float:
     return -math.expm1(math.log((1 - check_confidence(confidence)) / 2) / n)
 
 
+@lru_cache(maxsize=128)  # as of `time_term`
 def epoch_shift(side: Outcomes) -> float:
     """Give what one evaluation interval more in every run would do to the mean time.
 
