@@ -206,9 +206,7 @@ class TestConditions:
         assert [row for row in every.rows if (row["cv"] or 0.0) > 0.05] == list(kept.rows)
         assert {row["benchmark"] for row in kept.rows} == {"resnet", "ssd"}
         left_out = len(every.rows) - len(kept.rows)
-        assert f"{len(kept.rows)} rows shown, {left_out} other rows left out" in (
-            kept.notes[-1].text
-        )
+        assert f"{len(kept.rows)} rows shown, {left_out} other rows hidden" in (kept.notes[-1].text)
 
     def test_evaluations_are_not_left_out_before_the_judgement(
         self, accounts: dict[str, Account]

@@ -1,4 +1,4 @@
-"""`scaling`: what makes one curve, and what is said of curves that mix set-ups."""
+"""`scaling`: what makes one curve, and what is said of curves that mix setups."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import ttastats as tta
 from tests.made_curves import evaluation, logs, of
 from tests.test_cli import run
 from tests.test_profile_changes import profile, steps
+from ttastats import store as run_store
 from ttastats.errors import TtastatsError
 from ttastats.profiles import store, table
 from ttastats.profiles.measures import measure
@@ -186,7 +187,7 @@ def test_profiles_explain_one_comparison(a: Path, b: Path) -> None:
 
 def test_the_options_of_the_command(a: Path, b: Path, tmp_path: Path) -> None:
     for name, pace in (("ra", PACE_A), ("rb", PACE_B)):
-        tta.api.store.write(runs(pace), tmp_path / f"{name}.parquet")
+        run_store.write(runs(pace), tmp_path / f"{name}.parquet")
     files = [str(tmp_path / f"{name}.parquet") for name in ("ra", "rb")]
     both = ["--profile-a", str(a), "--profile-b", str(b)]
     shown = run("compare", *files, *both)

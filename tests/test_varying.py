@@ -1,4 +1,4 @@
-"""In what the runs of a group differ: set-up columns, and settings that the logs record."""
+"""In what the runs of a group differ: setup columns, and settings that the logs record."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def from_frame(
         Column of seconds (or durations) since the start of the run; without it, results are in
         epochs, steps or samples.
     epoch, step, samples
-        Columns of the progress.
+        Columns of epochs, steps or samples.
     benchmark, entry
         A column, or a name for all rows. An entry is shared by repeated runs of one setup.
     target, higher_is_better

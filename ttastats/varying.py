@@ -26,7 +26,7 @@ _SETTING = re.compile(
 
 
 def columns(runs: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
-    """Give the set-up columns in which runs of one group differ, among those not grouped by."""
+    """Give the setup columns in which runs of one group differ, among those not grouped by."""
     if runs.is_empty():
         return ()
     candidates = [name for name in SETUP if name not in by]

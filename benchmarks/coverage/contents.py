@@ -12,8 +12,8 @@ Columns = tuple[tuple[str, str], ...]
 class Section:
     """Tables under one heading.
 
-    `tables` are pairs of a quantity and what its table shows: set-ups by numbers of runs.
-    `columns` makes one table that has a row for each set-up and number of runs.
+    `tables` are pairs of a quantity and what its table shows: setups by numbers of runs.
+    `columns` makes one table that has a row for each setup and number of runs.
     """
 
     heading: str
@@ -149,7 +149,7 @@ SECTIONS = (
     _case(
         "sessions",
         "Sides run in different sessions",
-        "All runs of a side share a session; the set-ups are the same. Runs cannot show how much "
+        "All runs of a side share a session; the setups are the same. Runs cannot show how much "
         "sessions differ: `compare` warns where all runs of one side were started before those "
         "of the other.",
     ),

@@ -37,7 +37,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One cell of a table: what was measured, of which set-ups, with how many runs a side."""
+    """One cell of a table: what was measured, of which setups, with how many runs a side."""
 
     quantity: str
     setup: str

@@ -11,7 +11,7 @@ from benchmarks.coverage.contents import REAL, SECTIONS, Columns
 from benchmarks.coverage.figures import Figure, Rate, breaks_promise
 
 Key = tuple[str, str, str]
-"""Quantity, set-up, runs."""
+"""Quantity, setup, runs."""
 
 #: Rounded to a tenth of a percent, a cell may look as if it kept a promise that it misses.
 _ROUNDED = 0.0004

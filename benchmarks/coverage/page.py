@@ -34,7 +34,7 @@ def _introduction(plan: Plan, data: Sequence[str]) -> str:
                 "A 95 % interval should hold the true value in 95 of 100 repetitions, and a "
                 "verdict should be wrong at most 5 times in 100. This page measures both with the "
                 "functions that the program calls, on made-up runs whose true values are known "
-                "and on real runs of one and the same set-up. The command below writes it, in a "
+                "and on real runs of one and the same setup. The command below writes it, in a "
                 "quarter of an hour on one core that has nothing else to do."
             ),
             f"    {' '.join((*words, '-o docs/coverage.md'))}",
@@ -103,7 +103,7 @@ def _misses(figures: Sequence[Figure]) -> str:
 
 
 def _item(quantity: str, figures: Sequence[Figure]) -> str:
-    """Give the misses of one quantity, each set-up named once."""
+    """Give the misses of one quantity, each setup named once."""
     cells: dict[str, list[str]] = {}
     for figure in figures:
         mark = " (?)" if could_be_chance(figure) else ""
@@ -155,7 +155,7 @@ def _section(section: Section, figures: Sequence[Figure]) -> str:
 
 
 def _grid(figures: Sequence[Figure]) -> str:
-    """Lay out set-ups as rows and numbers of runs as columns."""
+    """Lay out setups as rows and numbers of runs as columns."""
     columns = list(dict.fromkeys(figure.runs for figure in figures))
     cells = {(figure.setup, figure.runs): _cell(figure) for figure in figures}
     rows = [
@@ -166,7 +166,7 @@ def _grid(figures: Sequence[Figure]) -> str:
 
 
 def _rows(columns: Columns, figures: Sequence[Figure]) -> list[tuple[str, ...]]:
-    """Give a row for each set-up and number of runs, with a cell for each quantity."""
+    """Give a row for each setup and number of runs, with a cell for each quantity."""
     quantities = [quantity for quantity, _ in columns]
     found = [figure for figure in figures if figure.quantity in quantities]
     cells = {(f.setup, f.runs, f.quantity): _cell(f) for f in found}
@@ -217,7 +217,7 @@ def _pitfalls(figures: Sequence[Figure]) -> str:
     if not rows:
         return ""
     text = (
-        "The verdict takes its runs for all runs of two set-ups, their number fixed beforehand. "
+        "The verdict takes its runs for all runs of two setups, their number fixed beforehand. "
         "What a decision is worth when that is not so: how often it is made, whatever its mark. A "
         "quarter of the replicates; a sixteenth for Mann-Whitney."
     )

@@ -1,4 +1,4 @@
-"""How often the shipped functions are right about real runs of one and the same set-up.
+"""How often the shipped functions are right about real runs of one and the same setup.
 
 The runs of a published entry are split at random into two sides that share no run: whatever
 their distribution, the true ratio is 1. Splits of one entry share its runs, so the error of a

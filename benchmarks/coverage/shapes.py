@@ -26,7 +26,7 @@ Size = tuple[int, int]
 
 
 class Source(Protocol):
-    """What runs of one set-up come from."""
+    """What runs of one setup come from."""
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the runs of one set-up vary: epochs with their probabilities, CV of time per epoch.
+    """How the runs of one setup vary: epochs with their probabilities, CV of time per epoch.
 
     `cv_epochs` spreads the epochs continuously about those given, as samples or steps do.
     `stragglers` is the share of runs that take `STRAGGLER` times as long. `epochs_logged` false
@@ -137,7 +137,7 @@ SHAPES = (CONST, TRF, GNMT, RARE10, RARE03, SSD, TRF2, LN15, LN45)
 
 
 class Sides(Protocol):
-    """Two set-ups: `ratio` is the mean time of A over that of B, the true speedup of B."""
+    """Two setups: `ratio` is the mean time of A over that of B, the true speedup of B."""
 
     @property
     def name(self) -> str:
@@ -162,7 +162,7 @@ class Sides(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two set-ups of which everything is known, as in :class:`Sides`."""
+    """Two setups of which everything is known, as in :class:`Sides`."""
 
     a: Shape
     b: Shape

@@ -28,7 +28,7 @@ def test_one_line_says_what_was_written(sides: list[Path], tmp_path: Path) -> No
 def test_a_page_can_be_sent_to_standard_output(sides: list[Path], tmp_path: Path) -> None:
     done = run("report", sides[0], "-o", "-", "--title", "Mine & yours", cwd=tmp_path)
     assert done.stdout.startswith("<!DOCTYPE html>")
-    assert "<h1>Mine &amp; yours</h1>" in done.stdout
+    assert '<p class="title">Mine &amp; yours</p>' in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -63,7 +63,7 @@ def test_several_files_can_be_summarised_as_one(sides: list[Path], tmp_path: Pat
     out = tmp_path / "page.html"
     assert run("report", "--together", *sides, "-o", out).returncode == 0
     text = out.read_text("utf-8")
-    assert "<h1>Time-to-accuracy of one_gpu, eight_gpus</h1>" in text
+    assert '<h1 id="verdict">2 entries of digits, each alone in its size class.</h1>' in text
     assert "Example/eight_gpus has the shortest mean time-to-accuracy" in text
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real
 def test_all_plots_of_a_round_are_small(ingested_round: Callable[[str], Account]) -> None:
     table = ingested_round("v0.5").output
     plots = api.plots(table)
-    assert len(plots) > 25
+    assert len(plots) > 20
     tables = {name: frame for plot in plots for name, frame in plot.data.items()}
     assert sum(len(frame.write_csv()) for frame in tables.values()) < 3_000_000
     summary = {(row["benchmark"], row["entry"]): row for row in api.summary(table).rows}

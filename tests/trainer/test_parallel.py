@@ -41,10 +41,10 @@ import sys
 from pathlib import Path
 from ttastats.errors import TtastatsError
 from ttastats.trainer import experiment
-from ttastats.trainer.settings import Options
+from ttastats.trainer.settings import Overrides
 request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
 values = {"target": 0.9999, "epochs": 100_000.0, "width": 8, "workers": 2}
-options = Options(values, device="cpu")
+options = Overrides(values, device="cpu")
 try:
     experiment.make(experiment.plan(request, options, [0]).missing)
 except TtastatsError as error:
@@ -56,9 +56,9 @@ UNDER_TORCHRUN = """
 import sys
 from pathlib import Path
 from ttastats.trainer import experiment
-from ttastats.trainer.settings import Options
+from ttastats.trainer.settings import Overrides
 request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
-planned = experiment.plan(request, Options({"width": 8, "epochs": 2.0}, "cpu"), [5]).runs
+planned = experiment.plan(request, Overrides({"width": 8, "epochs": 2.0}, "cpu"), [5]).runs
 experiment.make(planned)
 print(experiment.leads())
 """

@@ -75,7 +75,7 @@ def test_a_sweep_that_goes_on_takes_the_same_looks() -> None:
 def test_runs_of_which_the_plan_has_no_look_end_it() -> None:
     found, asked = looked(3.0, 8, missing=1)
     assert asked == [3]
-    assert "no look" in found.remark
+    assert "the plan does not cover these runs" in found.remark
 
 
 def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
@@ -122,7 +122,7 @@ def test_the_command_trains_both_sides_in_turns(
     )
     app(words.split(), standalone_mode=False)
     told = capfd.readouterr()
-    assert "decided after 3 runs per side, of 3 at most" in told.err
+    assert "decided after 3 runs per side, of at most 3" in told.err
     options = small(target=0.3, epochs=12)
     plan = experiment.plan(request(tmp_path), options, range(3), {"batch_size": [64, 512]})
     assert plan.missing == ()

@@ -49,7 +49,7 @@ QUESTIONS: Mapping[str, str] = {
     leaderboard.RECORD: "How did the fastest time fall over the years?",
     targets.KIND: "Does the answer depend on the quality target?",
     scaling.KIND: "What do more accelerators buy?",
-    variance.KIND: "Do runs of one set-up differ by epochs or by time per epoch?",
+    variance.KIND: "Do runs of one setup differ by epochs or by time per epoch?",
     speedups.KIND: "By how much is B faster, and why?",
     profile.KIND: "Which system of a size is fast on many benchmarks?",
 }

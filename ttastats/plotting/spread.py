@@ -1,4 +1,4 @@
-"""How far apart are runs of one set-up after the same epoch? (Coleman et al. 2019, Figure 2)"""
+"""How far apart are runs of one setup after the same epoch? (Coleman et al. 2019, Figure 2)"""
 
 from __future__ import annotations
 

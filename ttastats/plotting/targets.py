@@ -21,12 +21,12 @@ _HEIGHT = 190.0
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot per benchmark: of two sides the speedup, of one set-up the expected time.
+    """Give one plot per benchmark: of two sides the speedup, of one setup the expected time.
 
     Raises
     ------
     NothingToDrawError
-        There are more than two sides, no benchmark has a single set-up, or no evaluations.
+        There are more than two sides, no benchmark has a single setup, or no evaluations.
     """
     if len(material.sides) > 2:
         raise NothingToDrawError(

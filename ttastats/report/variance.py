@@ -1,4 +1,4 @@
-"""Why do runs of one set-up differ: epochs to the target, or time per epoch? (Table 4)"""
+"""Why do runs of one setup differ: epochs to the target, or time per epoch? (Table 4)"""
 
 from __future__ import annotations
 
