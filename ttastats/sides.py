@@ -116,7 +116,7 @@ def side(
 
 def brief(runs: pl.DataFrame) -> SideNumbers:
     """Give of one side what a verdict rests on, and nothing that only describes it."""
-    return SideNumbers(runs.height, outcomes_of(runs), *(None,) * 6)
+    return SideNumbers(runs.height, outcomes_of(runs), None, None, None, None, None, None)
 
 
 def outcomes_of(runs: pl.DataFrame) -> Outcomes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -77,6 +77,7 @@ def html_report(
     fail_on: str = "",
     require: str = "",
     command: str = "",
+    on_progress: Callable[[int, int], None] | None = None,
     **asked: Unpack[ComparedAt],
 ) -> Page:
     """Return one self-contained HTML page: verdict, numbers and plots.
@@ -92,6 +93,8 @@ def html_report(
         Metrics and conditions as in `compare`; the result is in `Page.gate`.
     command
         Command to show on the page.
+    on_progress
+        Called with the number of kinds of plots that are drawn, and that of all.
     asked
         Keywords of `Question`; files without labels are labelled by name.
 
@@ -134,7 +137,11 @@ def html_report(
             list(zip(names, runs, strict=True)),
             replace(answer, notes=(*answer.notes, *left_out)),
             # The first screen shows what these would: of a comparison, and of a summary.
-            kinds.all_plots(made, without=(speedups.KIND if made.compares else tta.KIND,)),
+            kinds.all_plots(
+                made,
+                without=(speedups.KIND if made.compares else tta.KIND,),
+                on_progress=on_progress,
+            ),
             title=title,
             conditions=[*what.where, *(f"target {text}" for text in what.target)],
             confidence=options.confidence,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,6 +9,7 @@ import typer
 
 from ttastats.cli.output import say
 from ttastats.cli.own_logs import OwnLogs
+from ttastats.cli.progress import progress
 
 if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account
@@ -101,7 +100,8 @@ def ingest(
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
-    with cluster(dask) if dask else nullcontext() as executor, _Progress() as on_progress:
+    workplace = cluster(dask) if dask else nullcontext()
+    with workplace as executor, progress("reading logs") as on_progress:
         try:
             account = read_logs(
                 paths,
@@ -121,25 +121,6 @@ def ingest(
     _print_account(account)
     if account.rejected or (strict and account.problems):
         raise typer.Exit(1)
-
-
-class _Progress:
-    """A progress bar on stderr where a person watches, and silence elsewhere."""
-
-    def __enter__(self) -> Callable[[int, int], None] | None:
-        if not sys.stderr.isatty():
-            return None
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self._bar = Progress(console=Console(stderr=True), transient=True)
-        self._bar.start()
-        task = self._bar.add_task("reading logs", total=None)
-        return lambda done, total: self._bar.update(task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        if sys.stderr.isatty():
-            self._bar.stop()
 
 
 #: Problems of one kind that are named one by one before the rest is only counted.

@@ -18,6 +18,7 @@ from ttastats.cli.options import (
     refuse_of_runs,
 )
 from ttastats.cli.output import say
+from ttastats.cli.progress import progress
 from ttastats.cli.sides import Judging, SideOptions
 
 if TYPE_CHECKING:
@@ -74,17 +75,19 @@ def report(
         page = api.profile_page(*paths, output=path, title=title, confidence=options.confidence)
     else:
         sources: list[Source] = [files] if together else sides.of(files, one_will_do=True)
-        page = api.html_report(
-            *sources,
-            output=path,
-            title=title,
-            also=columns(also),
-            fail_on=judging.fail_on,
-            require=judging.require,
-            command=shlex.join(["ttastats", *sys.argv[1:]]),
-            **sides.compared(sources, asked, options),
-            **budget.asked(),
-        )
+        with progress("drawing plots") as on_progress:
+            page = api.html_report(
+                *sources,
+                output=path,
+                title=title,
+                also=columns(also),
+                fail_on=judging.fail_on,
+                require=judging.require,
+                on_progress=on_progress,
+                command=shlex.join(["ttastats", *sys.argv[1:]]),
+                **sides.compared(sources, asked, options),
+                **budget.asked(),
+            )
     if to_stdout:
         typer.echo(page.html, nl=False)
     else:

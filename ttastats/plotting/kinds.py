@@ -58,7 +58,12 @@ QUESTIONS: Mapping[str, str] = {
 _SLOW = {variance.KIND: 30_000}
 
 
-def all_plots(material: Material, *, without: Sequence[str] = ()) -> tuple[Plot, ...]:
+def all_plots(
+    material: Material,
+    *,
+    without: Sequence[str] = (),
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[Plot, ...]:
     """Give every plot but some kinds: by benchmark first, then those of several benchmarks.
 
     At a budget these are the curves: the others are about times to a target.
@@ -67,7 +72,11 @@ def all_plots(material: Material, *, without: Sequence[str] = ()) -> tuple[Plot,
     kinds = [kind for kind in KINDS if kind not in left]
     if material.at_budget:
         kinds = [kind for kind in kinds if kind in quality.OF_ANY_METRIC]
-    found = [plot for kind in kinds for plot in drawable(KINDS[kind], material)]
+    found: list[Plot] = []
+    for number, kind in enumerate(kinds):
+        if on_progress is not None:
+            on_progress(number, len(kinds))
+        found += drawable(KINDS[kind], material)
     names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
     last = len(names)
     return tuple(sorted(found, key=lambda plot: names.get(plot.benchmark, last)))

@@ -211,10 +211,10 @@ def p_text(row: Numbers, pattern: str) -> str:
 
 def _alone(row: Numbers, tests: int) -> str:
     """Say why nothing is decided where the interval beside it does not hold 1."""
-    known = row["p_adjusted"] is not None and row["speedup_low"] is not None
-    if row["verdict"] != "undecided" or tests < 2 or not known:
+    low, high = row["speedup_low"], row["speedup_high"]
+    if row["verdict"] != "undecided" or tests < 2 or row["p_adjusted"] is None:
         return ""
-    if row["speedup_low"] <= 1 <= row["speedup_high"]:
+    if low is None or high is None or low <= 1 <= high:
         return ""
     return (
         "The interval is for this comparison alone; the verdict uses p, adjusted for all "
