@@ -74,13 +74,11 @@ def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
     )  # fmt: skip
     of = panel.axis
     ratio = "speedup A/B" if of.is_time else of.ratio
-    what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
     title = f"{charts.opening(of.ratio)} at other quality targets: {panel.title}"
     caption = (
         panel.counted,
         f"{labels[0]}, {labels[1]}. {charts.opening(ratio)} in {of.expected} to each target, "
-        f"with a 95% interval per target; above 1, B {of.does(of.better)}. {what} here {ends} "
-        "the first evaluation that meets the target.",
+        f"with a 95% interval per target; above 1, B {of.does(of.better)}. {_where_it_ends(of)}",
         _official_words(rows),
     )
     limits = axes.ratio_axis(
@@ -99,6 +97,11 @@ def _words(of: Axis) -> dict[str, str]:
     same = "as fast" if of.is_time else "as much"
     none = {"unavailable": "no verdict"}
     return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same} | none
+
+
+def _where_it_ends(of: Axis) -> str:
+    what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
+    return f"{what} here {ends} the first evaluation that meets the target."
 
 
 def _official_words(rows: pl.DataFrame) -> str:
@@ -180,13 +183,12 @@ def _times(rows: pl.DataFrame, panel: Panel) -> Plot:
         fraction=pl.format("{}/{}", "reached_a", "n_a"),
     )
     of = panel.axis
-    what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
     title = f"{charts.opening(of.expected)} to other quality targets: {panel.title}"
     caption = (
         panel.counted,
         f"{charts.opening(of.expected)} to a success (ERT): a run that misses the target counts "
         f"with all its {of.noun}. Numbers are the runs that reached the target, where some did "
-        f"not. {what} here {ends} the first evaluation that meets the target.",
+        f"not. {_where_it_ends(of)}",
         _official_words(rows),
     )
     times = shown.get_column("ert_seconds").drop_nulls()
