@@ -52,6 +52,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Let commands keep tables of logs in a folder of the tests, and give it."""
+    folder = tmp_path_factory.mktemp("cache")
+    os.environ["XDG_CACHE_HOME"] = str(folder)
+    return folder / "ttastats"
+
+
 @pytest.fixture(scope="session")
 def real_logs() -> Path:
     """Give the folder of the public logs, or skip."""

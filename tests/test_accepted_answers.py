@@ -63,7 +63,7 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
             yield "verdict", verdict
     if report.against and "speedup" in report.rows[0]:
         for one in headlines(report):
-            yield "headline", [one.sentence, one.numbers, one.tone, one.pooled]
+            yield "headline", [one.sentence, one.numbers, one.tone]
         for caveat in caveats(report):
             yield "caveat", [caveat.text, caveat.tone]
 

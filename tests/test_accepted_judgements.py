@@ -411,7 +411,7 @@ def of_records() -> Found:
         "nor times": {"hardware": None, "run_seconds": None},
         "of two lengths": {"steps": [300.0, 300.0, 300.0, 310.0, 310.0]},
         "steps not told": {"steps": [300.0, None, 300.0, 300.0, 300.0]},
-        "broken off": {"set_aside": [None, "exception", "stopped", "side_log", None]},
+        "broken off": {"set_aside": [None, "stopped", "stopped", "side_log", None]},
         "copies": {"source_digest": "1", "run_id": ["1", "1", "2", "2", "3"]},
         "copies by bytes": {"source_digest": None, "content_digest": "x"},
         "slower": timed(81.0),

@@ -121,6 +121,17 @@ def test_several_metrics_share_one_alpha() -> None:
     assert text.startswith("val_loss determined when the runs stopped")
 
 
+def test_the_metric_that_stopped_the_runs_is_not_quality_on_other_data() -> None:
+    def ended(pace: float, loss: float) -> pl.DataFrame:
+        return logs([stopped(pace + n, losses=(5.0, loss + n / 1000)) for n in range(5)])
+
+    found = compared(ended(40.0, 3.20), ended(20.0, 3.25), "val_loss")
+    (row,) = found.rows
+    assert (row["verdict"], row["val_loss_verdict"]) == ("faster", "worse")
+    assert "val_loss at the end of the runs: B is worse than A" in found.sentence
+    assert "lower quality" not in found.sentence
+
+
 def test_each_benchmark_is_told_by_name() -> None:
     def two(pace: float, accuracies: Sequence[float]) -> pl.DataFrame:
         first = with_test(pace, accuracies)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -118,6 +119,21 @@ def test_a_difference_that_changes_from_day_to_day_is_flagged() -> None:
         "the verdict is for their mean, and another block may differ"
         in texts(report, "blocks_differ")[0]
     )
+
+
+def test_blocks_that_may_differ_by_chance_are_not_flagged() -> None:
+    late = timed(0.975, (0, 0, 2), hour=1)
+    (row,) = within(A, pl.concat([timed(0.97, (2, 2, 0), hour=1), late])).rows
+    assert 0.05 < row["p_blocks_differ"] < 0.5
+    assert "blocks_differ" not in row["flags"]
+
+
+def test_sessions_within_a_block_are_no_condition_of_its_claim() -> None:
+    evening = timed(0.97, (2, 2, 2), hour=9)
+    (plain,), (found,) = api.compare(A, evening).rows, within(A, evening).rows
+    assert "separate_sessions" in plain["flags"]
+    assert "separate_sessions" not in found["flags"]
+    assert found["verdict"] == "faster"
 
 
 def test_runs_in_turn_are_blocks_of_their_order() -> None:
@@ -249,6 +265,26 @@ def test_qualities_at_a_budget_are_compared_within_blocks() -> None:
     assert [one["n_b"] for one in found["blocks"]] == [2, 1, 3]
     assert found["blocks"][0]["difference"] == pytest.approx(-0.02, abs=0.005)
     assert texts(report, "blocks")
+
+
+def test_what_was_spent_by_the_budget_has_its_p_within_blocks() -> None:
+    def paced(speed: float, hour: int) -> pl.DataFrame:
+        made = []
+        for day, number in itertools.product(range(3), range(2)):
+            noise = 1 + NOISE[(2 * day + number + hour) % 6]
+            when = START + timedelta(days=day, hours=2 * number + hour)
+            seconds = 100 * speed * DAYS[day] * noise
+            last = evaluation(0, 3.0 + NOISE[(number + hour) % 6], seconds=seconds)
+            made.append(of(last, started_at=when))
+        return logs(made)
+
+    sides = paced(1.0, 0), paced(0.97, 1)
+    (plain,), (found,) = (
+        api.compare(*sides, at_end=True, unit="seconds", **more).rows
+        for more in ({}, {"block": ("day",)})
+    )
+    assert plain["speedup_low"] < 1 < found["speedup_low"]
+    assert plain["p_speedup"] > 0.05 > found["p_speedup"]
 
 
 def test_the_difference_within_blocks_is_that_of_least_squares() -> None:

@@ -180,7 +180,7 @@ class TestLightning:
         (row,) = rows(tmp_path / "logs")
         assert (row["epoch"], row["run_status"]) == (1, "exception")
         (log,) = (tmp_path / "logs").rglob("result_0.txt")
-        assert '"reason": "ArithmeticError"' in log.read_text()
+        assert '"reason": "ArithmeticError' in log.read_text()
 
 
 @quiet

@@ -63,6 +63,7 @@ def run(*arguments: str | Path, cwd: Path | None = None) -> Done:
             cli.main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 0
+    assert "internal error" not in stderr.getvalue(), stderr.getvalue()
     return Done(code, stdout.getvalue(), stderr.getvalue())
 
 
@@ -356,11 +357,6 @@ class TestRefusals:
         assert "was not created by ttastats; refusing to overwrite" in message
         assert (tmp_path / "mine.parquet").read_text() == "precious"
 
-    def test_a_folder_where_a_table_is_wanted(self, two_systems: Path) -> None:
-        message = failed(run("summary", two_systems))
-        assert "is a folder, not a Parquet file" in message
-        assert f"ttastats ingest {two_systems}" in message
-
     def test_a_parquet_file_of_somebody_else(self, tmp_path: Path) -> None:
         pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "x.parquet")
         assert "not written by ttastats" in failed(run("summary", "x.parquet", cwd=tmp_path))
@@ -555,3 +551,30 @@ def test_a_table_whose_rows_are_damaged_is_named(tmp_path: Path, two_systems: Pa
         if done.returncode:
             assert str(table) in done.stderr
     assert 2 in codes
+
+
+def test_what_a_user_put_beside_a_table_stays(tmp_path: Path, two_systems: Path) -> None:
+    folder = tmp_path / "tab"
+    assert run("ingest", two_systems / "one_gpu", "-o", f"{folder}/").returncode == 0
+    (folder / "sub").mkdir()
+    beside = [folder / "notes.txt", folder / "sub" / "b.csv", folder / "own.parquet"]
+    for path in beside:
+        path.write_text("mine")
+    assert run("ingest", two_systems / "eight_gpus", "-o", f"{folder}/").returncode == 0
+    table = tmp_path / "one.parquet"
+    run("ingest", two_systems / "one_gpu", "-o", table)
+    assert run("filter", table, "-o", f"{folder}/").returncode == 0
+    assert [path.read_text() for path in beside] == ["mine"] * 3
+    assert len(list(folder.iterdir())) == 3 + 2
+    assert "one_gpu" in run("summary", folder).stdout
+
+
+@pytest.mark.parametrize("command", ["ingest", "filter", "export"])
+def test_no_file_and_no_folder_is_named_as_standard_output(
+    command: str, tmp_path: Path, one: Path, two_systems: Path
+) -> None:
+    said = failed(
+        run(command, two_systems if command == "ingest" else one, "-o", "-", cwd=tmp_path)
+    )
+    assert "-o -: standard output is not supported here" in said
+    assert list(tmp_path.iterdir()) == []

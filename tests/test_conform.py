@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ttastats as tta
-from ttastats import api, schema
+from ttastats import api, at_budget, schema
 from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 
@@ -395,3 +395,18 @@ class TestFromFrame:
         odd = SMALL.with_columns(seconds=pl.lit(datetime(2020, 1, 1, tzinfo=UTC)))
         with pytest.raises(TtastatsError, match="column seconds is Datetime"):
             tta.from_frame(odd, run="run_id", metric="metric", value="value", seconds="seconds")
+
+
+def test_a_run_whose_values_are_all_nan_was_evaluated_and_gave_no_number() -> None:
+    nan = float("nan")
+    runs = {"diverged": (nan, nan), "silent": (None, None), "sparse": (nan, 0.9)}
+    rows = [
+        {"name": name, "step": step, "acc": value}
+        for name, values in runs.items()
+        for step, value in enumerate(values, start=1)
+    ]
+    table = tta.from_frame(pl.DataFrame(rows), run="name", metric="acc", step="step")
+    evaluated = table.filter(pl.col("metric").is_not_null()).group_by("source").len()
+    assert dict(evaluated.iter_rows()) == {"diverged": 2, "sparse": 1}
+    at_end = {row["source"]: row["short"] for row in at_budget.runs(table).iter_rows(named=True)}
+    assert at_end == {"diverged": "not_a_number", "silent": "never_evaluated", "sparse": None}

@@ -26,7 +26,7 @@ from ttastats.report.answer import Report
 # An installed copy is tested without the benchmarks.
 pytest.importorskip("benchmarks.fuzz.command")
 
-from benchmarks.fuzz import answers, asking, questions
+from benchmarks.fuzz import answers, around, asking, questions
 from benchmarks.fuzz import tables as made_tables
 
 #: Formats that are not text. A number of theirs stands nowhere in letters.
@@ -235,8 +235,8 @@ class TestFindings:
 
         monkeypatch.setattr(api, "runs", fail)
         found = answers.answer(["runs", table])
-        assert found.code is None
-        assert "Exception: x (tables.py:" in found.findings[0] or "ValueError: x (" in str(found)
+        assert found.code == 2
+        assert f"internal error: {type(error).__name__}: x" in found.findings[0]
 
     @pytest.mark.parametrize(
         ("printed", "said"),
@@ -277,3 +277,70 @@ class TestFindings:
 
         monkeypatch.setattr(api, "runs", warn)
         assert "RuntimeWarning: divide by zero" in self.findings("runs", table)
+
+
+# ------------------------------------------------------------------------------- around logs
+
+#: Draws of each kind; `python benchmarks/fuzz --around` makes many.
+DRAWS = 100 if os.environ.get("TTASTATS_LONG") else 8
+
+
+@pytest.mark.parametrize("kind", around.KINDS)
+def test_what_lies_around_logs_and_tables_ends_no_command(kind: str) -> None:
+    drawn = around.draw(kind, range(DRAWS), SEED)
+    assert drawn.found == []
+    assert drawn.count == DRAWS
+    assert drawn.codes[0] + drawn.codes[1] > 0  # not all is refused
+
+
+class TestAround:
+    """What must not be would be noticed."""
+
+    def test_an_exception(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: Any, **__: Any) -> Report:
+            raise KeyError(0)
+
+        monkeypatch.setattr("ttastats.footer.expect", fail)
+        found = " ".join(around.draw("footers", [2], SEED).found)
+        assert "KeyError: 0" in found
+        assert "footers 2: " in found
+
+    def test_a_run_that_is_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(around, "changed_footer", lambda _rng, _key, text: text)
+        whole = pl.read_parquet
+        monkeypatch.setattr(pl, "read_parquet", lambda *of, **how: whole(*of, **how).head(1))
+        found = " ".join(around.draw("footers", range(3), SEED).found)
+        assert "filter lost" in found
+
+    def test_a_log_that_is_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        whole = around.sources_of
+
+        def nothing_at_last(place: Path, output: Path) -> set[str]:
+            return whole(place, output) if output.name == "whole.parquet" else set()
+
+        monkeypatch.setattr(around, "sources_of", nothing_at_last)
+        found = " ".join(around.draw("companions", range(4), SEED).found)
+        assert "had a run before another file was changed" in found
+
+    def test_members_of_one_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(
+            "ttastats.ingestion.containers._Opened._add",
+            lambda self, name, member: self._members.update({name: member}),
+        )
+        found = " ".join(around.draw("archives", range(8), SEED).found)
+        assert "members of one name are no problem" in found
+
+    @pytest.mark.parametrize(
+        ("name", "text", "wrong"),
+        [
+            ("a.svg", "<svg></svg>", ["a.svg shows no mark"]),
+            ("a.svg", "<svg><path/></svg>", []),
+            ("a.html", '<script type="application/json">{}</script>', ["a.html shows no mark"]),
+            ("a.html", '<script type="application/json">{"mark": 1}</script>', []),
+        ],
+    )
+    def test_a_plot_that_shows_nothing(
+        self, name: str, text: str, wrong: list[str], tmp_path: Path
+    ) -> None:
+        (tmp_path / name).write_text(text)
+        assert list(around.undrawn(tmp_path / name)) == wrong

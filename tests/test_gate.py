@@ -52,8 +52,10 @@ def row(low: float | None, high: float | None, **more: Any) -> dict[str, Any]:
         "n_a": 5, "n_b": 5, "reached_a": 5, "reached_b": 5,
         "non_inferiority_low": low, "inferiority_high": high,
         "verdict": "undecided", "dagger": False, "claim": "undecided",
-        "conditions": [], "robust_low": None,
-        "planning_cv": 0.1, "epoch_shift_a": 0.0, "epoch_shift_b": 0.0,
+        "conditions": [], "robust_low": None, "flags": [],
+        "planning_cv": 0.1, "epoch_shift_a": 0.0, "epoch_shift_b": 0.0, "estimand": "mean",
+        "rejected_logs_a": 0, "rejected_logs_b": 0, "missing_runs_a": 0, "missing_runs_b": 0,
+        "exceptions_a": None, "exceptions_b": None,
     } | more  # fmt: skip
 
 
@@ -140,13 +142,16 @@ class TestFailOn:
 
 class TestRequire:
     def test_what_passes_if_no_run_straggles_says_so(self) -> None:
-        found = judged(row(0.99, 1.1, robust_low=0.5), require=REQUIRE)
+        doubtful = {"robust_low": 0.5, "flags": ["straggler"]}
+        found = judged(row(0.99, 1.1, **doubtful), require=REQUIRE)
         assert found.passed
         (conditional,) = found.conditional
         assert conditional.code == "no_stragglers"
         assert "branch is not slower by more than 2% if no further run" in conditional.text
-        assert not judged(row(0.99, 1.1, robust_low=0.985), require=REQUIRE).conditional
-        assert not judged(row(0.99, 1.1, robust_low=0.5), fail_on=FAIL_ON).conditional
+        certain = doubtful | {"robust_low": 0.985}
+        assert not judged(row(0.99, 1.1, **certain), require=REQUIRE).conditional
+        assert not judged(row(0.99, 1.1, robust_low=0.5), require=REQUIRE).conditional
+        assert not judged(row(0.99, 1.1, **doubtful), fail_on=FAIL_ON).conditional
 
     def test_a_lead_passes_and_a_slowdown_fails(self) -> None:
         assert asked(VARIED_A, VARIED_B, require=REQUIRE).passed

@@ -6,12 +6,15 @@ import json
 import random
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.conftest import ROOT, matches_accepted
 from tests.page.made import rows as made
 from tests.page.test_verdicts import COMPARED
+from tests.plotting import made as plotted
 from ttastats import api
+from ttastats.options import Options
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Note
 from ttastats.report.headline import Headline, caveats, headlines
@@ -125,9 +128,9 @@ def test_failed_runs_are_counted_by_side() -> None:
 
 
 def test_a_claim_about_pooled_setups_is_not_called_good() -> None:
-    pooled = said({"flags": ["pooled_setups"]})
-    assert (pooled.pooled, pooled.tone) == (True, "bad")
-    assert not said(UNDECIDED | {"flags": ["pooled_setups"]}).pooled
+    pooled = said({"conditions": ["pooled_setups"]})
+    assert pooled.tone == "bad"
+    assert said(UNDECIDED | {"conditions": ["pooled_setups"]}).tone == "dim"
 
 
 def test_steps_are_needed_not_run() -> None:
@@ -192,8 +195,42 @@ def test_random_comparisons_are_told_first_as_accepted() -> None:
         notes = tuple(Note(code, f"{code}.") for code in FLAGS if draw.random() < 0.5)
         report = Report("compare", rows, (), notes, against=(Against(rows, (), mean),))
         lines += [
-            json.dumps([seed, one.sentence, one.numbers, one.tone, one.pooled])
+            json.dumps([seed, one.sentence, one.numbers, one.tone])
             for one in headlines(report, draw.choice([0.95, 0.9]))
         ]
         lines += [json.dumps([seed, one.text, one.more, one.tone]) for one in caveats(report)]
     assert matches_accepted(ACCEPTED, "\n".join(lines) + "\n")
+
+
+def test_rows_with_the_same_runs_on_both_sides_take_no_part_in_the_answer() -> None:
+    same = NONE | {"verdict": "unavailable", "claim": "the same runs"}
+    found = said({}, same, same)
+    assert found.word == "Yes"
+    assert found.claim.endswith("; 2 other rows with the same runs on both sides left out")
+    assert found.numbers.endswith("5 runs against 5, all reached the target")
+    assert said(same, same).word == "No verdict"
+
+
+def test_an_interval_without_1_beside_undecided_is_explained_on_the_screen() -> None:
+    def side(entry: str, factor: float) -> pl.DataFrame:
+        parts, same = [], 1.0 if factor == 1.0 else 1.002
+        for benchmark, shift in (("first", factor), ("second", same), ("third", same)):
+            times: list[plotted.Outcome] = [
+                (shift * seconds, 4 + number % 3)
+                for number, seconds in enumerate((100.0, 112.0, 92.0, 106.0, 97.0))
+            ]
+            parts.append(plotted.rows(times, entry=entry, benchmark=benchmark))
+        return pl.concat(parts)
+
+    report = api.compare(side("lab/a", 1.0), side("lab/b", 0.88))
+    (row,) = [row for row in report.rows if row["benchmark"] == "first"]
+    assert row["speedup_low"] > 1
+    assert row["verdict"] == "undecided"
+    (note,) = [note for note in report.notes if note.code == "holm"]
+    assert note.text == (
+        "p: Holm over 3 comparisons. first: undecided although the interval excludes 1, because an "
+        "interval is for its comparison alone and the verdict uses p, adjusted for all 3."
+    )
+    close = api.compare(side("lab/a", 1.0), side("lab/b", 0.88), options=Options(fdr=True))
+    (note,) = [note for note in close.notes if note.code == "fdr"]
+    assert "first: undecided although" in note.text

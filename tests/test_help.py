@@ -31,6 +31,23 @@ def test_examples_stand_in_the_help_and_can_be_parsed(command: str) -> None:
         COMMANDS[command].make_context(name, words)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("export", "export: FILE... and --output are missing"),
+        ("export runs.parquet", "export: --output is missing"),
+        ("filter", "filter: FILE... and --output are missing"),
+        ("profile", "profile: WHAT... is missing"),
+        ("plot -o speedups.svg", "plot: KIND is missing"),
+    ],
+)
+def test_where_an_argument_is_missing_the_examples_are_shown(words: str, message: str) -> None:
+    done = run(*words.split())
+    first, second = EXAMPLES[words.split()[0]]
+    examples = f"  Examples: ttastats {first}\n            ttastats {second}\n"
+    assert (done.returncode, done.stderr) == (2, f"ttastats: {message}\n{examples}")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_stands_for_a_value_is_named(command: str) -> None:
     shown = run(command, "--help").stdout

@@ -23,7 +23,7 @@ import polars as pl
 import pytest
 
 from tests.programs import ended, python, started, until
-from ttastats import api, store
+from ttastats import api, limits, schema, store
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import containers, reading, registry, sources, spill, streams
 from ttastats.ingestion import ingest as ingestion
@@ -171,12 +171,12 @@ class TestHarm:
     def test_a_bomb_is_stopped_at_a_stated_limit(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(streams, "_HARMLESS", 1_000_000)
+        monkeypatch.setattr(limits, "HARMLESS", 1_000_000)
         bomb = lzma.compress(b"\0" * 50_000_000)
         (logs / "bomb.txt.xz").write_bytes(bomb)
         account = ingest([logs], tmp_path / "x.parquet")
         (problem,) = account.rejected
-        assert "expands more than 1,000 times" in problem.message
+        assert "more than 1,000 times when decompressed" in problem.message
         assert account.runs == LOGS
 
     def test_a_member_that_points_outside_writes_nothing(self, tmp_path: Path, logs: Path) -> None:
@@ -228,9 +228,9 @@ class TestHarm:
     def test_a_bomb_around_an_archive_is_stopped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(streams, "_HARMLESS", 1_000_000)
+        monkeypatch.setattr(limits, "HARMLESS", 1_000_000)
         (tmp_path / "bomb.tar.xz").write_bytes(lzma.compress(b"\0" * 50_000_000))
-        with pytest.raises(TtastatsError, match="expands more than 1,000 times"):
+        with pytest.raises(TtastatsError, match="more than 1,000 times when decompressed"):
             ingest([tmp_path / "bomb.tar.xz"], tmp_path / "x.parquet")
 
     def test_a_place_that_cannot_be_written_to_is_said_before_anything_is_read(
@@ -383,7 +383,11 @@ class TestAgain:
         (logs / "digits" / "result_4.txt").unlink()
         again = ingest([logs], tmp_path / "x.parquet")
         assert (again.unchanged, again.runs) == (LOGS - 1, LOGS - 1)
-        assert read(again.output)["source"].n_unique() == LOGS - 1
+        rows = read(again.output)
+        assert rows.filter(schema.of_runs())["source"].n_unique() == LOGS - 1
+        (gap,) = rows.filter(run_status="missing").iter_rows(named=True)
+        assert gap["source"].endswith("digits/result_4.txt")
+        assert "run 4 of 0 to 9 is missing" in gap["problems"]
 
     def test_only_what_changed_is_read_again(self, logs: Path, tmp_path: Path) -> None:
         output = tmp_path / "x.parquet"
@@ -546,7 +550,7 @@ class TestProcesses:
 #: Ingests, and is killed as soon as another process was started and, perhaps, has read something.
 KILLED_WITH_ANOTHER_PROCESS = """
 import os, signal
-from ttastats import cli
+from ttastats import limits, cli
 from ttastats.ingestion import workers
 
 def killed(ahead, *_):
@@ -562,7 +566,7 @@ cli.main()
 KILLED_AT_EVERY_MOMENT = """
 import os, shutil, signal, sys
 from pathlib import Path
-from ttastats import store
+from ttastats import limits, store
 from ttastats.ingestion.ingest import ingest
 
 logs, output = map(Path, sys.argv[1:])

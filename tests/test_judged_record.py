@@ -70,6 +70,52 @@ def test_a_record_meets_the_loss_and_takes_less_time() -> None:
     assert found.sentence.startswith("lm: B is a record by the rules of nanogpt-track-1")
 
 
+def test_runs_of_two_machines_in_an_entry_are_not_one_setup() -> None:
+    fast, slow = side(B, 70.0), side([B[0] + 0.0001, B[1] + 0.0001], 140.0)
+    found = judged(side(A, 300.0), [*fast, *slow])
+    assert (verdict(found), result(found, "one setup")) == ("undecided", "failed")
+    assert "B mixes two speeds: 5 runs of about 234 ms and 2 of about 467 ms" in found.sentence
+
+
+def of_times(*times: float, evaluations: int = 2) -> pl.DataFrame:
+    """Give runs that took these seconds and log neither steps, samples nor epochs."""
+    runs = [
+        of(
+            *(
+                evaluation(number, 3.3, seconds=10.0 + number, step=None, epoch=None)
+                for number in range(evaluations - 1)
+            ),
+            evaluation(evaluations, B[place], seconds=time, step=None, epoch=None),
+        )
+        for place, time in enumerate(times)
+    ]
+    return logs(runs)
+
+
+def test_an_interval_of_times_that_reaches_0_leaves_the_ratio_without_an_upper_limit() -> None:
+    found = tta.judge_record(
+        of_times(60, 75), rules="plain", target=["val_loss<=3.28"], against=100
+    )
+    (row,) = found.rows
+    assert (row["verdict"], result(found, "faster")) == ("undecided", "not known")
+    assert row["seconds_ratio"] == pytest.approx(1.4815, abs=1e-4)
+    assert (row["seconds_low"], row["seconds_high"]) == (pytest.approx(0.6143, abs=1e-4), math.inf)
+    assert "ratio 1.481 [0.614, no upper limit]" in str(found)
+    slower = tta.judge_record(
+        of_times(60, 75), rules="plain", target=["val_loss<=3.28"], against=1.0
+    )
+    assert result(slower, "faster") == "not known"
+
+
+def test_times_that_vary_do_not_show_that_runs_stop_differently() -> None:
+    def stop(runs: pl.DataFrame) -> str:
+        asked = {"rules": "plain", "target": ["val_loss<=3.28"], "against": 100.0}
+        return result(tta.judge_record(runs, **asked), "same stop")
+
+    assert stop(of_times(60, 75)) == "passed"  # two evaluations each
+    assert stop(of_times(60, 75, evaluations=1)) == "not known"
+
+
 def test_slower_runs_are_no_record() -> None:
     found = judged(side(A, 70.0), side(B, 80.0))
     assert (verdict(found), result(found, "faster")) == ("no record", "failed")
@@ -226,8 +272,12 @@ def test_parameter_golf_asks_for_a_margin_and_for_ten_minutes() -> None:
     close = judged(side(a, 599.0), side([one - 0.007 for one in a], 598.0), "parameter-golf",
                    metric="val_loss")  # fmt: skip
     assert verdict(close) == "no record"
-    long = judged(side(a, 599.0), side(b, 601.0), "parameter-golf", metric="val_loss")
-    assert (verdict(long), result(long, "time")) == ("no record", "failed")
+    for seconds in (599.85, 600.2, 601.0):  # the longest run takes 0.2 s more
+        long = judged(side(a, 599.0), side(b, seconds), "parameter-golf", metric="val_loss")
+        assert (verdict(long), result(long, "time")) == ("no record", "failed")
+    assert "the longest run of B took 600.05 s; under 600 s is required" in str(
+        judged(side(a, 599.0), side(b, 599.85), "parameter-golf", metric="val_loss")
+    )
 
 
 def test_a_target_of_the_user_replaces_that_of_the_rules() -> None:
@@ -257,7 +307,7 @@ def test_the_direction_is_that_of_the_metric_where_the_rules_do_not_name_it() ->
 
 
 def test_runs_that_were_broken_off_leave_it_undecided() -> None:
-    broken = replace(ended(3.2779, 70.9), run_status="exception")
+    broken = replace(ended(3.2779, 70.9), run_status="stopped")
     found = judged(side(A, 80.0), [*side(B, 70.0), broken])
     assert (verdict(found), result(found, "runs")) == ("undecided", "failed")
 
@@ -275,8 +325,9 @@ def studies(times: Sequence[Sequence[float]]) -> pl.DataFrame:
 
 
 def test_algoperf_takes_the_best_trial_of_a_study_and_the_median_of_studies() -> None:
-    a = studies([[900.0, 800.0], [700.0, math.inf], [850.0, 860.0]])
-    b = studies([[600.0, 100.0], [500.0, 300.0], [math.inf, 650.0]])
+    slow = [950.0, 960.0, 970.0]
+    a = studies([[900.0, 800.0, *slow], [700.0, math.inf, *slow], [850.0, 860.0, *slow]])
+    b = studies([[600.0, 100.0, *slow], [500.0, 300.0, *slow], [math.inf, 650.0, *slow]])
     found = tta.judge_record(a, b, rules="algoperf")
     (row,) = found.rows
     assert (row["n_a"], row["n_b"], row["seconds_a"]) == (3, 3, pytest.approx(800.0))
@@ -284,6 +335,19 @@ def test_algoperf_takes_the_best_trial_of_a_study_and_the_median_of_studies() ->
     assert row["seconds_ratio"] == pytest.approx(800 / 300.01)
     assert row["verdict"] == "record"  # every study of B before every study of A: p 0.05
     assert verdict(tta.judge_record(b, a, rules="algoperf")) == "no record"
+
+
+@pytest.mark.parametrize(("a", "b"), [(5, 20), (20, 5), (2, 2), (5, 4)])
+def test_studies_of_other_numbers_of_trials_have_no_verdict(a: int, b: int) -> None:
+    """The best of 20 trials is faster than the best of 5 of the same algorithm."""
+    sides = [
+        studies([[start + 10.0 * trial for trial in range(n)]] * 3)
+        for n, start in ((a, 500.0), (b, 300.0))
+    ]
+    for first, second in (sides, sides[::-1]):
+        found = tta.judge_record(first, second, rules="algoperf")
+        assert (verdict(found), result(found, "trials")) == ("undecided", "failed")
+        assert result(found, "faster") == "not known"
 
 
 def test_studies_that_overlap_or_fail_are_no_record() -> None:

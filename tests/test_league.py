@@ -141,6 +141,15 @@ def test_numbers_are_those_of_the_summary_with_failed_runs_paid_for() -> None:
     assert rows_of["a/1"]["tta_mean_seconds"] < rows_of["a/1"]["ert_seconds"]
 
 
+def test_a_mean_has_an_interval_from_three_runs_on_failed_ones_among_them() -> None:
+    times = {"a/1": [10.0, 11.0], "b/2": [10.0, -12.0], "c/3": [10.0, 11.0, -12.0], "d/4": [10.0,
+             11.0, 12.0]}  # fmt: skip
+    (one,) = found(made(times))
+    known = {entry.label: (entry.low is not None, entry.high is not None) for entry in one.entries}
+    neither, both = (False, False), (True, True)
+    assert known == {"a/1": neither, "b/2": neither, "c/3": both, "d/4": both}
+
+
 def test_what_cannot_be_told_from_the_first_is_named() -> None:
     times = {
         "a/1": around(10, 0.5), "b/2": around(10.1, 0.5, seed=1), "c/3": around(15, 0.1, seed=2),
@@ -172,7 +181,9 @@ def test_where_nobody_reached_it_is_said() -> None:
     (one,) = found(made({"a/1": [-10.0] * 3, "b/2": [-20.0] * 3}))
     assert league.claim(one) == "None of 6 runs on digits reached the target"
     assert [entry.mean for entry in one.entries] == [None, None]
-    assert league.headline((one, one)) == "4 entries of digits: no run reached the target"
+    assert league.headline((one, one)) == (
+        "2 entries with 4 results on digits: no run reached the target"
+    )
 
 
 def test_of_many_entries_the_fastest_are_shown_and_the_others_counted() -> None:

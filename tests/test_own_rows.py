@@ -400,3 +400,10 @@ def test_a_table_of_many_runs_takes_little_time() -> None:
     with within(3.0):
         runs, _ = read(text, metric="acc", new_run="row", entry="name")
     assert (len(runs), runs[7].entry, runs[7].extra["setting39"]) == (1_000, "n7", "1")
+
+
+def test_a_time_that_is_no_finite_number_is_unknown() -> None:
+    text = "hours,acc\n1,0.1\nnan,0.2\n1e999,0.3\n"
+    (run,), _ = read(text, metric="acc", seconds="hours h")
+    assert [one.seconds for one in run.evaluations] == [3600.0, None, None]
+    assert run.run_seconds == 3600.0

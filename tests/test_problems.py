@@ -225,6 +225,20 @@ class TestReport:
         assert not stalls({**dict.fromkeys("abc", [10.0] * 8), "d": [0.5] + [1.6] + [10.0] * 7})
         assert stalls({"a": [10.0] * 5 + [50.0, 10.0]})
 
+    def test_what_is_short_beside_the_run_is_no_stall(self) -> None:
+        def held(spans: int) -> list[Any]:
+            return stalls(
+                {
+                    run: [10.0] * spans
+                    if run != "b"
+                    else [10.0] * 4 + [50.0] + [10.0] * (spans - 5)
+                    for run in "abcd"
+                }
+            )
+
+        assert held(40)  # 40 s of 440 s
+        assert not held(100)  # 40 s of 1,040 s
+
     def test_evaluations_further_apart_in_epochs_are_no_stall(self) -> None:
         epochs = [1, 2, 3, 4, 14, 15, 16]
         rows = [

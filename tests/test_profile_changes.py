@@ -117,6 +117,17 @@ def test_parts_are_named_only_where_they_are_shown_to_change(tmp_path: Path) -> 
     assert "matrix product" not in said
 
 
+def test_a_part_that_changed_the_other_way_is_not_named_as_a_cause(tmp_path: Path) -> None:
+    lengths = (100, 102, 98, 101, 99, 100)
+    a = profile(tmp_path / "a.parquet", steps(lengths))
+    b = profile(tmp_path / "b.parquet", steps([one - 30 for one in lengths], norm=25.0))
+    report = tta.compare_profiles(a, b)
+    (norm,) = [row for row in report.rows if row["name"] == "batch norm"]
+    assert norm["change"] > 0
+    assert norm["p_adjusted"] < 0.05
+    assert report.sentence.endswith("matrix product 0.0300 ms.")
+
+
 def test_the_smallest_changes_are_left_to_programs(tmp_path: Path) -> None:
     def many(extra: float) -> list[Event]:
         return [step(0, 0, 900), step(1, 900, 900)] + [

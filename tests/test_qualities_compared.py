@@ -180,6 +180,17 @@ def test_a_side_whose_runs_are_missing_is_not_called_better() -> None:
     assert against_failing["verdict"] == "better", "what failed would not make A better"
 
 
+def test_sides_of_which_runs_lack_a_value_are_not_called_the_same() -> None:
+    def verdict(a: pl.DataFrame, b: pl.DataFrame) -> str:
+        asked = {"options": Options(margin=0.05), "view": View(margin_claims=True)}
+        return str(report(a, b, **asked).rows[0]["verdict"])
+
+    assert verdict(side(A), side(LIKE_A)) == "same"
+    failing = pl.concat([side(LIKE_A), logs([curve(5.0, 4.0, math.nan)])])
+    assert verdict(side(A), failing) == "undecided"
+    assert verdict(failing, side(A)) == "undecided"
+
+
 def test_runs_that_ended_before_the_budget_are_counted_and_named() -> None:
     short = logs([curve(5.0, 4.0)])
     found = report(pl.concat([side(A), short]), side(LOWER), at_end=False, at="step=300")
@@ -302,6 +313,24 @@ def test_a_job_fails_where_quality_is_lost(
     assert found.rows[0]["gate"] == outcome
     assert found.gate is not None
     assert found.gate.passed == (outcome != "failed")
+
+
+def test_of_many_benchmarks_one_that_is_worse_before_adjustment_does_not_fail_the_job() -> None:
+    names = [f"lm_{number}" for number in range(8)]
+    slightly_worse = [end + 0.018 for end in A]
+
+    def job(benchmarks: Sequence[str]) -> Report:
+        a, b = (
+            pl.concat([side(ends, benchmark=name) for name, ends in zip(names, many, strict=True)])
+            for many in ([A] * 8, [slightly_worse] + [LIKE_A] * 7)
+        )
+        only = pl.col("benchmark").is_in(benchmarks)
+        return report(a.filter(only), b.filter(only), fail_on="worse:0.001")
+
+    alone, many = job(names[:1]), job(names)
+    assert alone.rows[0]["worse_by_low"] == many.rows[0]["worse_by_low"] > 0.001
+    assert (alone.rows[0]["verdict"], alone.rows[0]["gate"]) == ("worse", "failed")
+    assert (many.rows[0]["verdict"], many.rows[0]["gate"]) == ("undecided", "undecided")
 
 
 def test_of_an_accuracy_less_is_worse() -> None:

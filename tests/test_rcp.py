@@ -210,6 +210,32 @@ class TestAgainstTheOfficialChecker:
         assert theirs[1].startswith(ours.reason)
         assert ours.bypassed == theirs[1].endswith("rcp_bypass")
 
+    @pytest.mark.parametrize("ruleset", ["3.1.0", "4.0.0", "4.1.0", "5.0.0"])
+    @pytest.mark.parametrize("batch_size", [448, 512, 700, 1024, 1536, 2048])
+    def test_stable_diffusion_is_counted_as_in_its_round(
+        self, official: Any, ruleset: str, batch_size: int, tmp_path: Path
+    ) -> None:
+        known = convergence_records.library()("mlperf", ruleset)["stable_diffusion"]
+        mean = float(np.interp(batch_size, *zip(*(
+            (one.batch_size, np.mean(one.values)) for one in known), strict=True)))  # fmt: skip
+        interval = mean / 8
+        folder = tmp_path / f"v{ruleset[:3]}/Org/results/box/stable_diffusion"
+        stops = [7, 7, 8, 7, 8, 8, 7, 8, 8, 8]
+        for number, stop in enumerate(stops):
+            met = stop - (number in (3, 4))  # these trained on after they met the targets
+            diffusion_log(folder, number, batch_size, ruleset, interval, met, stop)
+        theirs = official.check_directory(
+            str(folder), "training", ruleset, False, False, rcp_pass="pruned_rcps"
+        )
+        table = tmp_path / "table.parquet"
+        done = CliRunner().invoke(app, ["ingest", str(tmp_path), "-o", str(table)])
+        assert done.exit_code == 0, done.output
+        (ours,) = api.rcp(table, draws=100).rows
+        assert ours["unit"] == ("steps" if ruleset == "3.1.0" else "samples")
+        assert (ours["official_verdict"] == "passed") == theirs[0]
+        assert ours["official_factor"] == pytest.approx(theirs[2], rel=1e-12)
+        assert theirs[1].startswith(ours["official_reason"])
+
     @pytest.mark.real
     def test_entries_of_v5_have_the_official_verdict_and_factor(
         self,
@@ -268,6 +294,44 @@ def write_log(path: Path, epochs: float, batch_size: int, status: str) -> None:
     ]
     lines = (json.dumps({"key": k, "value": v, "metadata": m}) for k, v, m in events)
     path.write_text("".join(f":::MLLOG {line}\n" for line in lines))
+
+
+def diffusion_log(
+    folder: Path, number: int, batch_size: int, ruleset: str, interval: float, met: int, stop: int
+) -> None:
+    """Write the log of a run of stable_diffusion, evaluated after its end, the last one first.
+
+    `met` and `stop` number the checkpoints that met the targets and ended the run, from 1.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    count = "step_num" if ruleset == "3.1.0" else "samples_count"
+    zero = 1_696_556_568_000
+    events: list[tuple[str, Any, int, dict[str, Any]]] = [
+        ("submission_benchmark", "stable_diffusion", zero, {}),
+        ("submission_division", "closed", zero, {}),
+        ("global_batch_size", batch_size, zero, {}),
+        ("run_start", None, zero, {}),
+    ]
+    for checkpoint in range(10, 0, -1):
+        at = {count: round(checkpoint * interval)}
+        later = zero + 9_000_000 - checkpoint
+        fid = (85.0 if checkpoint >= met else 120.0) + number / 10
+        events += [
+            ("eval_accuracy", fid, later, at | {"metric": "FID"}),
+            ("eval_accuracy", 0.17, later, at | {"metric": "CLIP"}),
+        ]
+    at, end = {count: round(stop * interval)}, zero + stop * 20_000 + number
+    events += [
+        ("eval_accuracy", 85.0, end, at | {"metric": "FID"}),
+        ("eval_accuracy", 0.17, end, at | {"metric": "CLIP"}),
+        ("run_stop", None, end, {"status": "success"}),
+    ]
+    lines = [
+        json.dumps({"key": key, "value": value, "time_ms": time, "metadata": metadata})
+        for key, value, time, metadata in events
+    ]
+    text = "".join(f":::MLLOG {line}\n" for line in lines)
+    (folder / f"result_{number}.txt").write_text(text)
 
 
 #: What the official checker looks at; the other lines of a log cost it minutes.
@@ -457,6 +521,22 @@ def notes(found: Report) -> dict[str, str]:
 
 
 class TestAnswers:
+    def test_the_published_factor_of_stable_diffusion_in_v3_1_counts_steps(
+        self, tmp_path: Path
+    ) -> None:
+        """Factor 1.0424242424242425 is that of NVIDIA, eos_n128, batch size 2048."""
+        values = [1750] * 4 + [2000] * 7 + [2250] * 2
+        one = {"Benchmark": "sd", "BS": 2048, "Epochs to converge": values}
+        (tmp_path / "rcps_stable_diffusion.json").write_text(json.dumps({"sd_ref_2048": one}))
+        folder = tmp_path / "v3.1/NVIDIA/results/eos/stable_diffusion"
+        for number, stop in enumerate([7] * 5 + [8] * 5):
+            diffusion_log(folder, number, 2048, "3.1.0", 250, stop - (number == 3), stop)
+        table = tmp_path / "table.parquet"
+        CliRunner().invoke(app, ["ingest", str(tmp_path / "v3.1"), "-o", str(table)])
+        (found,) = api.rcp(table, records=tmp_path, draws=100).rows
+        assert found["official_factor"] == pytest.approx(1.0424242424242425, rel=1e-12)
+        assert found["ratio"] == pytest.approx(1850 / np.mean(values))
+
     def test_a_real_entry_is_as_worked_out_by_hand(self, records: Path) -> None:
         found = row(EIGHT, records)
         assert found["ratio"] == pytest.approx(0.940, abs=5e-4)
@@ -644,9 +724,11 @@ class TestAnswers:
         runs = [lora(n, benchmark="unet3d", round="v3.1") for n in (299_000, 301_000)]
         assert (row(runs, tmp_path)["unit"], row(runs, tmp_path)["ratio"]) == ("samples", 1.0)
 
-    def test_counts_of_another_unit_are_not_compared(self, records: Path) -> None:
+    @pytest.mark.parametrize("times", [1000, 30, 1 / 30])
+    def test_counts_of_another_unit_are_not_compared(self, records: Path, times: float) -> None:
+        values = [one / times for one in (2900, 2950, 3000, 3050)]
         (records / "rcps_llama2_70b_lora.json").write_text(
-            json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": [3, 4, 5, 6]}})
+            json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": values}})
         )
         found = row(EIGHT, records)
         assert (found["ratio"], found["verdict"]) == (None, "unavailable")

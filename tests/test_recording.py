@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -196,7 +199,7 @@ class TestEnds:
         assert end["metadata"]["reason"] == "ZeroDivisionError"
         assert the_run(logs)["run_status"] == "exception"
 
-    def test_a_killed_run_is_read_as_one_that_was_stopped(self, logs: Path) -> None:
+    def test_a_killed_run_is_truncated_and_failed(self, logs: Path) -> None:
         code = (
             "import sys, time, ttastats as tta\n"
             "with tta.record(sys.argv[1], benchmark='b', metric='m', target=1) as run:\n"
@@ -210,7 +213,118 @@ class TestEnds:
         process.send_signal(signal.SIGKILL)
         ended(process)
         row = the_run(logs)
-        assert (row["run_status"], row["reached"], row["epochs"]) == ("stopped", False, 1)
+        assert (row["run_status"], row["reached"], row["epochs"]) == ("truncated", False, 1)
+        assert row["set_aside"] is None
+
+    @pytest.mark.parametrize(
+        ("error", "reason", "status"),
+        [
+            (
+                RuntimeError("CUDA out of memory\nat step 7"),
+                "RuntimeError: CUDA out of memory",
+                "exception",
+            ),
+            (KeyboardInterrupt("now"), "KeyboardInterrupt", "stopped"),
+            (SystemExit(143), "SIGTERM", "stopped"),
+            (SystemExit(130), "SIGINT", "stopped"),
+            (SystemExit(1), "SystemExit: 1", "exception"),
+            (SystemExit(), "SystemExit: None", "exception"),
+            (SystemExit("loss is nan"), "SystemExit: loss is nan", "exception"),
+            (SystemExit(["nan"]), "SystemExit: ['nan']", "exception"),
+            (type("SIGTERMException", (SystemExit,), {})(), "SIGTERM", "stopped"),
+        ],
+    )
+    def test_the_reason_tells_an_interruption_from_a_failure(
+        self, error: BaseException, reason: str, status: str, logs: Path
+    ) -> None:
+        with (
+            contextlib.suppress(BaseException),
+            tta.record(logs, benchmark="b", metric="m", target=1) as run,
+        ):
+            run.evaluation(0.5, epoch=1)
+            raise error
+        assert run.path is not None
+        assert json.dumps(reason) in run.path.read_text().splitlines()[-1]
+        row = the_run(logs)
+        set_aside = "stopped" if status == "stopped" else None
+        assert (row["run_status"], row["set_aside"], row["reached"]) == (status, set_aside, False)
+
+    def test_a_target_that_was_met_before_the_exception_was_reached(self, logs: Path) -> None:
+        with (
+            contextlib.suppress(OSError),
+            tta.record(logs, benchmark="b", metric="m", target=1) as run,
+        ):
+            run.evaluation(1, epoch=1)
+            raise OSError("disk full")
+        row = the_run(logs)
+        assert (row["run_status"], row["reached"]) == ("exception", True)
+
+    @pytest.mark.parametrize(
+        ("end", "code", "status"),
+        [
+            ("time.sleep(600)", -signal.SIGTERM, "stopped"),
+            ("raise RuntimeError('CUDA out of memory')", 1, "exception"),
+            ("raise KeyboardInterrupt", -signal.SIGINT, "stopped"),
+        ],
+    )
+    def test_a_run_outside_a_block_learns_why_its_process_ends(
+        self, end: str, code: int, status: str, logs: Path
+    ) -> None:
+        program = (
+            "import sys, time, ttastats as tta\n"
+            "run = tta.record(sys.argv[1], benchmark='b', metric='m', target=1).start()\n"
+            "run.evaluation(0.5, epoch=1)\n"
+            "print('told', flush=True)\n"
+            f"{end}\n"
+        )
+        process = started("-c", program, logs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "told\n"
+        if code == -signal.SIGTERM:
+            process.send_signal(signal.SIGTERM)
+        ended(process)
+        assert (process.returncode, the_run(logs)["run_status"]) == (code, status)
+
+    def test_handlers_are_those_of_before_when_a_run_is_over(self, logs: Path) -> None:
+        before = sys.excepthook, signal.getsignal(signal.SIGTERM)
+        with tta.record(logs, benchmark="b", metric="m", target=1):
+            assert sys.excepthook is not before[0]
+            assert signal.getsignal(signal.SIGTERM) is not before[1]
+        assert (sys.excepthook, signal.getsignal(signal.SIGTERM)) == before
+
+    def test_handlers_that_others_set_meanwhile_stay(
+        self, logs: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = signal.getsignal(signal.SIGTERM)
+
+        def others(*_: object) -> None:
+            """Do nothing."""
+
+        try:
+            with tta.record(logs, benchmark="b", metric="m", target=1):
+                monkeypatch.setattr(sys, "excepthook", others)
+                signal.signal(signal.SIGTERM, others)
+            assert (sys.excepthook, signal.getsignal(signal.SIGTERM)) == (others, others)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+    def test_an_exception_in_a_forked_worker_does_not_end_the_run(self, logs: Path) -> None:
+        program = (
+            "import os, sys, ttastats as tta\n"
+            "with tta.record(sys.argv[1], benchmark='b', metric='m', target=1) as run:\n"
+            "    run.evaluation(0.5, epoch=1)\n"
+            "    if not os.fork():\n"
+            "        sys.excepthook(RuntimeError, RuntimeError('in a worker'), None)\n"
+            "        os._exit(1)\n"
+            "    os.wait()\n"
+            "    run.evaluation(1.0, epoch=2)\n"
+        )
+        process = started("-c", program, logs, stderr=subprocess.PIPE)
+        ended(process)
+        row = the_run(logs)
+        assert (process.returncode, row["run_status"], row["epochs"]) == (0, "success", 2)
+        assert "in a worker" not in next(logs.rglob("*.txt")).read_text()
 
     def test_every_line_is_on_disk_at_once(self, logs: Path) -> None:
         with tta.record(logs, benchmark="b", metric="m", target=1) as run:
@@ -235,10 +349,10 @@ class TestEnds:
         with tta.record(logs, benchmark="b", metric="m", target=1) as run:
             with monkeypatch.context() as patched:
                 patched.setattr(recording.mllog, "line", disk_full)
-                with pytest.warns(RuntimeWarning, match=r"No space left(.|\n)*was stopped"):
+                with pytest.warns(RuntimeWarning, match=r"No space left(.|\n)*failed here"):
                     run.evaluation(0.5, epoch=1)
             assert run.evaluation(1.0, epoch=2)
-        assert the_run(logs)["run_status"] == "stopped"
+        assert the_run(logs)["run_status"] == "truncated"
 
 
 def disk_full(*_: object) -> str:

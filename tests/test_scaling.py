@@ -114,3 +114,25 @@ def test_plots_draw_the_curves_of_the_report() -> None:
     assert set(drawn["curve"]) == {"old", "new"}
     found = drawn.filter(measure="time-to-accuracy")
     assert dict(found.select("entry", "base_entry").rows()) == bases(api.scaling(TWO_KINDS))
+
+
+def test_failed_runs_count_as_compare_counts_them() -> None:
+    base = entry("old_1", 1, 800.0)
+    reached: Sequence[made.Outcome] = [(100.0, 5), (101.0, 5), (99.0, 5)]
+    failed: Sequence[made.Outcome] = [(100.0, None)] * 3
+    setup = {"accelerators": 8, "hardware": "old", "framework": "one", "entry": "old_8"}
+    eight = made.rows([*reached, *failed], **setup)
+    report = api.scaling(pl.concat([base, eight], how="diagonal_relaxed"))
+    (row,) = [row for row in report.rows if row["entry"] == "old_8"]
+    (compared,) = api.compare(base, eight, by=["benchmark"]).rows
+    for name in ("speedup", "speedup_low", "speedup_high"):
+        assert row[name] == compared[name], name
+    assert row["speedup"] == pytest.approx(4, rel=0.01)
+    assert row["efficiency"] == pytest.approx(0.5, rel=0.01)
+    assert row["ert_seconds"] == pytest.approx(200, rel=0.01)
+    assert "ᶠ" not in notes(report)["definitions"]
+    assert "failed runs included, as `compare` does" in notes(report)["expected"]
+    (table,) = report.tables
+    marks = [getattr(cell, "mark", "") for line in table.rows for cell in line.cells]
+    assert marks.count("ᶠ") == 1
+    assert notes(report)["slope"].startswith("log-log slope, 1 is linear: resnet 0.67")

@@ -140,7 +140,7 @@ class TestFailedRuns:
             (run(5.0, run_status="aborted"), "not reached: aborted"),
             (run(5.0, run_status="truncated"), "not reached: truncated"),
             (missed(5.0), "not reached: target missed"),
-            (run(5.0, evaluations=()), "not reached: never evaluated"),
+            (run(5.0, evaluations=()), "not reached: no evaluation logged"),
             (run(5.0, evaluations=(), run_status="truncated"), "not reached: truncated"),
             (slow_init(5.0, 32.3), "initialisation took 32.3 min, under 30 allowed"),
             (run(None), "no usable time"),

@@ -9,7 +9,14 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.made_stores import exit_record, history, run_record, wandb_store
+from tests.made_stores import (
+    exit_record,
+    first_event,
+    history,
+    run_record,
+    scalar,
+    wandb_store,
+)
 from ttastats import ingest, store
 from ttastats.dialect import PART_OF_A_RUN, Log, log_from_bytes
 from ttastats.errors import TtastatsError
@@ -86,6 +93,48 @@ def test_another_file_of_a_run_makes_its_logs_be_read_again(book: Path, tmp_path
     assert values(output) == {"a": [0.5, 2.0], "b": [5.0]}
     account = ingest([book], output, workers=1)
     assert (account.written, account.parts) == (False, 1)
+
+
+def _trial(folder: Path) -> Path:
+    """Write a trial of AlgoPerf in its CSV file, and another copy of it as an event file."""
+    folder = folder / "mine/study_0/ogbg_jax/trial_1"
+    folder.mkdir(parents=True)
+    rows = "".join(f"{60.0 * n},{100 * n},{50.0 * n},{0.1 * n}\n" for n in range(1, 4))
+    names = "accumulated_submission_time,global_step,score,validation/mean_average_precision\n"
+    (folder / "eval_measurements.csv").write_text(names + rows)
+    events = first_event(1e9) + b"".join(
+        scalar(1e9 + 60.0 * n, 100 * n, validation__mean_average_precision=0.1 * n)
+        for n in range(1, 4)
+    )
+    (folder / "events.out.tfevents.1700000000.host").write_bytes(events)
+    return folder
+
+
+def test_a_run_in_a_csv_file_and_in_an_event_file_beside_it_is_one_run(tmp_path: Path) -> None:
+    folder = _trial(tmp_path / "logs")
+    output = tmp_path / "x.parquet"
+    account = ingest([tmp_path / "logs"], output, workers=1)
+    assert (account.runs, account.parts) == (1, 1)
+    assert account.problem_counts() == {PART_OF_A_RUN: 1}
+    (source,) = store.read([output]).collect()["source"].unique()
+    assert source.endswith("eval_measurements.csv")
+    (folder / "eval_measurements.csv").unlink()
+    assert (ingest([tmp_path / "logs"], output, workers=1).runs, account.rejected) == (1, ())
+
+
+def test_an_event_file_that_the_user_names_is_read_beside_a_csv_file(tmp_path: Path) -> None:
+    folder = _trial(tmp_path / "logs")
+    named = ingest([folder / "events.out.tfevents.1700000000.host"], tmp_path / "x.parquet")
+    assert (named.runs, named.parts) == (1, 0)
+    chosen = ingest([tmp_path / "logs"], tmp_path / "y.parquet", dialect="tfevents")
+    assert (chosen.runs, chosen.parts) == (1, 0)
+
+
+def test_a_csv_file_without_times_does_not_replace_an_event_file(tmp_path: Path) -> None:
+    folder = _trial(tmp_path / "logs")
+    csv = folder / "eval_measurements.csv"
+    csv.write_text(csv.read_text().replace("score", "points"))
+    assert ingest([tmp_path / "logs"], tmp_path / "x.parquet", workers=1).parts == 0
 
 
 def test_which_metrics_are_wanted_decides_what_is_read_again(book: Path, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> Non
         (foreign, "not written by ttastats"),
         (text, "not a Parquet file"),
         (tmp_path / "none.parquet", "no such file"),
-        (tmp_path, "is a folder"),
+        (tmp_path, "no such file"),  # a folder without the part that says what it is
     ):
         with pytest.raises(TtastatsError, match=reason) as caught:
             store.read([path])
@@ -159,6 +159,32 @@ with atomic.replacing(Path(sys.argv[1])) as temporary:
 """
 
 
+KILLED_AT_A_STEP = """
+import os, signal, sys
+from pathlib import Path
+import polars as pl
+from ttastats import atomic, store
+store._PART_ROWS = 20
+left = int(sys.argv[3])
+def counted(method):
+    def call(path, *words, **more):
+        global left
+        if Path(sys.argv[1]) in (path.parent, *(Path(word).parent for word in words)):
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left -= 1
+        return method(path, *words, **more)
+    return call
+moving, write = atomic._move_into, store.write
+def move_into(*words):
+    for name in ("rename", "replace", "unlink"):
+        setattr(Path, name, counted(getattr(Path, name)))
+    moving(*words)
+atomic._move_into = move_into
+write(pl.read_parquet(sys.argv[2]), Path(sys.argv[1]), in_parts=True)
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
 def test_a_killed_writer_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
@@ -201,21 +227,106 @@ class TestFolders:
         parts = sorted(folder.glob("0*.parquet"))
         assert store.read(parts[:1]).collect().equals(many.head(20))
 
-    @pytest.mark.parametrize("in_one_step", [True, False])
-    def test_a_folder_takes_the_place_of_another_as_a_whole(
-        self,
-        in_one_step: bool,
-        many: pl.DataFrame,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        if not in_one_step:
-            monkeypatch.setattr(atomic, "_swapped", lambda _one, _other: False)
+    def test_a_table_takes_the_place_of_another(self, many: pl.DataFrame, tmp_path: Path) -> None:
         (tmp_path / "d").mkdir()
-        for rows in (many, many.head(10), many.head(30)):
+        for rows, parts in ((many, 3), (many.head(10), 1), (many.head(30), 2)):
             store.write(rows, tmp_path / "d", in_parts=True)
             assert store.read([tmp_path / "d"]).collect().equals(rows)
+            assert pl.scan_parquet(tmp_path / "d").collect().height == rows.height
+            assert len(list((tmp_path / "d").iterdir())) == parts + 1
             assert [path.name for path in tmp_path.iterdir()] == ["d"]
+
+    def test_what_lies_beside_the_parts_stays(self, many: pl.DataFrame, tmp_path: Path) -> None:
+        folder = tmp_path / "d"
+        store.write(many, folder, in_parts=True)
+        beside = {"notes.txt": b"mine", "00000007.parquet": b"mine too", "sub/deep/x": b"deep"}
+        for name, text in beside.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(text)
+        for rows in (many.head(10), many):
+            store.write(rows, folder, in_parts=True)
+            assert store.read([folder]).collect().equals(rows)
+            assert {name: (folder / name).read_bytes() for name in beside} == beside
+        assert len(list(folder.iterdir())) == len(beside) + 3 + 1
+
+    @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
+    def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_table(
+        self, many: pl.DataFrame, tmp_path: Path
+    ) -> None:
+        many.write_parquet(tmp_path / "rows.parquet")
+        seen = set()
+        for step in range(7):
+            folder = tmp_path / f"d{step}"
+            store.write(many.head(30), folder, in_parts=True)
+            (folder / "notes.txt").write_text("mine")
+            done = python("-c", KILLED_AT_A_STEP, folder, tmp_path / "rows.parquet", str(step))
+            assert (folder / "notes.txt").read_text() == "mine"
+            height = store.read([folder]).collect().height
+            seen.add((done.returncode < 0, height))
+            store.write(many.head(5), folder, in_parts=True)
+            assert store.read([folder]).collect().equals(many.head(5))
+        assert seen == {(True, 30), (True, 50), (False, 50)}
+
+    def test_what_a_killed_writer_had_replaced_is_removed_by_the_next(
+        self, many: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = tmp_path / "d"
+        store.write(many, folder, in_parts=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", lambda *_, **__: None)
+            store.write(many, folder, in_parts=True)
+        assert len(list(folder.iterdir())) == 3 + 3 + 1
+        store.write(many, folder, in_parts=True)
+        assert len(list(folder.iterdir())) == 3 + 1
+        assert pl.scan_parquet(folder).collect().height == many.height
+
+    def test_a_part_that_cannot_be_moved_leaves_the_old_table(
+        self, many: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = tmp_path / "d"
+        store.write(many, folder, in_parts=True)
+        before = sorted(path.name for path in folder.iterdir())
+
+        def full(_one: Path, _other: Path) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "replace", full)
+        with pytest.raises(TtastatsError, match="No space left"):
+            store.write(many.head(30), folder, in_parts=True)
+        assert sorted(path.name for path in folder.iterdir()) == before
+        assert store.read([folder]).collect().equals(many)
+
+    @pytest.mark.parametrize(
+        ("listed", "reason"),
+        [
+            ('{"a": 1}', "holds no list of parts"),
+            ("[null]", "holds no list of parts"),
+            ("[", "holds no list of parts"),
+            ('["../x.parquet"]', r"is no file of the folder: '\.\./x\.parquet'"),
+            ('["/etc/passwd"]', "is no file of the folder"),
+            ('[".."]', "is no file of the folder"),
+            ('["C:x"]', "is no file of the folder"),
+            ('["_ttastats.parquet"]', "is no file of the folder"),
+        ],
+    )
+    @pytest.mark.parametrize("key", ["ttastats.parts", "ttastats.replaced_parts"])
+    def test_a_list_of_parts_that_leads_elsewhere_is_refused(
+        self, key: str, listed: str, reason: str, frame: pl.DataFrame, tmp_path: Path
+    ) -> None:
+        folder, outside = tmp_path / "d", tmp_path / "x.parquet"
+        outside.write_text("mine")
+        store.write(frame, folder, in_parts=True)
+        head = folder / "_ttastats.parquet"
+        metadata = {k: v for k, v in pl.read_parquet_metadata(head).items() if k != "ARROW:schema"}
+        pl.read_parquet(head).write_parquet(head, metadata=metadata | {key: listed})
+        if key == "ttastats.parts":
+            with pytest.raises(TtastatsError, match=reason):
+                store.read([folder])
+        with pytest.raises(TtastatsError, match=reason):
+            store.expect_place(folder, in_parts=True)
+        with pytest.raises(TtastatsError, match=reason):
+            store.write(frame, folder, in_parts=True)
+        assert outside.read_text() == "mine"
 
     def test_a_failed_write_leaves_the_old_folder(self, many: pl.DataFrame, tmp_path: Path) -> None:
         store.write(many, tmp_path / "d", in_parts=True)

@@ -48,3 +48,11 @@ def test_without_it_there_are_no_dots_and_programs_never_see_them(table: Path) -
     plain, dotted = api.summary(table), api.summary(table, dots=True)
     assert all(not row.details for row in plain.tables[0].rows)
     assert plain.rows == dotted.rows
+
+
+@pytest.mark.parametrize(("runs", "noted"), [(2, False), (3, True), (9, True), (10, False)])
+def test_an_interval_of_few_runs_says_what_it_assumes(runs: int, noted: bool, table: Path) -> None:
+    group = api.run_table(table).filter("reached", pl.col("system") == "one_gpu").head(runs)
+    report = api.summary(group)
+    assert report.rows[0]["reached"] == runs
+    assert ("further runs like those seen" in str(report)) is noted

@@ -25,6 +25,7 @@ from tests.made_traces import (
 from ttastats.errors import TtastatsError
 from ttastats.profiles import categories, kineto, store
 from ttastats.profiles.pieces import NoTraceError
+from ttastats.report import profile
 
 
 def rows_of(data: bytes) -> pl.DataFrame:
@@ -384,3 +385,25 @@ def test_a_trace_without_events_is_named(tmp_path: Path) -> None:
 def test_an_exposed_collective_is_seen_alone() -> None:
     events = [operator("c10d::allreduce_", 0.0, 5, 1), launch(1.0, 1), collective(10.0, 30, 1)]
     assert parts(rows_of(trace(events)))["exposed_seconds"] == 30
+
+
+def test_memory_of_the_host_is_left_out_beside_that_of_a_device() -> None:
+    def allocated(kind: int, size: int) -> Event:
+        told = {"Device Type": kind, "Device Id": 0, "Total Allocated": size}
+        return event("cpu_instant_event", "[memory]", 5.0, 0, **told) | {"ph": "i"}
+
+    def peaks(*events: Event) -> dict[str, float]:
+        rows = rows_of(trace([*steps_on_a_device(), *events]))
+        found = rows.filter(name="memory_bytes")
+        return dict(found.select("of", "value").iter_rows())
+
+    assert peaks(allocated(0, 8), allocated(1, 4096)) == {"allocated on gpu 0": 4096.0}
+    assert peaks(allocated(0, 8)) == {"allocated on cpu": 8.0}
+
+
+def test_an_operator_without_flops_is_not_below_the_average_rate() -> None:
+    report = profile.report(rows_of(trace(steps_on_a_device())))
+    rows = {row["name"]: row for row in report.rows if row["section"] == "operator"}
+    assert rows["aten::addmm"]["of_average"] > 1
+    assert rows["aten::native_batch_norm"]["of_average"] is None
+    assert not [table.title for table in report.tables if "below the average" in table.title]

@@ -85,12 +85,16 @@ REACHED = (0.5, 0.95)
         ("epochs", "aborted", True),
         ("SIGINT", "stopped", False),
         ("SIGTERM", "stopped", False),
-        ("worker_lost", "stopped", False),
-        (None, "stopped", False),
-        ("exception", "exception", False),
+        ("SystemExit", "stopped", False),
+        ("KeyboardInterrupt", "stopped", False),
+        ("SystemExit: 1", "exception", True),
+        ("worker_lost", "exception", True),
+        (None, "truncated", True),
+        ("exception", "exception", True),
+        ("RuntimeError: CUDA out of memory", "exception", True),
     ],
 )
-def test_only_a_budget_that_ran_out_is_a_failure(
+def test_only_what_the_user_interrupted_does_not_count(
     reason: str | None, status: str, counts: bool, tmp_path: Path
 ) -> None:
     qualities = REACHED if reason == "target" else (0.5, 0.6)
@@ -111,7 +115,7 @@ def test_runs_that_were_stopped_count_as_censored_if_the_user_says_so(tmp_path: 
 
 
 def test_a_seed_that_was_made_again_replaces_what_broke_off(tmp_path: Path) -> None:
-    table = ingested(tmp_path, log(0, REACHED), log(1, (0.5,), None), log(1, REACHED))
+    table = ingested(tmp_path, log(0, REACHED), log(1, (0.5,), "SIGTERM"), log(1, REACHED))
     for censor in (False, True):
         (row,) = tta.summary(table, censor_stopped=censor).rows
         assert (row["n"], row["reached"]) == (2, 2)

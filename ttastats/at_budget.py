@@ -31,7 +31,7 @@ SHORT = {
     "evaluated_later": "were first evaluated after it",
     "evaluated_before": "were not evaluated again after it",
     "not_a_number": "had a value that is not a number",
-    "never_evaluated": "never evaluated the metric",
+    "never_evaluated": "logged no value of the metric",
     "no_place": "do not log their progress",
 }
 
@@ -63,6 +63,13 @@ def runs(
         and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the
         best or last of; `quality_step`, that in which a run logged it, where it tells; and
         `higher_is_better`. `value_final` is the quality, `target_value` the metric's target.
+        Of a budget that is an amount also, in its unit: `taken_at`, where the last evaluation up to
+        it is; `taken_interval` from there to the next one, or else from the one before;
+        `quality_change` to the next one;
+        `bend_before` and `bend_after`, by how much a line through the two evaluations before the
+        budget, and the two after it, differs there from the line between those around it, 0 where
+        an evaluation is at the budget; and `places` of all evaluations. Null where there are too
+        few.
 
     Raises
     ------
@@ -207,11 +214,40 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
             quality=taken,
             quality_step=_step(),
             quality_seen=within.sum(),
+            **_around(within, budget),
             measured=pl.len(),
             earlier=within.sum(),
             evaluations=pl.len(),
         )
     )
+
+
+def _around(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
+    """Return what the evaluations around a budget tell, in its order."""
+    number = pl.lit(None, pl.Float64)
+    if budget.amount is None:
+        names = ("taken_at", "taken_interval", "quality_change", "bend_before", "bend_after")
+        return {**dict.fromkeys(names, number), "places": pl.lit(None, pl.List(pl.Float64))}
+    place, value = pl.col("place"), pl.col("value").cast(pl.Float64)
+    after = ~within & place.is_not_null()
+
+    def of(column: pl.Expr, mask: pl.Expr, index: int) -> pl.Expr:
+        return column.filter(mask).get(index, null_on_oob=True)
+
+    x, v = ({0: of(c, within, -1), -1: of(c, within, -2), 1: of(c, after, 0), 2: of(c, after, 1)}
+            for c in (place, value))  # fmt: skip
+    line = v[0] + (v[1] - v[0]) / (x[1] - x[0]) * (budget.amount - x[0])
+    before = v[0] + (v[0] - v[-1]) / (x[0] - x[-1]) * (budget.amount - x[0])
+    behind = v[1] + (v[2] - v[1]) / (x[2] - x[1]) * (budget.amount - x[1])
+    there = x[0] >= budget.amount * (1 - quality.TOLERANCE)
+    return {
+        "taken_at": x[0],
+        "taken_interval": pl.coalesce(x[1] - x[0], x[0] - x[-1]),
+        "quality_change": v[1] - v[0],
+        "bend_before": pl.when(there).then(0.0).otherwise(before - line),
+        "bend_after": pl.when(there).then(0.0).otherwise(behind - line),
+        "places": place.drop_nulls().unique().sort(),
+    }
 
 
 def _step() -> pl.Expr:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
+import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ttastats.errors import TtastatsError
@@ -54,10 +54,23 @@ def expect_writable(path: Path) -> None:
     TtastatsError
         The folder above is missing or cannot be written to.
     """
+    expect_no_stream(path)
     with naming(path):
         probe = _new_name(path.resolve())
         probe.touch(exist_ok=False)
         probe.unlink()
+
+
+def expect_no_stream(path: Path) -> None:
+    """Refuse `-`, which means standard output elsewhere, as the name of a file or folder.
+
+    Raises
+    ------
+    TtastatsError
+        It is that name.
+    """
+    if str(path) == "-":
+        raise TtastatsError("standard output is not supported here", where="-o -", remedy=REMEDY)
 
 
 def kept(path: Path, what: str) -> TtastatsError:
@@ -133,13 +146,18 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside `path` that takes its place as a whole.
+def replacing_folder(path: Path, last: str = "", old: Collection[str] = ()) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`, which becomes it or whose files are moved into it.
+
+    Where a folder stands there, the file `last` is moved in the end, over the one that has its
+    name: until then a reader who begins with it sees what was there. Then the files `old` are
+    removed. All else in the folder stays.
 
     Raises
     ------
     TtastatsError
-        The folder above is missing or cannot be written to, or the disk is full.
+        The folder above is missing or cannot be written to, the disk is full, or another file than
+        `last` has the name of one there.
     """
     place = path.resolve()
     with naming(path), _temporary_folder(place) as temporary:
@@ -147,7 +165,28 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         for part in temporary.rglob("*"):
             if part.is_file():
                 _to_disk(part)
-        _put(temporary, place)
+        if place.exists():
+            _move_into(place, temporary, last, old)
+        else:
+            temporary.rename(place)
+
+
+def _move_into(place: Path, new: Path, last: str, old: Collection[str]) -> None:
+    moved: list[Path] = []
+    try:
+        for part in sorted(new.iterdir()):
+            if part.name != last:
+                if (place / part.name).exists():
+                    raise FileExistsError(errno.EEXIST, f"{part.name} exists already")
+                moved.append(part.rename(place / part.name))
+        (new / last).replace(place / last)
+    except OSError:
+        for part in moved:
+            part.unlink()
+        raise
+    for name in old:
+        with suppress(OSError):  # the new files are in place; who writes next may remove it
+            (place / name).unlink()
 
 
 @contextmanager
@@ -162,6 +201,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         Something stands there, the folder above is missing or cannot be written to, or the disk is
         full.
     """
+    expect_no_stream(path)
     if path.exists() and not is_empty(path):
         raise kept(path, "already exists and is not an empty folder")
     place = path.resolve()
@@ -176,7 +216,7 @@ def _temporary_folder(place: Path) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
-    finally:  # by now it may be what was there before
+    finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
@@ -188,25 +228,3 @@ def _new_name(path: Path) -> Path:
 def _to_disk(path: Path) -> None:
     with path.open("rb") as written:
         os.fsync(written.fileno())
-
-
-def _put(new: Path, path: Path) -> None:
-    """Put a folder in the place of another, which is then where the new one was."""
-    if not path.exists():
-        new.rename(path)
-    elif not _swapped(new, path):
-        # Elsewhere than on Linux there is a moment without either.
-        aside = new.with_suffix(".old")
-        path.rename(aside)
-        new.rename(path)
-        aside.rename(new)
-
-
-def _swapped(one: Path, other: Path) -> bool:
-    """Let two folders change places in one step; tell whether this system can."""
-    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of renameat2(2)
-    try:
-        rename = ctypes.CDLL(None).renameat2
-    except (OSError, TypeError, AttributeError):
-        return False
-    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)

@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from ttastats import columns, select, units
+from ttastats.design.side import BLOCK, setup_names
 from ttastats.errors import TtastatsError
 from ttastats.extra import recorded
 from ttastats.pairing import Blocks, Pair, Pairing
 from ttastats.pairing_remarks import Remark
-from ttastats.sides import BLOCK, setup_names
 from ttastats.stats.blocks import ByBlock
 
 OPTION = "--block"

@@ -6,9 +6,9 @@ shown that of `ttastats.report.compare`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from ttastats import axis as axes
 from ttastats import looks
 from ttastats.axis import SECONDS, Axis
+from ttastats.design import checks, findings
 from ttastats.options import Options
 from ttastats.pairing import Pair
-from ttastats.sides import SideNumbers, in_separate_sessions, side
+from ttastats.sides import SideNumbers, side
 from ttastats.stats.blocks import ByBlock, by_block
 from ttastats.stats.fraction import fisher, newcombe
 from ttastats.stats.moments import coefficient_of_variation
-from ttastats.stats.multiplicity import benjamini_hochberg, holm
+from ttastats.stats.multiplicity import adjusted, holm
 from ttastats.stats.outcomes import Estimand as Mean
-from ttastats.stats.outcomes import Outcomes, outcomes
+from ttastats.stats.outcomes import Outcomes, numbered, outcomes
 from ttastats.stats.permutation import (
     permutation_test,
     permute_within,
@@ -37,7 +38,7 @@ from ttastats.stats.ranks import PairWins, mann_whitney, midranks, pair_wins
 from ttastats.stats.results import Difference, Flag, FlagCode, Floats, Ratio
 from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
 from ttastats.stats.verdict import Bounds, Decision, decide, decide_by_fraction, margin_bounds
-from ttastats.units import plural
+from ttastats.units import p_text, plural, ratio_interval
 
 #: What the speedup is a ratio of: mean times, geometric means, expected times to a success (when
 #: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide,
@@ -116,16 +117,15 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
 
 def judged(measured: Sequence[Comparison], options: Options) -> tuple[Comparison, ...]:
     """Judge comparisons together: p values and claims about the margin share one alpha."""
-    adjust = benjamini_hochberg if options.fdr else holm
-    adjusted = adjust([one.p_value for one in measured])
+    p_values = adjusted([one.p_value for one in measured], fdr=options.fdr)
     waiting = sum(one.speedup is None and options.max_runs is not None for one in measured)
     bounds = margin_bounds([one.speedup for one in measured], options.margin, waiting)
-    open_tests = sum(p is not None and p >= 1 - options.confidence for p in adjusted)
+    open_tests = sum(p is not None and p >= 1 - options.confidence for p in p_values)
     return tuple(
         _judged(replace(one, p_adjusted=p, plan=_plan(one, open_tests, options)), within, options)
         if one.verdict is None
         else one
-        for one, p, within in zip(measured, adjusted, bounds, strict=True)
+        for one, p, within in zip(measured, p_values, bounds, strict=True)
     )
 
 
@@ -182,6 +182,7 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
         estimand=options.estimand,
         confidence=options.confidence,
         look=look,
+        late=checks.late(base.a.design, base.b.design),
     )
     p_value = found.ratio.p_value
     if p_value is None and found.ratio.low is not None:
@@ -210,6 +211,7 @@ def _with_speedup(base: Comparison, options: Options) -> Comparison:
         epochs_fixed=options.epochs_fixed,
         estimand=options.estimand,
         confidence=options.confidence,
+        late=checks.late(a.design, b.design),
     )
     succeeded = a.all_reached and b.all_reached
     found = _tested(base, a.outcomes, b.outcomes, times, options)
@@ -233,7 +235,7 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     epochs_p = permutation_test(a.progress, b.progress, rng=rng)
     base = replace(base, epochs_p=epochs_p)
     if epochs_p < 1 - options.confidence:
-        message = f"--same-convergence refused: epochs to target differ (p = {epochs_p:.2g})"
+        message = f"--same-convergence refused: epochs to target differ ({p_text(epochs_p)})"
         return _flagged(base, "convergence_differs", message)
     per_a, per_b = (
         outcomes(one.times / progress, clusters=one.outcomes.clusters, blocks=one.outcomes.blocks)
@@ -280,22 +282,21 @@ def _second_decides(ratio: Ratio, alpha: float) -> bool:
 
 
 def told_apart(
-    sides: Sequence[SideNumbers], options: Options | None = None
+    sides: Sequence[SideNumbers], confidence: float = 0.95
 ) -> frozenset[tuple[int, int]]:
-    """Give the pairs of sides of which the first is shown to be faster, all judged together.
+    """Return the pairs of sides of which the first is shown to be faster, all judged together.
 
-    It is what `compare` says of all pairs of them, by the same p values, adjusted for as many, and
-    the same intervals. What it says besides is not computed.
+    It is what `compare` says of all pairs of them, by the same p values, adjusted for as many by
+    Holm, and the same intervals. What it says besides is not computed.
     """
-    options = options or Options()
+    options = Options(confidence=confidence)
     pairs = list(combinations(range(len(sides)), 2))
     found = [_in_brief(sides[a], sides[b], options) for a, b in pairs]
-    adjust = benjamini_hochberg if options.fdr else holm
-    adjusted = adjust([one.p_value for one in found])
+    p_values = holm([one.p_value for one in found])
     words = {
         pair: _judged(replace(one, p_adjusted=p), Bounds(), options).verdict
-        for pair, one, p in zip(pairs, found, adjusted, strict=True)
-        if p is not None and p < 1 - options.confidence
+        for pair, one, p in zip(pairs, found, p_values, strict=True)
+        if p is not None and p < 1 - confidence
     }
     return frozenset(
         (a, b) if verdict.word == "slower" else (b, a)
@@ -311,7 +312,13 @@ def _in_brief(a: SideNumbers, b: SideNumbers, options: Options) -> Comparison:
         can_decide = _fractions_can_decide(a, b, alpha)
         return replace(base, p_value=_fraction_p(a, b, options.seed) if can_decide else None)
     one, other = a.outcomes, b.outcomes
-    found = speedup(one, other, estimand=options.estimand, confidence=options.confidence)
+    found = speedup(
+        one,
+        other,
+        estimand=options.estimand,
+        confidence=options.confidence,
+        late=checks.late(a.design, b.design),
+    )
     p_value = found.ratio.p_value
     if _second_decides(found.ratio, alpha) and _can_change_places(one, other, alpha):
         p_value = second_opinion(one, other, options.seed)
@@ -399,26 +406,31 @@ def _flags(a: SideNumbers, b: SideNumbers, axis: Axis) -> tuple[Flag, ...]:
                 f"{plural(one.n_untimed, 'run')} of {name} failed after an {unknown}: no speedup"
             )
             found.append(Flag("untimed_failures", message))
-        if one.pooled:
-            message = (
-                f"{name} pools {len(one.setups)} setups: the interval is clustered by setup, "
-                "because runs of one setup are not independent evidence about others"
-            )
-            found.append(Flag("pooled_setups", message))
     each = in_blocks(a.outcomes, b.outcomes)
     if each is not None and each.p_value is not None and each.p_value < _BLOCKS_DIFFER:
         ratios = ", ".join(f"{np.exp(-gap):.3f}" for gap in each.differences.values())
         message = (
-            f"the ratio varies between blocks more than between runs (p = {each.p_value:.2g}): "
+            f"the ratio varies between blocks more than between runs ({p_text(each.p_value)}): "
             f"{ratios}; the verdict is for their mean, and another block may differ"
         )
         found.append(Flag("blocks_differ", message))
-    if in_separate_sessions(a.starts, b.starts):
-        message = (
-            "all runs of one side started before those of the other, so the sessions may differ"
-        )
-        found.append(Flag("separate_sessions", message))
-    return tuple(found)
+    check = checks.findings if _times_can_decide(a, b) else checks.of_runs
+    return (*found, *(one.flag for one in check(a.design, b.design)), *_paired_seeds(a, b))
+
+
+def _paired_seeds(a: SideNumbers, b: SideNumbers) -> Iterator[Flag]:
+    """Flag sides that share their seeds, with what a comparison within seeds gives."""
+    blocks = checks.paired_seeds(a.design, b.design)
+    if blocks is None or not (a.all_reached and b.all_reached):
+        return
+    paired = ratio_between(
+        *(replace(side.outcomes, blocks=seeds) for side, seeds in zip((a, b), blocks, strict=True))
+    )
+    message = (
+        f"A and B have the same {a.n} seeds; compared within seeds (--block seed): "
+        f"{ratio_interval(paired.estimate, paired.low, paired.high)}"
+    )
+    yield Flag("paired_seeds", message)
 
 
 def _plan(one: Comparison, tests: int, options: Options) -> PowerPlan | None:
@@ -447,13 +459,55 @@ def _plan(one: Comparison, tests: int, options: Options) -> PowerPlan | None:
 
 
 def _judged(one: Comparison, bounds: Bounds, options: Options) -> Comparison:
+    verdict = _decided(one, bounds, options)
+    wrong = checks.findings(one.a.design, one.b.design)
+    found = [_by_clusters(one, each, verdict, options) for each in wrong]
+    if one.a.design.blocked and one.b.design.blocked:
+        each, alpha = in_blocks(one.a.outcomes, one.b.outcomes), 1 - options.confidence
+        found += findings.these_blocks(each, one.p_value, one.p_adjusted, alpha)
+    verdict = findings.judged(verdict, found)
+    flags = (one.flags, verdict.flags, (each.flag for each in found))
+    return replace(one, verdict=verdict, flags=tuple(dict.fromkeys(chain.from_iterable(flags))))
+
+
+def _by_clusters(
+    one: Comparison, found: findings.Finding, verdict: Decision, options: Options
+) -> findings.Finding:
+    """Return what was found as a note if runs clustered by session or seed give the same verdict.
+
+    The spread between clusters then enters the interval; it takes two of them on each side.
+    """
+    clusters, ratio = found.clusters, one.speedup.ratio if one.speedup else None
+    if found.effect != "condition" or clusters is None or ratio is None or ratio.p_value is None:
+        return found
+    few = any(np.unique(labels).size < 2 for labels in clusters)
+    if few or one.estimand == "throughput" or one.a.pooled or one.b.pooled:
+        return found
+    sides = [
+        replace(side.outcomes, clusters=numbered(labels, labels.size))
+        for side, labels in zip((one.a, one.b), clusters, strict=True)
+    ]
+    by_cluster = speedup(
+        *sides,
+        epochs_fixed=options.epochs_fixed,
+        estimand=options.estimand,
+        confidence=options.confidence,
+        late=checks.late(one.a.design, one.b.design),
+    )
+    p_value = by_cluster.ratio.p_value
+    if p_value is not None and one.p_adjusted is not None:
+        p_value = min(1.0, p_value * one.p_adjusted / (ratio.p_value or one.p_adjusted or 1.0))
+    same = decide(by_cluster, margin=options.margin, p_value=p_value).word == verdict.word
+    return replace(found, effect="note") if same else found
+
+
+def _decided(one: Comparison, bounds: Bounds, options: Options) -> Decision:
     margin = options.margin
     if one.speedup is None:
-        verdict = decide_by_fraction(
+        return decide_by_fraction(
             one.a.n_reached, one.a.n, one.b.n_reached, one.b.n,
             alpha=1 - options.confidence, p_value=one.p_adjusted, margin=margin,
         )  # fmt: skip
-        return replace(one, verdict=verdict)
     verdict = decide(
         one.speedup,
         margin=margin,
@@ -461,7 +515,20 @@ def _judged(one: Comparison, bounds: Bounds, options: Options) -> Comparison:
         p_permutation=one.p_permutation,
         bounds=bounds,
     )
-    return replace(one, verdict=verdict, flags=tuple(dict.fromkeys((*one.flags, *verdict.flags))))
+    if verdict.word == "undecided" and _shown_without_allowance(one, margin):
+        return replace(verdict, why=findings.WORDS["grids_differ"])
+    return verdict
+
+
+def _shown_without_allowance(one: Comparison, margin: float) -> bool:
+    """Tell whether a direction would be shown if evaluation intervals did not differ."""
+    found = one.speedup
+    if found is None or found.a is None or found.b is None or not (found.a.late or found.b.late):
+        return False
+    alike = replace(found, a=replace(found.a, late=0.0), b=replace(found.b, late=0.0))
+    permuted = one.p_permutation
+    verdict = decide(alike, margin=margin, p_value=one.p_adjusted, p_permutation=permuted)
+    return verdict.word in {"faster", "slower"}
 
 
 def _parts(a: SideNumbers, b: SideNumbers, options: Options) -> Parts | None:

@@ -24,9 +24,7 @@ _REMEDY = (
 )
 
 
-def conform(
-    frame: pl.DataFrame | pl.LazyFrame, where: str, *, trusted: bool = False
-) -> pl.LazyFrame:
+def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     """Give a table with the columns and types of the schema, in its order.
 
     A frame that has them is given as it is. Of any other, columns that are missing are null, but
@@ -40,8 +38,6 @@ def conform(
     ----------
     where
         What the table is called in errors.
-    trusted
-        We wrote it, so that every row says of which run it is.
 
     Raises
     ------
@@ -51,9 +47,8 @@ def conform(
     """
     types = frame.lazy().collect_schema()
     if dict(types.items()).items() >= dict(schema.POLARS.items()).items():
-        if not trusted:
-            _expect_names(frame.lazy().select(schema.RUN), where)
-            _expect_years(frame.lazy().select("started_at"), where)
+        _expect_names(frame.lazy().select(schema.RUN), where)
+        _expect_years(frame.lazy().select("started_at"), where)
         return frame.lazy().select(schema.NAMES)
     _expect_columns(types, where)
     _expect_types(types, where)

@@ -33,6 +33,7 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     most_seconds: float | None = None
     value: Literal["end", "earliest", "target"] = "end"
     replicate: str = ""
+    trials: tuple[int, ...] = ()
     least_runs: int = 2
     loss_per_step: float | None = None
 

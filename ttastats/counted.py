@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ttastats import schema
+
 #: The files that count in a submission; other logs in its folders do not.
 _RESULT_FILE = r"(^|/)results/[^/]+/[^/]+/result_[^/]*\.txt(\.\w+)?$"
 #: What one submitted result is about. `entry` is part of it: v0.5 calls every TPU system `tpu`.
@@ -17,18 +19,20 @@ def set_aside() -> pl.Expr:
 
     `side_log` is a log beside the result files of a submission, such as a worker's own;
     `inference` an entry that trained nothing and has no curve; `stopped` a run of one's own that
-    was ended from outside, and `exception` one that its own code ended.
+    the user interrupted, `unreadable` a log that was rejected, and `missing` a run that is not in
+    its numbered set.
     """
     official = pl.col("source").str.contains(_RESULT_FILE).fill_null(value=False)
     side_log = ~official & official.any().over(RESULT) & pl.col("entry").is_not_null()
     inference = (pl.col("suite") == "dawnbench") & pl.col("benchmark").str.ends_with("_inference")
-    broken = pl.col("run_status").is_in(["stopped", "exception"]).fill_null(value=False)
+    left_out = pl.col("run_status").is_in(["stopped", *schema.ABSENT]).fill_null(value=False)
+    missing = (pl.col("run_status") == "missing").fill_null(value=False)
     return (
-        pl.when(side_log)
+        pl.when(side_log & ~missing)
         .then(pl.lit("side_log"))
         .when(inference)
         .then(pl.lit("inference"))
-        .when(broken)
+        .when(left_out)
         .then("run_status")
     )
 

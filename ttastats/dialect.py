@@ -15,6 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
+from ttastats import limits
 from ttastats.own_logs.block import Block
 from ttastats.records import Problem, Run
 
@@ -69,8 +70,14 @@ class Log(msgspec.Struct, frozen=True):
         return self.folder / self.name
 
     def read(self) -> bytes:
-        """Give the whole log at once, for formats whose logs are small."""
-        return b"".join(self.blocks())
+        """Return the whole log at once, for formats whose logs are small.
+
+        Raises
+        ------
+        TooLargeError
+            It has more bytes than are read whole of a file with its name.
+        """
+        return limits.joined(self.blocks(), limits.of_name(self.name))
 
 
 class Dialect(Protocol):

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import polars as pl
 
 from ttastats.errors import TtastatsError
+from ttastats.limits import TooLargeError
 from ttastats.packed import packed, unpacked
-from ttastats.records import Problem
+from ttastats.records import Problem, Severity
 from ttastats.version import __version__
 
 Kind = Literal["runs", "profile"]
@@ -100,7 +102,13 @@ def expect(kind: Kind, version: int, metadata: Mapping[str, str], where: str) ->
         what, remedy = _CALLED[is_kind or kind]
         raise TtastatsError(what, where=where, remedy=remedy.format(path=where))
     has = found.get("schema", version)
-    if not isinstance(has, int) or has > version:
+    if type(has) is int and has < 1:
+        raise TtastatsError(
+            f"its footer states schema {has}, which does not exist",
+            where=where,
+            remedy="It was edited or damaged. Ingest the logs again.",
+        )
+    if type(has) is not int or has > version:
         again = "ingest the logs again" if kind == "runs" else "create the profile again"
         raise TtastatsError(
             f"written by {found.get('writer', 'a newer ttastats')} with schema {has}; "
@@ -111,17 +119,35 @@ def expect(kind: Kind, version: int, metadata: Mapping[str, str], where: str) ->
     return has
 
 
-def problems_in(metadata: Mapping[str, str]) -> list[Problem] | None:
-    """Give the problems that were left in a footer, or None where none were written."""
-    kept = unpacked(metadata.get(_PROBLEMS_KEY, ""))
-    if kept is None:  # as the manifest kept them in the first tables
-        before = unpacked(metadata.get(MANIFEST_KEY, ""))
-        kept = before.get("problems") if isinstance(before, dict) else None
-    if not isinstance(kept, list):
-        return None
+#: A problem as it is packed: source, code, message, severity, line.
+_Kept = tuple[str | None, str, str, Severity, int | None]
+
+
+def problems_in(metadata: Mapping[str, str], where: str) -> list[Problem] | None:
+    """Return the problems that were left in the footer of a file, or None if none were written.
+
+    Raises
+    ------
+    TtastatsError
+        They are larger than a document may be, or not a list of problems.
+    """
+    try:
+        kept = unpacked(metadata.get(_PROBLEMS_KEY, ""))
+        if kept is None:  # as the manifest kept them in the first tables
+            before = unpacked(metadata.get(MANIFEST_KEY, ""))
+            kept = before.get("problems") if isinstance(before, dict) else None
+        if kept is None:
+            return None
+        listed = msgspec.convert(kept, list[_Kept])
+    except (TooLargeError, msgspec.ValidationError) as error:
+        raise TtastatsError(
+            f"the problems in its footer cannot be read: {error}",
+            where=where,
+            remedy="Ingest the logs again.",
+        ) from error
     return [
         Problem(code, message, severity, line, source)
-        for source, code, message, severity, line in kept
+        for source, code, message, severity, line in listed
     ]
 
 

@@ -90,7 +90,8 @@ def from_frame(
     metric, value
         With one row per metric: the column with the name of the metric (or the name itself), and
         the column with its value. With one column per metric: the names of these columns, without
-        `value`. Rows without a value are not evaluations, but extend the run.
+        `value`. Rows without a value are not evaluations, but extend the run; of a run all of
+        whose values are NaN, and not missing, every one is an evaluation that gave no number.
     seconds
         Column of seconds (or durations) since the start of the run; without it, results are in
         epochs, steps or samples.
@@ -205,10 +206,12 @@ def _evaluations(table: pl.DataFrame) -> pl.DataFrame:
     """Leave out rows without a value, but one of a run that has no other; say how long runs took.
 
     Metrics that are logged in rows of their own leave the others empty there, as training does.
+    A run whose values are all NaN, and not missing, diverged: its evaluations have no value.
     """
     measured = pl.col("value").is_not_null()
     if table.schema["value"].is_float():
-        measured &= pl.col("value").is_not_nan()
+        number = measured & pl.col("value").is_not_nan()
+        measured &= number | ~number.any().over("source", "metric")
     if "run_seconds" not in table.columns and "seconds" in table.columns:
         table = table.with_columns(run_seconds=pl.col("seconds").max().over("source"))
     only = ~measured.any().over("source") & pl.int_range(pl.len()).over("source").eq(0)

@@ -16,7 +16,10 @@ from ttastats.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Gate, Outcome
 from ttastats.report.verdicts import row_names
+from ttastats.stats.fraction import fails_more
+from ttastats.stats.multiplicity import holm
 from ttastats.stats.power import runs_needed
+from ttastats.stats.unseen import DOUBTS
 
 Option = Literal["--fail-on", "--require"]
 Row = Mapping[str, Any]
@@ -83,17 +86,23 @@ def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.9
     """Give a comparison with the verdict of the gate, in its rows (key `gate`) too.
 
     A group that only A has fails every condition, and so does one that cannot be judged at all,
-    such as single runs. The bounds are one-sided at `confidence`, that of the report.
+    such as single runs, and one of which B is shown to fail more often than A. The bounds are
+    one-sided at `confidence`, that of the report.
     """
-    return gated(report, asked, partial(_findings, alpha=1 - confidence))
+    alpha = 1 - confidence
+    return gated(report, asked, partial(_findings, alpha=alpha), alpha)
 
 
 def gated(
     report: Report,
     asked: Sequence[Asked],
     findings: Callable[[str, Row, Asked], Iterable[Finding]],
+    alpha: float,
 ) -> Report:
-    """Give a comparison with what was found of each row for each condition, and what is lost."""
+    """Give a comparison with what was found of each row for each condition, and what is lost.
+
+    Whatever is asked, a B that is shown at `alpha` to fail more often than A fails.
+    """
     if not asked:
         return report
     lost = [
@@ -101,15 +110,74 @@ def gated(
         for name in report.only_a
         for one in asked
     ]
+    names = row_names(report.rows, report.by)
     by_row = [
         [found for one in asked for found in findings(name, row, one)]
-        for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True)
+        for name, row in zip(names, report.rows, strict=True)
     ]
+    for found, failed in zip(by_row, _failures(names, report.rows, asked, alpha), strict=True):
+        if not any(one.code == "never_reached" for one in found):
+            found += failed
     every = (*lost, *(found for row in by_row for found in row))
     rows = tuple(
         {**row, "gate": worst(found)} for row, found in zip(report.rows, by_row, strict=True)
     )
     return replace(report, rows=rows, gate=Gate(tuple(map(str, asked)), every))
+
+
+def _failures(
+    names: Sequence[str], rows: Sequence[Row], asked: Sequence[Asked], alpha: float
+) -> list[list[Finding]]:
+    """Return of each row the failures of both sides, and whether B fails more often than A.
+
+    A log that could not be read and a run that is missing are taken for failures: a run that
+    crashes early leaves no more. The p are adjusted for the number of rows (Holm).
+    """
+    sides = [(_failed(row, "a"), _failed(row, "b")) for row in rows]
+    p_values = [
+        fails_more(a.n - a.failed, a.n, b.n - b.failed, b.n) if a.n and b.n else None
+        for a, b in sides
+    ]
+    found: list[list[Finding]] = []
+    for name, row, (a, b), p in zip(names, rows, sides, holm(p_values), strict=True):
+        if not (a.failed or b.failed):
+            found.append([])
+            continue
+        what = "runs without a value" if row["estimand"] == "quality" else "failed runs"
+        text = f"{what}: A {a}, B {b}"
+        about = (name, row["benchmark"], row["b"])
+        if p is None or p >= alpha:
+            found.append([Finding(str(asked[0]), *about, "passed", "failed_runs", text)])
+            continue
+        text += f"; B has more than by chance (one-sided p = {p:.2g})"
+        found.append([Finding(str(one), *about, "failed", "fails_more", text) for one in asked])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """How many of all runs of a side failed, and of these how many left no log that can be read."""
+
+    failed: int
+    n: int
+    without_log: int
+    why: str | None
+
+    def __str__(self) -> str:
+        """Return `8 of 10 (8 RuntimeError: CUDA out of memory)`."""
+        logs = f"{self.without_log} without a readable log" if self.without_log else None
+        why = ", ".join(filter(None, (self.why, logs)))
+        return f"{self.failed} of {self.n}{f' ({why})' if why else ''}"
+
+
+def _failed(row: Row, side: str) -> _Failed:
+    """Return the failed runs of a side; at a budget, those that have no value there."""
+    n, absent = row[f"n_{side}"], row[f"rejected_logs_{side}"] + row[f"missing_runs_{side}"]
+    if row["estimand"] == "quality":  # `n` counts the runs with a value
+        failed, n = row[f"missing_{side}"], n + row[f"missing_{side}"]
+    else:
+        failed = n - row[f"reached_{side}"]
+    return _Failed(failed + absent, n + absent, absent, row[f"exceptions_{side}"])
 
 
 def worst(findings: Sequence[Finding]) -> str:
@@ -120,7 +188,8 @@ def worst(findings: Sequence[Finding]) -> str:
 
 def _findings(name: str, row: Row, asked: Requirement, alpha: float) -> Iterator[Finding]:
     """Say what keeps a row from passing, or what it rests on; nothing if it just passes."""
-    if row["non_inferiority_low"] is None or row["inferiority_high"] is None:
+    bounds = (row["non_inferiority_low"], row["inferiority_high"])
+    if None in bounds or row["verdict"] == "unavailable":
         found = _without_interval(row)
     elif row["non_inferiority_low"] <= 0 and math.isinf(row["inferiority_high"]):
         found = ("failed", "not_judged", _UNBOUNDED)
@@ -135,8 +204,11 @@ def _findings(name: str, row: Row, asked: Requirement, alpha: float) -> Iterator
     outcome, code, text = found
     needed = None
     if outcome == "undecided":
-        needed = _runs_needed(row, asked, alpha)
-        text += _more_runs(needed, row)
+        if "grids_differ" in row["flags"]:
+            text += "; evaluation intervals differ, which the bound allows for"
+        else:
+            needed = _runs_needed(row, asked, alpha)
+            text += _more_runs(needed, row)
         outcome = "failed" if asked.option == "--require" else outcome
     yield Finding(str(asked), name, row["benchmark"], row["b"], outcome, code, text, needed)
 
@@ -151,9 +223,9 @@ _NO_STRAGGLERS = "if no further run fails or straggles"
 
 
 def _passed(row: Row, asked: Requirement) -> Found | None:
-    """Say what a pass takes for granted: no usual number of runs shows that none straggles."""
+    """Return the condition of a pass where these runs give a reason to expect stragglers."""
     robust = row["robust_low"] is not None and row["robust_low"] > asked.lowest
-    if robust or asked.option != "--require":
+    if robust or not DOUBTS.intersection(row["flags"]) or asked.option != "--require":
         return None
     limit = percentages.text(asked.limit)
     claim = f"not slower by more than {limit}"

@@ -7,6 +7,8 @@ import json
 import zlib
 from typing import Any
 
+from ttastats import limits
+
 
 def packed(value: Any) -> str:
     """Give JSON, compressed by zlib, as base64."""
@@ -14,8 +16,17 @@ def packed(value: Any) -> str:
 
 
 def unpacked(text: str) -> Any:
-    """Give what was packed, or None where it was not."""
+    """Return what was packed, or None where it was not.
+
+    Raises
+    ------
+    TooLargeError
+        It is larger than a document may be.
+    """
+    most = limits.document()
     try:
-        return json.loads(zlib.decompress(base64.b64decode(text)))
-    except (ValueError, zlib.error):
+        content = zlib.decompressobj().decompress(base64.b64decode(text), most + 1)
+        limits.expect(len(content), most)
+        return json.loads(content)
+    except (ValueError, RecursionError, zlib.error):
         return None

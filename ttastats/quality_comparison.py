@@ -15,21 +15,17 @@ import polars as pl
 from ttastats import axis as axes
 from ttastats.axis import SECONDS, Axis
 from ttastats.budget import END, Budget
+from ttastats.design.at_budget import at_budget, slack
+from ttastats.design.findings import Finding, these_blocks, words
+from ttastats.design.side import setup_names
 from ttastats.lengths import Lengths, lengths
 from ttastats.options import Options
 from ttastats.pairing import Pair
-from ttastats.sides import (
-    both_blocks,
-    in_separate_sessions,
-    setup_names,
-    share_a_block,
-    side,
-    starts,
-)
+from ttastats.sides import both_blocks, share_a_block, side
 from ttastats.stats.blocks import ByBlock, by_block
 from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
-from ttastats.stats.multiplicity import benjamini_hochberg, holm
+from ttastats.stats.multiplicity import adjusted
 from ttastats.stats.results import Floats, Ratio
 from ttastats.stats.speedup import ratio_between
 
@@ -60,7 +56,9 @@ class SideAt:
 class QualityComparison:
     """One benchmark on two sides at a budget. `difference` is B minus A.
 
-    `ratio` is A over B of what was spent on the `axis`. `why` says why there is no verdict.
+    `ratio` is A over B of what was spent on the `axis`. `why` says why there is no verdict,
+    `findings` what is wrong with the design of the runs. `slack` is by how much the ends of the
+    difference may lie lower and higher because of where runs were evaluated.
     """
 
     keys: Mapping[str, Any]
@@ -70,12 +68,31 @@ class QualityComparison:
     b: SideAt
     axis: Axis
     why: str
-    separate_sessions: bool
+    findings: tuple[Finding, ...]
     difference: MeanDifference | None = None
     ratio: Ratio | None = None
     p_adjusted: float | None = None
     verdict: Word = "unavailable"
     by_block: ByBlock | None = None
+    slack: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def one_sided(self) -> tuple[float, float] | None:
+        """Return the one-sided bounds of the difference, with what the evaluations allow for."""
+        limits = self.difference.one_sided() if self.difference else None
+        return None if limits is None else (limits[0] + self.slack[0], limits[1] + self.slack[1])
+
+    @property
+    def allowed_for(self) -> str:
+        """Return what the verdict allows for because of where runs were evaluated."""
+        return words(found.code for found in self.findings if found.effect == "allowance")
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Return the codes of what a claim carries."""
+        if self.verdict not in {"better", "worse", "same"}:
+            return ()
+        return tuple(one.code for one in self.findings if one.effect == "condition")
 
 
 def compare(
@@ -99,25 +116,21 @@ def compare(
         called the same.
     """
     measured = [_measured(pair, budget, options, unit) for pair in pairs]
-    adjust = benjamini_hochberg if options.fdr else holm
     gaps = [None if one.why else one.difference for one in measured]
-    adjusted = adjust([gap.p_value if gap else None for gap in gaps])
+    p_values = adjusted([gap.p_value if gap else None for gap in gaps], fdr=options.fdr)
     return tuple(
         _judged(replace(one, p_adjusted=p), options, margin)
-        for one, p in zip(measured, adjusted, strict=True)
+        for one, p in zip(measured, p_values, strict=True)
     )
 
 
 def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
     with_value = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
     axis = _axis(with_value, budget, unit)
-    found = pl.concat(with_value, how="vertical_relaxed")
-    metrics, ways = (
-        pl.concat([runs[name] for runs in (pair.a, pair.b)]).drop_nulls().unique()
-        for name in _ABOUT
-    )
-    higher = bool(ways[0]) if ways.len() else True
-    step = step_of(found)
+    found = at_budget(with_value[0], with_value[1], budget)
+    metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
+    higher = all(runs["higher_is_better"].all() for runs in (pair.a, pair.b))  # unless one says no
+    step = step_of(pl.concat(with_value, how="vertical_relaxed"))
     a, b = (
         _side_at(runs, some, axis, higher, step, 1 - options.confidence)
         for runs, some in zip((pair.a, pair.b), with_value, strict=True)
@@ -125,8 +138,9 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     one, other = (runs["quality"].to_numpy() for runs in with_value)
     made = QualityComparison(
         pair.keys, metrics[0] if metrics.len() == 1 else None, higher, a, b, axis,
-        why=_why_not(pair, a, b, budget, metrics.len()),
-        separate_sessions=in_separate_sessions(*(starts(runs) for runs in with_value)),
+        why=_why_not(pair, a, b, budget, metrics.len()) or _by_design(found),
+        findings=found,
+        slack=slack(with_value[0], with_value[1], budget),
     )  # fmt: skip
     if not a.n or not b.n or metrics.len() > 1:
         return made
@@ -139,9 +153,6 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     )
     each = None if blocks is None else by_block(one, other, blocks)
     return replace(made, difference=gap, ratio=_ratio(with_value, axis, options), by_block=each)
-
-
-_ABOUT = ("target_metric", "higher_is_better")
 
 
 def step_of(runs: pl.DataFrame) -> float:
@@ -223,28 +234,39 @@ def _why_not(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> 
     return ""
 
 
+def _by_design(found: Sequence[Finding]) -> str:
+    return words(one.code for one in found if one.effect == "undecided")
+
+
 def _judged(one: QualityComparison, options: Options, margin: float | None) -> QualityComparison:
     found = one.difference
     if one.why or found is None:
         return one
     if found.low is None:
         return replace(one, verdict="undecided", why="one run")
+    if one.by_block is not None:
+        alpha = 1 - options.confidence
+        blocks = these_blocks(one.by_block, found.p_value, one.p_adjusted, alpha)
+        one = replace(one, findings=(*one.findings, *blocks))
     if one.p_adjusted is not None and one.p_adjusted < 1 - options.confidence:
         return _directed(one, found)
-    if margin is not None and _within(found, margin) and not one.a.missing + one.b.missing:
+    if margin is not None and _within(one, margin) and not one.a.missing + one.b.missing:
         return replace(one, verdict="same")
     return replace(one, verdict="undecided")
 
 
 def _directed(one: QualityComparison, found: MeanDifference) -> QualityComparison:
     """Call B better or worse, unless the better side has runs without a value."""
+    low, high = (end or 0.0 for end in (found.low, found.high))
+    if low + one.slack[0] <= 0 <= high + one.slack[1]:
+        return replace(one, verdict="undecided", why=one.allowed_for)
     better = (found.estimate > 0) == one.higher_is_better
     if (one.b if better else one.a).missing:
         return replace(one, verdict="undecided", why="runs missing")
     return replace(one, verdict="better" if better else "worse")
 
 
-def _within(found: MeanDifference, margin: float) -> bool:
+def _within(one: QualityComparison, margin: float) -> bool:
     """Tell whether two one-sided tests show the difference to be less than the margin."""
-    limits = found.one_sided()
+    limits = one.one_sided
     return limits is not None and -margin < limits[0] and limits[1] < margin

@@ -54,13 +54,14 @@ def _limit(text: str, _option: str) -> float | None:
     return None if number is None or number < 0 else number
 
 
-def judged(report: Report, asked: Sequence[QualityRequirement]) -> Report:
+def judged(report: Report, asked: Sequence[QualityRequirement], confidence: float = 0.95) -> Report:
     """Give a comparison at a budget with the verdict of the gate, in its rows (key `gate`) too.
 
     A group that only A has fails every condition, and so does one that cannot be judged, such as
-    one of which B has runs without a value. The bounds are one-sided at the report's confidence.
+    one of which B has runs without a value. The bounds are one-sided at `confidence`, that of the
+    report.
     """
-    return gated(report, asked, _findings)
+    return gated(report, asked, _findings, 1 - confidence)
 
 
 def _findings(name: str, row: Mapping[str, Any], asked: QualityRequirement) -> Iterator[Finding]:
@@ -69,12 +70,13 @@ def _findings(name: str, row: Mapping[str, Any], asked: QualityRequirement) -> I
     about = (str(asked), name, row["benchmark"], row["b"])
     allowed = f"{asked.limit:g} is allowed"
     if low is None or high is None or row["verdict"] == "unavailable" or row["missing_b"]:
-        why = row["why"] or "runs missing"
+        why = "runs missing" if row["missing_b"] else row["why"]
         yield Finding(*about, "failed", "not_judged", f"cannot be judged ({why})")
     elif low > asked.limit and row["verdict"] == "worse":
         text = f"{row['b']} is worse by at least {low:.4g}; {allowed}"
         yield Finding(*about, "failed", "worse", text)
     elif high >= asked.limit:
-        text = f"{row['b']} may be worse by up to {high:.4g}; {allowed}"
+        why = f"; {row['why']}" if row["why"] else ""
+        text = f"{row['b']} may be worse by up to {high:.4g}; {allowed}{why}"
         outcome: Outcome = "failed" if asked.option == "--require" else "undecided"
         yield Finding(*about, outcome, "undecided", text)

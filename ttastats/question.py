@@ -396,7 +396,7 @@ def short_labels(sources: Sequence[Source]) -> list[str]:
 
     Parts of one table chosen by the value of one column are called by that value.
     """
-    short = [", ".join(path.stem for path in choice.files(source)) for source in sources]
+    short = [", ".join(map(_short, choice.files(source))) for source in sources]
     if "" not in short and len(set(short)) == len(short):
         return short
     named = [_EQUAL.fullmatch(text) for text in labels(sources)]
@@ -404,6 +404,10 @@ def short_labels(sources: Sequence[Source]) -> list[str]:
     if len(known) == len(named) and len({match[1] for match in known}) == 1:
         return [match[2] for match in known]
     return labels(sources)
+
+
+def _short(path: Path) -> str:
+    return path.name if path.is_dir() else path.stem
 
 
 #: A condition on one column that is met by one value.

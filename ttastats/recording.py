@@ -21,6 +21,7 @@ from ttastats.errors import TtastatsError
 from ttastats.file_names import file_name, own_name
 from ttastats.quality import Target
 from ttastats.result_files import ResultFolder
+from ttastats.run_ends import EndWatch, reason_of
 from ttastats.run_log import EventLog, RunLog, SilentLog
 from ttastats.version import __version__
 
@@ -183,6 +184,7 @@ class Recording:
         self._said = said
         self._enabled = enabled
         self._log: RunLog | SilentLog = SilentLog()
+        self._watch: EndWatch | None = None
         self._over = True
 
     def start(self) -> Recording:
@@ -200,6 +202,7 @@ class Recording:
             self.path, stream = result_files.create(self._place)
             self._log = RunLog(self.path, stream, Clock())
             self._begin(self._log)
+            self._watch = EndWatch(self.finish)
         return self
 
     def _begin(self, log: RunLog) -> None:
@@ -256,10 +259,17 @@ class Recording:
         return met
 
     def finish(self, reason: str | None = None) -> None:
-        """Record how the run ended, and close the log; `reason` is the cause of an early end."""
+        """Record how the run ended, and close the log.
+
+        `reason` is the cause of an early end. The run counts as failed, censored here, unless the
+        reason is an interruption: `KeyboardInterrupt`, `SIGINT` or `SIGTERM`.
+        """
         if self._over:
             return
         self._over = True
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
         status: Status = "success" if self.reached and reason is None else "aborted"
         about: dict[str, Any] = {"status": status}
         if reason is not None:
@@ -275,7 +285,7 @@ class Recording:
         except TtastatsError as error:
             self._log.close()
             self._log = SilentLog()
-            text = f"{error}\n  Nothing more is recorded; the run is read as one that was stopped."
+            text = f"{error}\n  Nothing more is recorded; the run is read as one that failed here."
             warnings.warn(text, RuntimeWarning, stacklevel=3)
 
     def __enter__(self) -> Self:
@@ -288,7 +298,7 @@ class Recording:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.finish(None if kind is None else kind.__name__)
+        self.finish(None if error is None else reason_of(error))
 
 
 def _tell_scores(log: EventLog, scores: Mapping[str, float], labels: Mapping[str, Any]) -> None:

@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 import msgspec
 
-RunStatus = Literal["success", "aborted", "truncated", "unknown", "stopped", "exception"]
+RunStatus = Literal[
+    "success", "aborted", "truncated", "unknown", "stopped", "exception", "unreadable", "missing"
+]
 Severity = Literal["info", "warning", "error"]
 
 #: Fields of a run by the names they had in version 0.1, which conditions and options still take.
@@ -31,6 +33,11 @@ class Problem(msgspec.Struct, frozen=True, gc=False):
     severity: Severity = "warning"
     line: int | None = None
     source: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Return the file, and the line if known."""
+        return f"{self.source}" if self.line is None else f"{self.source}:{self.line}"
 
 
 class Evaluation(msgspec.Struct, frozen=True, gc=False):

@@ -68,7 +68,8 @@ COLUMNS: tuple[Column, ...] = (
     _run(
         "run_status",
         _TEXT,
-        "outcome as logged: success, aborted, truncated, unknown; own logs: stopped, exception",
+        "outcome as logged: success, aborted, truncated, unknown; own logs: stopped, exception; a "
+        "log that could not be read: unreadable; a run not found in a numbered set: missing",
     ),
     _run("run_seconds", _FLOAT, "observed duration; censoring time of a failed run"),
     _run("scaling_factor", _FLOAT, "scaling factor of the official score; not applied to times"),
@@ -110,6 +111,15 @@ POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})
 def of_evaluations() -> pl.Expr:
     """Choose the rows of evaluations: not those of training metrics, nor of runs without any."""
     return pl.col("metric").is_not_null() & (pl.col("eval_index") >= 0)
+
+
+#: What `run_status` says of a log that could not be read, and of a run missing from a set.
+ABSENT = ("unreadable", "missing")
+
+
+def of_runs() -> pl.Expr:
+    """Choose the rows of runs that were read: none of rejected logs, nor of missing runs."""
+    return ~pl.col("run_status").is_in(ABSENT).fill_null(value=False)
 
 
 #: What turns a table of the version before into the next; keyed by the version it starts from.

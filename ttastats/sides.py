@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ttastats.design.side import BLOCK, Design, design, setup_names
 from ttastats.stats.failures import expected_time
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.variation import cv_interval
 from ttastats.time_to_target import PROGRESS, evaluation_interval
 
 Floats = NDArray[np.float64]
-#: The column of runs that are compared within blocks (`blocking`): its number, alike on both sides.
-BLOCK = "block"
-#: When the first and the last run of a side were started.
-Starts = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +23,8 @@ class SideNumbers:
     """The runs of one side. Times on the axis of the runs; `progress` of those that reached.
 
     `outcomes` holds the runs that have a time; `n` counts all of them, `n_untimed` those that
-    failed after an unknown time. `progress` is in the unit both sides share, `setups` counts what
-    is pooled, `starts` says when the runs were made.
+    failed after an unknown time. `progress` is in the unit both sides share, `design` says how the
+    runs were made.
     """
 
     n: int
@@ -40,8 +36,7 @@ class SideNumbers:
     cv_low: float | None
     cv_high: float | None
     batch_sizes: tuple[int, ...] = ()
-    setups: tuple[str, ...] = ()
-    starts: Starts | None = None
+    design: Design = field(default_factory=Design)
 
     @property
     def n_reached(self) -> int:
@@ -109,14 +104,14 @@ def side(
         cv_low=spread.low,
         cv_high=spread.high,
         batch_sizes=tuple(runs.get_column("global_batch_size").drop_nulls().unique().sort()),
-        setups=tuple(setup_names(runs).unique().sort()),
-        starts=starts(runs),
+        design=design(runs),
     )
 
 
 def brief(runs: pl.DataFrame) -> SideNumbers:
     """Give of one side what a verdict rests on, and nothing that only describes it."""
-    return SideNumbers(runs.height, outcomes_of(runs), None, None, None, None, None, None)
+    made = outcomes_of(runs)
+    return SideNumbers(runs.height, made, None, None, None, None, None, None, design=design(runs))
 
 
 def outcomes_of(runs: pl.DataFrame) -> Outcomes:
@@ -177,22 +172,5 @@ def _own_progress(solved: pl.DataFrame) -> Epochs | None:
     return next(iter((*bounded, *told)), None)
 
 
-def setup_names(runs: pl.DataFrame) -> pl.Series:
-    """Name the setup of each run: its entry, or its system where that is unknown."""
-    return runs.select(setup=pl.coalesce("entry", "system", pl.lit(""))).get_column("setup")
-
-
 def _floats(column: pl.Series) -> Floats:
     return column.cast(pl.Float64).to_numpy()
-
-
-def starts(runs: pl.DataFrame) -> Starts | None:
-    """Give when several runs were made; None where a start is unknown, and of one run."""
-    found = runs.get_column("started_at")
-    ordered = found.sort()
-    return None if found.len() < 2 or found.null_count() else (ordered[0], ordered[-1])
-
-
-def in_separate_sessions(a: Starts | None, b: Starts | None) -> bool:
-    """Tell whether all runs of one side are known to be started before the first of the other."""
-    return a is not None and b is not None and (a[1] < b[0] or b[1] < a[0])

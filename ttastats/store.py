@@ -9,8 +9,11 @@ it by its name or as `FOLDER/*.parquet`. The part without rows says what the who
 
 from __future__ import annotations
 
+import glob
 import json
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from ttastats.conform import conform
 from ttastats.errors import TtastatsError
 from ttastats.records import Problem
 
-_PARTS_KEY = "ttastats.parts"
+_PARTS_KEY, _REPLACED_KEY = "ttastats.parts", "ttastats.replaced_parts"
 #: The part without rows by which a folder is known to be ours; programs that leave out names with
 #: an underscore miss nothing.
 _HEAD = "_ttastats.parquet"
@@ -56,8 +59,7 @@ def write(
     metadata = footer.about("runs", schema.VERSION, now)
     left = footer.left(manifest, problems)
     if in_parts:
-        with atomic.replacing_folder(path) as folder:
-            _write_parts(rows.lazy(), folder, metadata, left)
+        _write_folder(rows.lazy(), path, metadata, left)
         return
     with atomic.replacing(path) as temporary:
         _sink(rows.lazy(), temporary, metadata, metadata | left)
@@ -75,15 +77,43 @@ def _sink(
     )
 
 
-def _write_parts(
-    rows: pl.LazyFrame, folder: Path, metadata: dict[str, str], left: dict[str, str]
+def _write_folder(
+    rows: pl.LazyFrame, path: Path, metadata: dict[str, str], left: dict[str, str]
 ) -> None:
-    """Write the parts, and the head that lists them."""
-    by_rows = pl.PartitionBy(folder, max_rows_per_file=_PART_ROWS, approximate_bytes_per_file=None)
-    _sink(rows, by_rows, metadata, metadata)
-    names = json.dumps(sorted(part.name for part in folder.iterdir()))
-    none = pl.LazyFrame(schema=schema.POLARS)
-    _sink(none, folder / _HEAD, metadata, metadata | left | {_PARTS_KEY: names})
+    """Write the parts, and the head that lists them, which takes the place of the old one last.
+
+    Of what is there, only the parts that the old head lists are removed, and those that one lists
+    which it had replaced: a killed writer may have left them.
+    """
+    old = _old_parts(path)
+    with atomic.replacing_folder(path, _HEAD, old) as folder:
+        by_rows = pl.PartitionBy(
+            folder, max_rows_per_file=_PART_ROWS, approximate_bytes_per_file=None
+        )
+        _sink(rows, by_rows, metadata, metadata)
+        first = _first_free(path)
+        for part in sorted(folder.iterdir(), reverse=True):
+            part.rename(folder / f"{first + int(part.stem, 16):08x}.parquet")
+        lists = {
+            _PARTS_KEY: json.dumps(sorted(part.name for part in folder.iterdir())),
+            _REPLACED_KEY: json.dumps(old),
+        }
+        none = pl.LazyFrame(schema=schema.POLARS)
+        _sink(none, folder / _HEAD, metadata, metadata | left | lists)
+
+
+def _old_parts(path: Path) -> list[str]:
+    """Return the names of the parts that a head lists as its own or as replaced; none without."""
+    if not (path / _HEAD).exists():
+        return []
+    metadata = _metadata(path)
+    return _part_names(metadata, _PARTS_KEY, path) + _part_names(metadata, _REPLACED_KEY, path)
+
+
+def _first_free(path: Path) -> int:
+    """Return the first number that no part in a folder has, nor any after it."""
+    names = (re.fullmatch(r"([0-9a-f]{8})\.parquet", each.name) for each in path.glob("*.parquet"))
+    return max((int(name[1], 16) + 1 for name in names if name), default=0)
 
 
 def expect_place(path: Path, *, in_parts: bool = False) -> None:
@@ -102,6 +132,8 @@ def expect_place(path: Path, *, in_parts: bool = False) -> None:
             where=str(path),
             remedy=atomic.REMEDY,
         )
+    if path.is_dir():
+        _old_parts(path)
     atomic.expect_writable(path)
 
 
@@ -134,14 +166,14 @@ def _read_one(path: Path) -> pl.LazyFrame:
     frame = pl.scan_parquet(_files(metadata, path))
     for step in range(version, schema.VERSION):
         frame = schema.UPGRADES[step](frame)
-    return conform(frame, str(path), trusted=bool(footer.said(metadata)))
+    return conform(frame, str(path))
 
 
 def _files(metadata: dict[str, str], path: Path) -> list[Path]:
     """Give the files that hold the rows: the file itself, or the parts of a folder."""
     if not path.is_dir():
         return [path]
-    parts = [path / name for name in json.loads(metadata.get(_PARTS_KEY, "[]"))]
+    parts = [path / name for name in _part_names(metadata, _PARTS_KEY, path)]
     lost = [part.name for part in parts if not part.exists()]
     if lost or not parts:
         raise TtastatsError(
@@ -152,18 +184,32 @@ def _files(metadata: dict[str, str], path: Path) -> list[Path]:
     return parts
 
 
+def _part_names(metadata: Mapping[str, str], key: str, path: Path) -> list[str]:
+    """Return the names of files that the head of a folder lists.
+
+    Raises
+    ------
+    TtastatsError
+        It is no list of names, or one of them leads out of the folder.
+    """
+    remedy = "Do not use this table, or ingest its logs again into another folder."
+    try:
+        names = json.loads(metadata.get(key, "[]"))
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TtastatsError(f"{_HEAD} holds no list of parts", where=str(path), remedy=remedy)
+    for name in names:
+        if name in {"", ".", ".."} or set(name) & set("/\\:\0") or name == _HEAD:
+            what = f"{_HEAD} lists a part that is no file of the folder: {name!r}"
+            raise TtastatsError(what, where=str(path), remedy=remedy)
+    return names
+
+
 def _metadata(path: Path) -> dict[str, str]:
     """Give what the footer of a file, or of the head of a folder, says."""
     remedy = "Give a file written by `ttastats ingest`."
-    file = path
-    if path.is_dir():
-        file = path / _HEAD
-        if not file.exists():
-            raise TtastatsError(
-                "is a folder, not a Parquet file",
-                where=str(path),
-                remedy=f"Read its logs first: ttastats ingest {path}",
-            )
+    file = path / _HEAD if path.is_dir() else path
     return footer.metadata_of(file, remedy)
 
 
@@ -186,7 +232,7 @@ def problems_of(path: Path) -> list[Problem]:
         As `read`.
     """
     metadata = _metadata(path)
-    kept = footer.problems_in(metadata)
+    kept = footer.problems_in(metadata, str(path))
     return tables.problems_of(_read_one(path)) if kept is None else kept
 
 
@@ -195,6 +241,22 @@ def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:
     wanted = pl.LazyFrame({"source": list(sources)}, schema={"source": pl.String})
     rows = _read_one(path).join(wanted, on="source", how="semi", maintain_order="left")
     return rows.with_columns(pl.lit(None, pl.String).alias("duplicate_of"))
+
+
+def is_logs(name: str) -> bool:
+    """Tell whether a path means logs: a folder or file that is no table, a pattern, or a URL."""
+    path = Path(name)
+    if path.is_dir():
+        return not (path / _HEAD).exists()
+    if path.is_file():
+        return path.suffix != ".parquet" and not _is_parquet(path)
+    return "://" in name or glob.has_magic(name)
+
+
+def _is_parquet(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+    return False
 
 
 def is_ours(path: Path) -> bool:

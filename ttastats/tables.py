@@ -121,17 +121,21 @@ def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
     return rows.merge_sorted(others, key="source", maintain_order=True)
 
 
-def heads(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Give one row per run, in their order: what it is, how long, and of which it is a copy.
+def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
+    """Give one row per run that was read, in their order: what it is, and of which it is a copy.
 
-    Columns: `run_id`, `source`, `content_digest`, the number of `evaluations`, and `duplicate_of`,
-    the source of the first run with the same content where that is another.
+    Columns: those named, and `run_id`, `source`, `content_digest`, the number of `evaluations`,
+    and `duplicate_of`, the source of the first run with the same content where that is another.
     """
     original = pl.col("source").first().over("content_digest")
     is_copy = pl.col("content_digest").is_not_null() & (original != pl.col("source"))
     return (
-        rows.group_by(schema.RUN, maintain_order=True)
-        .agg(pl.col("content_digest").first(), evaluations=(pl.col("eval_index") >= 0).sum())
+        rows.filter(schema.of_runs())
+        .group_by(schema.RUN, maintain_order=True)
+        .agg(
+            pl.col("content_digest", *columns).first(),
+            evaluations=(pl.col("eval_index") >= 0).sum(),
+        )
         .collect(engine="streaming")
         .with_columns(duplicate_of=pl.when(is_copy).then(original))
     )

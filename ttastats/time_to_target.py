@@ -103,6 +103,19 @@ def qualities(
     )
 
 
+def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+    """Return the least `epochs`, `samples` and `steps` at which each run met all its targets.
+
+    It does not matter when the checkpoint was evaluated. Runs that met none are missing.
+    """
+    rows = _numbered(frame)
+    evaluations = _with_expected_metrics(rows.filter(schema.of_evaluations()))
+    least = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
+    met = _checkpoints(_met(evaluations)).filter("met").group_by(_NUMBER).agg(**least)
+    heads = rows.select(_NUMBER, *schema.RUN).unique(_NUMBER)
+    return heads.join(met, on=_NUMBER).drop(_NUMBER).collect()
+
+
 def _numbered(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
     """Give each run a number: that of its first row. Texts take far longer to group by."""
     of_row = frame.lazy().with_row_index(_NUMBER)

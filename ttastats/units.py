@@ -100,6 +100,42 @@ def count(number: float) -> str:
     return significant(number, 3) if abs(number) < 100 else f"{number:.1f}"
 
 
+def p_value(value: float) -> str:
+    """Return a p-value with three decimals: .023, <.001; never zero."""
+    if value < 0.001:
+        return "<.001"
+    return "1" if value >= 0.9995 else f"{value:.3f}".removeprefix("0")
+
+
+def p_text(value: float) -> str:
+    """Return a p-value as a sentence has it: `p = .023`, `p < .001`."""
+    text = p_value(value)
+    return f"p < {text[1:]}" if text[0] == "<" else f"p = {text}"
+
+
+def ratio(number: float) -> str:
+    """Return a ratio with the digits that matter: 1.057, 21.55, 477."""
+    if not math.isfinite(number):
+        return significant(number)
+    decimals = 3 if number < 10 else 2 if number < 100 else 0
+    return f"{number:.{decimals}f}"
+
+
+def ratio_interval(estimate: float | None, low: float | None, high: float | None) -> str:
+    """Return a ratio with its interval as far as they are known: `1.057 [1.054, 1.060]`."""
+    if estimate is None:
+        return "–"
+    if low is None or high is None:
+        return ratio(estimate)
+    end = ratio(high) if math.isfinite(high) else "no upper limit"
+    return f"{ratio(estimate)} [{ratio(low)}, {end}]"
+
+
+def runs_needed(number: int) -> str:
+    """Return how many runs a side would show a difference of the size seen."""
+    return f"{number:,} runs per side would be needed to detect a difference of this size"
+
+
 def plural(number: int, singular: str, plural_form: str | None = None) -> str:
     """Give "1 run" or "2 runs"."""
     return f"{number:,} {singular if number == 1 else plural_form or singular + 's'}"

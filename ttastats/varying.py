@@ -6,8 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import polars as pl
+from polars.dataframe.group_by import GroupBy
 
 from ttastats.extra import recorded
 
@@ -25,26 +27,41 @@ _SETTING = re.compile(
 )
 
 
-def columns(runs: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
-    """Give the setup columns in which runs of one group differ, among those not grouped by."""
-    if runs.is_empty():
-        return ()
-    candidates = [name for name in SETUP if name not in by]
-    counts = runs.group_by(by or pl.lit(0)).agg(
-        pl.col(name).drop_nulls().n_unique() for name in candidates
-    )
-    return tuple(name for name in candidates if (counts.get_column(name) > 1).any())
+#: The groups, by the values of their keys, in which the runs differ in a column or a setting.
+Groups = tuple[tuple[Any, ...], ...]
 
 
-def settings(runs: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
-    """Give the recorded settings in which runs of one group differ, learning rates first.
+def columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
+    """Return the setup columns in which runs of one group differ, with these groups.
 
-    They are hyperparameters that no column holds, by their names in `extra`. What some runs do
-    not record does not differ.
+    Columns that are grouped by are not among them.
     """
-    grouped = runs.group_by(by or pl.lit(0)).agg(extras=pl.col("extra").drop_nulls().unique())
-    found = {name for extras in grouped.get_column("extras") for name in _differing(extras)}
-    return tuple(sorted(found, key=lambda name: ("learning_rate" not in name, name)))
+    if runs.is_empty():
+        return {}
+    candidates = [name for name in SETUP if name not in by]
+    counts = _grouped(runs, by).agg(pl.col(name).drop_nulls().n_unique() for name in candidates)
+    groups = {name: counts.filter(pl.col(name) > 1).select(by).rows() for name in candidates}
+    several = {name for name in candidates if (counts[name] > 1).any()}
+    return {name: tuple(rows) for name, rows in groups.items() if name in several}
+
+
+def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
+    """Return the recorded settings in which runs of one group differ, with these groups.
+
+    They are hyperparameters that no column holds, by their names in `extra`, learning rates
+    first. What some runs do not record does not differ.
+    """
+    grouped = _grouped(runs, by).agg(**{"recorded extras": pl.col("extra").drop_nulls().unique()})
+    found: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for *keys, extras in grouped.select(*by, "recorded extras").iter_rows():
+        for name in _differing(extras):
+            found[name].append(tuple(keys))
+    ordered = sorted(found, key=lambda name: ("learning_rate" not in name, name))
+    return {name: tuple(found[name]) for name in ordered}
+
+
+def _grouped(runs: pl.DataFrame, by: Sequence[str]) -> GroupBy:
+    return runs.group_by(by or pl.lit(0), maintain_order=True)
 
 
 @lru_cache(4_096)  # runs have the same few names

@@ -6,15 +6,15 @@ Both sides of a case are equal: in mean times, or where runs fail in expected ti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import special
 
 from benchmarks.coverage.dependent import Session, StartUp, Systems, Throttled
-from benchmarks.coverage.figures import FREE, UNMARKED, Figure, Kind, by_mark
-from benchmarks.coverage.judging import Judge, Shown, directed, judge, not_slower
+from benchmarks.coverage.figures import FREE, UNMARKED, UNSEEN, Figure, Kind, by_mark
+from benchmarks.coverage.judging import Judge, Mark, Shown, directed, judge, not_slower
 from benchmarks.coverage.shapes import (
     CONST,
     GNMT,
@@ -44,6 +44,7 @@ class Case:
     b: Source
     sizes: tuple[str, ...]
     failing: tuple[Failing, Failing] = (Failing(), Failing())
+    promise: Mapping[Mark, Kind] = field(default_factory=lambda: UNMARKED)
 
     @property
     def name(self) -> str:
@@ -117,11 +118,11 @@ def _failures() -> Iterator[Case]:
     for shape in (RARE10, TRF):
         for share in (0.1, 0.2):
             crashing = Failing(share, 0.01)
-            yield Case("failures", shape, CONST, _FEW, (crashing, crashing))
+            yield Case("failures", shape, CONST, _FEW, (crashing, crashing), UNSEEN)
     for shape in (LN15, TRF, CONST, _unlogged(LN15)):
         for share in (0.2, 0.4):
             failing = (Failing(), Failing(share, 1.5))
-            yield Case("failures", shape, shape, ("3", *_ALIKE, "5+30"), failing)
+            yield Case("failures", shape, shape, ("3", *_ALIKE, "5+30"), failing, UNSEEN)
 
 
 def _stragglers() -> Iterator[Case]:
@@ -129,9 +130,9 @@ def _stragglers() -> Iterator[Case]:
     unlogged, steady = _unlogged(ln05), _unlogged(LN05)
     against_steady = ((const, CONST), (trf, TRF), (ln05, LN05), (unlogged, steady))
     for a, b in against_steady:
-        yield Case("stragglers", a, b, _STRAGGLING)
+        yield Case("stragglers", a, b, _STRAGGLING, promise=UNSEEN)
     for both in (const, trf, ln05, unlogged):
-        yield Case("stragglers", both, both, _STRAGGLING)
+        yield Case("stragglers", both, both, _STRAGGLING, promise=UNSEEN)
 
 
 def _unequal() -> Iterator[Case]:
@@ -141,8 +142,8 @@ def _unequal() -> Iterator[Case]:
 
 
 def _epochs() -> Iterator[Case]:
-    yield Case("epochs", MASK, CONST14, _ALIKE)
-    yield Case("epochs", MASK, MASK, _ALIKE)
+    yield Case("epochs", MASK, CONST14, _ALIKE, promise=UNSEEN)
+    yield Case("epochs", MASK, MASK, _ALIKE, promise=UNSEEN)
     for shape in (RARE10, TRF):
         yield Case("epochs", _unlogged(shape), _unlogged(CONST), _ALIKE)
     yield Case("epochs", EVERY4, CONST41, _ALIKE)
@@ -151,13 +152,13 @@ def _epochs() -> Iterator[Case]:
     for source in (StartUp(_LATE, 3.0), Throttled(_GROWING, 0.1)):
         yield Case("epochs", source, source, _ALIKE)
     for a, b in ((FAR, FAR), (FAR, CONST), (FAR62, CONST)):
-        yield Case("epochs", a, b, _ALIKE)
+        yield Case("epochs", a, b, _ALIKE, promise=UNSEEN)
 
 
 def _sessions() -> Iterator[Case]:
     for runs, between in ((0.005, 0.01), (0.002, 0.003)):
         source = Session(replace(CONST, cv_epoch_time=runs), between)
-        yield Case("sessions", source, source, ("3", "5", "10"))
+        yield Case("sessions", source, source, ("3", "5", "10"), promise=UNSEEN)
 
 
 CASES = (*_failures(), *_stragglers(), *_unequal(), *_epochs(), *_sessions())
@@ -169,18 +170,19 @@ def cases(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
         for runs, size in sizes(*case.sizes).items():
             drawn = samples(case, size, plan, case.group, case.name, failing=case.failing)
             shown = [judge_runs(a, b, 0.01) for a, b in drawn]
-            yield from _row(case.group, case.name, runs, shown)
+            yield from _row(case, runs, shown)
 
 
-def _row(group: str, setup: str, runs: str, shown: Sequence[Shown]) -> Iterator[Figure]:
+def _row(case: Case, runs: str, shown: Sequence[Shown]) -> Iterator[Figure]:
     """Give intervals and claims; the one interval that leaves no condition is to cover 1."""
+    group, setup = case.group, case.name
     for name in ("printed", "deciding"):
         hits = hit_rate([getattr(one, name) for one in shown], 1.0)
         yield Figure(f"{group}: {name}", setup, runs, hits, "no promise")
     hits = hit_rate([one.robust for one in shown], 1.0)
     yield Figure(f"{group}: robust", setup, runs, hits, "coverage")
     verdicts = [one.verdict for one in shown]
-    yield from by_mark(f"{group}: claims", setup, runs, verdicts, directed)
+    yield from by_mark(f"{group}: claims", setup, runs, verdicts, directed, case.promise)
 
 
 def systems(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
@@ -218,4 +220,4 @@ def gates(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
         for runs, size in sizes(*_STRAGGLING).items():
             drawn = samples(pair, size, plan, "gate")
             verdicts = [judge_runs(a, b, GATE_MARGIN).verdict for a, b in drawn]
-            yield from by_mark("gate", pair.name, runs, verdicts, not_slower)
+            yield from by_mark("gate", pair.name, runs, verdicts, not_slower, UNSEEN)

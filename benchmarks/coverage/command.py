@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.coverage import (
     blocks,
     cases,
+    designs,
     families,
     intervals,
     kept,
@@ -21,6 +22,7 @@ from benchmarks.coverage import (
     qualities,
     real,
     sequential,
+    sessions,
     simulations,
 )
 from benchmarks.coverage.figures import Figure
@@ -46,6 +48,9 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "sequential families": sequential.families,
     # Half of the replicates: there are many cells, and each call costs more.
     "blocks": lambda plan: blocks.figures(plan.few(2)),
+    # Whole logs are made and read.
+    "designs": lambda plan: designs.figures(plan.few(8)),
+    "sessions": lambda plan: sessions.figures(plan.few(8)),
     "fractions": lambda _: intervals.fractions(),
     # A call resamples 2,000 times, so that a quarter of the replicates has to do.
     "shares": lambda plan: intervals.shares(plan.few(4)),
@@ -67,6 +72,10 @@ def main(arguments: Sequence[str]) -> int:
         if not path.is_file():
             print(f"coverage: no such file: {path}", file=sys.stderr)
             return 2
+    known = {name for name, _ in _tasks(options.data)}
+    if unknown := sorted(set(options.only) - known):
+        print(f"coverage: no measurement is called {', '.join(unknown)}", file=sys.stderr)
+        return 2
     plan = Plan(options.replicates, options.seed)
     figures = measured(plan, options)
     text = page.written(figures, plan, [path.name for path in options.data])
@@ -88,9 +97,9 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, nargs="+", default=[], help="Parquet files that `ingest` wrote"
     )
     parser.add_argument(
-        "--only", nargs="+", choices=MEASUREMENTS, default=[], metavar="NAME",
+        "--only", nargs="+", default=[], metavar="NAME",
         help="measure these again, and keep what the page already holds of the others: "
-        f"{', '.join(MEASUREMENTS)}",
+        f"{', '.join(MEASUREMENTS)}, the stem of a file of --data, or 'all files'",
     )  # fmt: skip
     parser.add_argument("--workers", type=int, default=1, help="processes; 1")
     parser.add_argument("-o", "--output", type=Path, help="page to write, stdout otherwise")
@@ -108,8 +117,9 @@ def measured(plan: Plan, options: argparse.Namespace) -> list[Figure]:
     """Give all figures, those that are not measured again from the page that is written anew."""
     if not options.only:
         return measure(plan, options.data, options.workers)
-    again: list[Task] = [(name, ()) for name in options.only]
-    found = dict(zip(options.only, _each(again, plan, options.workers), strict=True))
+    again = [task for task in _tasks(options.data) if task[0] in options.only]
+    names = [name for name, _ in again]
+    found = dict(zip(names, _each(again, plan, options.workers), strict=True))
     page_before = options.output.read_text("utf-8")
     every = []
     for name, files in _tasks(options.data):

@@ -40,9 +40,10 @@ def _case(group: str, heading: str, text: str) -> Section:
 
 
 MARKED = (
-    'A claim is "faster" or "slower". Without a mark it rests on an interval that allows for '
-    'what so few runs cannot show, and is to be true whatever happens; ‡ adds "if no further run '
-    'fails or straggles", † "if epochs to target really are constant". What a mark promises '
+    'A claim is "faster" or "slower". Every claim assumes further runs like those seen. ‡ adds '
+    '"if no further run fails or straggles" where these runs give a reason to expect it: a failed '
+    "run, a run far slower than the others of its side, or one side with at least twice the runs; "
+    '† adds "if epochs to target really are constant". What a mark promises '
     "nothing about is shown too. Tables with a row for each number of runs give the coverage of "
     "three intervals and the share of false claims, in percent: the interval that is printed, the "
     "epoch-safe one, and the one that allows for stragglers and failures too."
@@ -77,9 +78,7 @@ SECTIONS = (
     Section(
         "Power",
         "How often B is called faster when it is, by the true factor that is given, and with "
-        "which mark: what the marks cost. Without one a claim has to survive that as many runs "
-        "may fail, after twice the mean time and again when started again, as could have escaped "
-        "so few.",
+        "which mark: what the marks cost. Nothing is wrong with these runs.",
         (
             ("faster", '"faster", without a mark, %.'),
             ("faster ‡", '"faster ‡", %, not contained in the table above.'),
@@ -164,7 +163,23 @@ SECTIONS = (
         "The coefficient of variation",
         "The interval that `summary` prints, and `compare --wide`; the logs tell epochs and the "
         "evaluation interval.",
-        (("CV", "Coverage, %."),),
+        (
+            ("CV", "Coverage, %, of the intervals that are printed."),
+            ("CV, printed", "Samples, %, with an interval."),
+        ),
+    ),
+    Section(
+        "The coefficient of variation of runs that are unlike each other",
+        "Times that are not lognormal; epochs are not logged. In some samples Grubbs' test finds a "
+        "run that is unlike the others: there the interval is left out below 10 runs, and covers "
+        "from 10 on. The other samples show nothing, and no interval that is of use could cover: "
+        "a CV is one of runs like those seen. In %.",
+        columns=(
+            ("unlike runs: printed", "an interval is printed"),
+            ("unlike runs: seen", "coverage where the sample shows it"),
+            ("unlike runs: unseen", "coverage where it does not"),
+            ("unlike runs: wrong", "all samples: printed and wrong"),
+        ),
     ),
     Section(
         "The parts of a speedup",
@@ -268,6 +283,34 @@ SECTIONS = (
         ),
     ),
     Section(
+        "Sides that were evaluated or made in different ways",
+        "Logs of equal setups, compared as `compare` does with what it finds in their design: "
+        "evaluation intervals that differ, to a target at about 60 epochs and at a budget of a "
+        "falling curve of losses; the best of unequal numbers of evaluations; an entry made on two "
+        "machines. A verdict is prevented where it has a reason in `why`: that values are of "
+        "different budgets or a best of unequal numbers, or that a difference is no larger than "
+        "what is allowed for. An eighth of the replicates, in %.",
+        columns=(
+            ("designs: claims", "false, no mark"),
+            ("designs: marked", "false, with a condition"),
+            ("designs: prevented", "prevented"),
+        ),
+    ),
+    Section(
+        "Runs that share sessions or seeds",
+        "What `compare` says of two sides with equal means whose logs tell starts and seeds. "
+        "Sessions, or seeds, make all of their runs slower or faster, by 0, 1 or 3 times as much "
+        'as runs vary. A condition is "in these sessions", "for these seeds" or "in these '
+        'blocks"; of other sessions, seeds or blocks it promises nothing. In the last rows the '
+        "sides are compared within days, and the difference itself varies from day to day. An "
+        "eighth of the replicates, in %.",
+        columns=(
+            ("shared: claims", "false, no condition"),
+            ("shared: claims ‡", "with a condition"),
+            ("shared: claims †", "†"),
+        ),
+    ),
+    Section(
         "Qualities at a budget",
         "What `compare --at-end` and `--at` say of two sides whose mean qualities are equal. "
         "Deviations are those of one run; rounded values tie in many samples, and no spread is "
@@ -298,8 +341,13 @@ SECTIONS = (
     ),
     Section(
         "The share of epochs in the variance",
-        "What `variance` prints from 10 runs on; a quarter of the replicates.",
-        (("share of epochs", "Coverage, %."),),
+        "What `variance` prints from 10 runs on; a quarter of the replicates. A straggler that a "
+        "sample holds leaves its interval out, so that in the last two rows those that are printed "
+        "are of samples without one, in which nothing shows the true share.",
+        (
+            ("share of epochs", "Coverage, %, of the intervals that are printed."),
+            ("share of epochs, printed", "Samples, %, with an interval."),
+        ),
     ),
 )
 

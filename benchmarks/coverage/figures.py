@@ -12,11 +12,14 @@ import numpy as np
 from benchmarks.coverage.judging import Limits, Mark, mark
 from ttastats.stats.verdict import Decision
 
-#: What a rate promises: to cover at least 94 %, to claim falsely at most 6 %, or nothing.
-Kind = Literal["coverage", "false claim", "no promise"]
+#: What a rate promises: to cover at least 94 %, to claim falsely at most 6 %, or nothing. What is
+#: "excluded" is so by what every claim assumes: that further runs are like those seen.
+Kind = Literal["coverage", "false claim", "excluded", "no promise"]
 
-#: What false claims promise, by their mark: one without a mark is to be true whatever may happen.
+#: What false claims promise, by their mark.
 UNMARKED: Mapping[Mark, Kind] = {"": "false claim", "‡": "no promise", "†": "no promise"}
+#: The same of runs whose fault a sample may not hold.
+UNSEEN: Mapping[Mark, Kind] = {"": "excluded", "‡": "no promise", "†": "no promise"}
 #: The same where no run can fail or straggle, so that the condition of ‡ is true.
 STEADY: Mapping[Mark, Kind] = {"": "false claim", "‡": "false claim", "†": "no promise"}
 #: Claims that are not false.

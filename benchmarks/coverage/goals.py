@@ -66,11 +66,11 @@ GOALS = (
         lambda f: f.quantity == "speedup, deciding" and f.runs in {"10", "30"},
     ),
     Goal(
-        "Claims without a mark: at most 6 % false in every cell of this page",
+        "Claims without a mark: at most 6 % false in every cell whose runs are like those seen",
         lambda f: _unmarked(f) and f.quantity not in _FAMILIES,
     ),
     Goal(
-        "Claims with ‡ alone, where no run fails or straggles: the same, equal sides",
+        "Claims with ‡ alone, where no run fails or straggles: at most 6 % false, equal sides",
         lambda f: f.quantity in _STEADY and f.runs in BALANCED,
     ),
     Goal(

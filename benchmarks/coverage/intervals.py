@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
 
-from benchmarks.coverage.figures import Figure, Rate
+from benchmarks.coverage.figures import Figure, Kind, Rate, rate
 from benchmarks.coverage.judging import Limits, limits
 from benchmarks.coverage.shapes import (
     ALIKE,
     GNMT,
+    LN15,
     MIXED,
     RARE10,
     SHAPES,
@@ -27,7 +30,7 @@ from benchmarks.coverage.simulations import SIZES, Plan, hit_rate, samples
 from ttastats.stats.decompose import decompose_variance
 from ttastats.stats.fraction import newcombe, wilson
 from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
-from ttastats.stats.variation import cv_interval
+from ttastats.stats.variation import RUNS_FOR_REPEATS, cv_interval, has_outlier
 
 
 def variations(plan: Plan) -> Iterator[Figure]:
@@ -44,6 +47,87 @@ def variations(plan: Plan) -> Iterator[Figure]:
             intervals = [(e.low, e.high) for e in found if e.low is not None and e.high is not None]
             hits = hit_rate(intervals, shape.cv)
             yield Figure("CV", shape.name, str(n), hits, "coverage")
+            yield Figure("CV, printed", shape.name, str(n), rate(len(intervals), len(found)), _FREE)
+    yield from _unlike(plan)
+
+
+#: Where a sample of few runs need not show how they vary, nothing is promised.
+_FREE: Kind = "no promise"
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """Times that are not lognormal: `draw` gives those of a sample, whose true CV is `cv`."""
+
+    name: str
+    cv: float
+    draw: Callable[[np.random.Generator, tuple[int, int]], Floats]
+
+
+def _t(rng: np.random.Generator, size: tuple[int, int]) -> Floats:
+    return np.maximum(1 + 0.05 * rng.standard_t(3, size) / math.sqrt(3), 0.01)
+
+
+def _mixed(share: float, factor: float) -> Callable[[np.random.Generator, tuple[int, int]], Floats]:
+    """Return what draws times with a CV of 3 % of which a share takes `factor` times as long."""
+
+    def draw(rng: np.random.Generator, size: tuple[int, int]) -> Floats:
+        return rng.lognormal(0, 0.03, size) * np.where(rng.random(size) < share, factor, 1.0)
+
+    return draw
+
+
+def _cv_of_mixed(share: float, factor: float) -> float:
+    second = (1 + share * (factor**2 - 1)) / (1 + share * (factor - 1)) ** 2
+    return math.sqrt(math.exp(0.03**2) * second - 1)
+
+
+UNLIKE = (
+    Unlike("t, 3 df", 0.05, _t),
+    Unlike("Pareto, exponent 3", math.sqrt(1 / 3), lambda rng, size: 1 + rng.pareto(3, size)),
+    Unlike(
+        "10 % with 3 SD", 0.03 * math.sqrt(1.8),
+        lambda rng, size: 1
+        + 0.03 * rng.standard_normal(size) * np.where(rng.random(size) < 0.1, 3, 1),
+    ),
+    Unlike("10 % take 1.5 times as long", _cv_of_mixed(0.1, 1.5), _mixed(0.1, 1.5)),
+    Unlike("5 % take 3 times as long", _cv_of_mixed(0.05, 3), _mixed(0.05, 3)),
+    Unlike("two machines, 90:10, 1.3 times", _cv_of_mixed(0.1, 1.3), _mixed(0.1, 1.3)),
+    Unlike("3 epochs, 3 % take 6", _cv_of_mixed(0.03, 2), _mixed(0.03, 2)),
+    Unlike(
+        "rounded to 1 SD", 0.05 * math.sqrt(13 / 12),
+        lambda rng, size: np.round((1 + 0.05 * rng.standard_normal(size)) / 0.05) * 0.05,
+    ),
+)  # fmt: skip
+
+
+def _unlike(plan: Plan) -> Iterator[Figure]:
+    """Measure the interval of times that are not lognormal, by whether a sample shows it.
+
+    A sample shows it if Grubbs' test finds a run that is unlike the others.
+    """
+    for shape in UNLIKE:
+        for n in (3, 5, 10, 20):
+            rng = generator(plan.seed, "cv", shape.name, str(n))
+            times = shape.draw(rng, (plan.replicates, n))
+            found = [cv_interval(row) for row in times]
+            shows = [n >= RUNS_FOR_REPEATS and has_outlier(row) for row in times]
+            hits = [
+                None if e.low is None or e.high is None else e.low <= shape.cv <= e.high
+                for e in found
+            ]
+            for name, wanted in (("seen", True), ("unseen", False)):
+                known = [
+                    hit
+                    for hit, shown in zip(hits, shows, strict=True)
+                    if hit is not None and shown is wanted
+                ]
+                covered = rate(sum(known), len(known))
+                yield Figure(f"unlike runs: {name}", shape.name, str(n), covered, _FREE)
+            printed = rate(sum(hit is not None for hit in hits), len(hits))
+            yield Figure("unlike runs: printed", shape.name, str(n), printed, _FREE)
+            wrong = rate(sum(hit is False for hit in hits), len(hits))
+            yield Figure("unlike runs: wrong", shape.name, str(n), wrong, _FREE)
 
 
 def parts(plan: Plan) -> Iterator[Figure]:
@@ -79,18 +163,25 @@ def geometric_means(plan: Plan) -> Iterator[Figure]:
 
 
 def shares(plan: Plan) -> Iterator[Figure]:
-    """Measure the bootstrap interval of the share of the variance that is due to epochs."""
-    for shape in (TRF, GNMT, RARE10, SSD, TRF2):
+    """Measure the interval of the share of the variance that is due to epochs."""
+    paced = replace(LN15, name="LN15, time per epoch ±5%", cv_epoch_time=0.05)
+    straggling = [
+        replace(shape, name=f"{shape.name}, 5% straggle", stragglers=0.05) for shape in (TRF, paced)
+    ]
+    for shape in (TRF, GNMT, RARE10, SSD, TRF2, paced, *straggling):
         for n in (10, 30):
             rng = generator(plan.seed, "share", shape.name, str(n))
             drawn = draw(shape, (plan.replicates, n), rng)
-            found = [_share(drawn.row(index), rng) for index in range(plan.replicates)]
+            found = [_share(drawn.row(index)) for index in range(plan.replicates)]
             hits = hit_rate(found, shape.share_epochs)
-            yield Figure("share of epochs", shape.name, str(n), hits, "coverage")
+            kind: Kind = "no promise" if shape.stragglers else "coverage"
+            yield Figure("share of epochs", shape.name, str(n), hits, kind)
+            printed = rate(sum(one is not None for one in found), len(found))
+            yield Figure("share of epochs, printed", shape.name, str(n), printed, _FREE)
 
 
-def _share(row: Runs, rng: np.random.Generator) -> Limits | None:
-    found = decompose_variance(row.times, _known(row), rng=rng).share_epochs
+def _share(row: Runs) -> Limits | None:
+    found = decompose_variance(row.times, _known(row)).share_epochs
     return None if found.low is None or found.high is None else (found.low, found.high)
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmarks.coverage.shapes import Runs
-from ttastats.comparison import second_opinion
+from ttastats.comparison import in_blocks, second_opinion
+from ttastats.design import checks, findings
+from ttastats.design import side as side_design
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import Speedup, speedup
@@ -46,7 +48,7 @@ def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
     if not (one.n_reached and other.n_reached):
         counts = (one.n_reached, one.n, other.n_reached, other.n)
         return Shown(None, None, None, decide_by_fraction(*counts, margin=margin))
-    found = speedup(one, other)
+    found = measured(a, b)
     p = found.ratio.p_value
     verdict = decide(
         found,
@@ -55,6 +57,9 @@ def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
         p_permutation=None if p is not None else second_opinion(one, other, 0),
     )
     level = found.ratio.confidence
+    if one.blocks is not None and other.blocks is not None:
+        blocks = findings.these_blocks(in_blocks(one, other), p, p, round(1 - level, 12))
+        verdict = findings.judged(verdict, list(blocks))
     return Shown(
         limits(found.ratio),
         found.limits(level, epochs=True),
@@ -92,7 +97,16 @@ def side(runs: Runs) -> Outcomes:
 
 def measured(a: Runs, b: Runs) -> Speedup:
     """Give the speedup that `compare` shows: of means, or of expected times if runs failed."""
-    return speedup(side(a), side(b))
+    return speedup(side(a), side(b), late=checks.late(_design(a), _design(b)))
+
+
+def _design(runs: Runs) -> side_design.Design:
+    """Return how often runs were evaluated, as `compare` reads it from a table."""
+    if runs.epochs is None or not runs.evaluation_interval or not runs.reached.any():
+        return side_design.Design()
+    interval = runs.evaluation_interval
+    share = float(interval / runs.epochs[runs.reached].mean())
+    return side_design.Design(grids={"epochs": side_design.Grid(interval, share)})
 
 
 def limits(ratio: Ratio) -> Limits | None:

@@ -46,7 +46,7 @@ REASONS = (
         "Sides of different size, whose times are skewed or differ in spread: where the few runs "
         "carry most of the spread, its estimate and Satterthwaite's degrees of freedom are rough. "
         'The note "unbalanced" appears from two runs to one on; equal sides avoid it. Claims '
-        "without a mark allow for more, and hold.",
+        "of such sides carry ‡ unless they allow for failures too, and then hold.",
         _unequal,
     ),
     Reason(
@@ -91,8 +91,8 @@ REASONS = (
         _of("geometric mean row"),
     ),
     Reason(
-        "A percentile bootstrap of few runs is too narrow, the more so where one of the values is "
-        "rare. Take the interval for a rough guide; below 10 runs none is shown.",
+        "A value of the epochs that one run in ten takes is seen once or twice: the jackknife of "
+        "so few is rough. Take the interval for a guide; below 10 runs none is shown.",
         _of("share of epochs"),
     ),
     Reason(

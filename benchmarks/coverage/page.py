@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from benchmarks.coverage.contents import MARKED, REAL, SECTIONS, Columns, Section
+from benchmarks.coverage.figures import MOST_FALSE_CLAIMS as ALLOWED
 from benchmarks.coverage.figures import Figure, Rate, breaks_promise, could_be_chance
 from benchmarks.coverage.goals import GOALS
 from benchmarks.coverage.misses import explained
@@ -18,7 +19,8 @@ WIDTH = 100
 
 def written(figures: Sequence[Figure], plan: Plan, data: Sequence[str]) -> str:
     """Give the page."""
-    parts = [_introduction(plan, data), _goals(figures), _misses(figures), _shapes()]
+    parts = [_introduction(plan, data), _goals(figures), _misses(figures), _excluded(figures)]
+    parts += [_shapes()]
     parts += [_section(section, figures) for section in SECTIONS]
     parts += [_real(figures, plan), _pitfalls(figures)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -100,6 +102,22 @@ def _misses(figures: Sequence[Figure]) -> str:
             )
         )
     return "\n\n".join(lines)
+
+
+def _excluded(figures: Sequence[Figure]) -> str:
+    """Return what every claim assumes, and how often claims are false where it does not hold."""
+    text = (
+        "Every claim assumes that further runs are like those seen. Where a few in a hundred fail, "
+        "straggle or take far more epochs, or sessions differ, a sample often holds none of them, "
+        "and no mark can tell. False claims without a mark in such cells, in percent, where there "
+        "are more than 6:"
+    )
+    missed = [f for f in figures if f.kind == "excluded" and f.rate and f.rate.value > ALLOWED]
+    items = [
+        _item(quantity, [figure for figure in missed if figure.quantity == quantity])
+        for quantity in dict.fromkeys(figure.quantity for figure in missed)
+    ]
+    return "\n\n".join(["## What the assumption excludes", _wrapped(text), "\n".join(items)])
 
 
 def _item(quantity: str, figures: Sequence[Figure]) -> str:

@@ -90,6 +90,8 @@ def wrong(words: Sequence[str], done: Done) -> Iterator[str]:
     yield from done.warnings
     if done.code not in CODES:
         yield f"exit code {done.code}"
+    if "internal error" in done.stderr:
+        yield done.stderr.strip()
     if done.code == 2 and (done.stdout or not done.stderr.strip()):
         yield f"refused with {done.stdout[:80]!r} and {done.stderr[:80]!r}"
     yield from steering(done.stdout + "\n" + done.stderr)

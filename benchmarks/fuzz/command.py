@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.fuzz import answers, asking, checks, large, material, mutations
+from benchmarks.fuzz import answers, around, asking, checks, large, material, mutations
 from ttastats.records import Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +26,8 @@ SECONDS_OF_FILES = 120.0
 def main(arguments: Sequence[str]) -> int:
     """Run the command line and give the exit code: 1 where something was found."""
     options = parser().parse_args(arguments)
+    if options.around:
+        return draw_around(options)
     logs = material.fixtures(ROOT)
     if options.tables or options.files:
         return ask(options, logs)
@@ -42,6 +44,20 @@ def main(arguments: Sequence[str]) -> int:
         print(large_text(cases))
         page.found += [text for case in cases for text in case.findings]
     return 1 if page.found else 0
+
+
+def draw_around(options: argparse.Namespace) -> int:
+    """Draw what lies around logs and tables; return the exit code: 1 where something was found."""
+    if options.only is not None:
+        drawn = ((kind, around.draw(kind, [options.only], options.seed)) for kind in around.KINDS)
+    else:
+        drawn = around.draw_all(options.around, options.seed)
+    found = {}
+    for kind, one in drawn:
+        found[kind] = one
+        sys.stderr.write(f"{kind}: {one.count:,} draws, {len(one.found)} findings\n")
+    print(around.text(found, options.seed))
+    return 1 if any(one.found for one in found.values()) else 0
 
 
 def ask(options: argparse.Namespace, logs: list[bytes]) -> int:
@@ -71,6 +87,12 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--count", type=int, default=100_000, help="mutilated logs to read")
     options.add_argument(
         "--tables", type=int, default=0, help="ask every command about so many tables instead"
+    )
+    options.add_argument(
+        "--around",
+        type=int,
+        default=0,
+        help="draw so many footers, files beside logs, stores, archives and names in plots instead",
     )
     options.add_argument(
         "--files",

@@ -21,7 +21,15 @@ GROUPS = {
     "stats/": ("ttastats/stats/*.py",),
     "comparison, sides": tuple(
         f"ttastats/{name}.py"
-        for name in ("comparison", "sides", "setups", "shared_runs", "common_target")
+        for name in (
+            "comparison",
+            "sides",
+            "setups",
+            "shared_runs",
+            "common_target",
+            "design/*",
+            "left_out",
+        )
     ),
     "time to target, counted": tuple(
         f"ttastats/{name}.py" for name in ("time_to_target", "target", "axis", "counted")
@@ -46,6 +54,8 @@ GROUPS = {
     "choice": tuple(f"ttastats/{name}.py" for name in ("conform", "select", "varying")),
     "pairing": ("ttastats/pairing.py", "ttastats/pairing_remarks.py"),
     "gate": ("ttastats/gate.py",),
+    "recorded ends": ("ttastats/run_ends.py",),
+    "cache, absent runs": ("ttastats/ingestion/cache.py", "ttastats/ingestion/absent.py"),
     "report/": ("ttastats/report/*.py",),
     "page/": ("ttastats/page/*.py",),
     "plotting/": ("ttastats/plotting/*.py", "ttastats/plotting/profiled/*.py"),
@@ -55,12 +65,13 @@ GROUPS = {
 
 NAMES = """
 accepted_answers accepted_judgements accepted_pieces also answers at_budget axis bad_files blocks
-choice claim compare conditions conform counted described dialects filter fixtures gate headline
-judged_record judging layout league odd_traces own_logs own_rows pairing power_logs problems
-profile_changes profile_measured qualities_compared quality quirks random_claims random_folders
-random_logs random_questions random_rounds random_tables random_traces rcp refined same scaling scan
-score select sequential several_files step_factors summary target targets time_to_target traces
-trained_logs training_metrics varying
+cache choice claim compare conditions conform counted described design dialects filter fixtures
+gate headline judged_record judging layout league left_out odd_traces own_logs own_rows pairing
+power_logs problems profile_changes profile_measured qualities_compared quality quirks
+random_claims random_folders random_logs random_questions random_rounds random_tables
+random_traces rcp recording refined same scaling scan score select sequential sessions
+several_files step_factors summary target targets time_to_target traces trained_logs
+training_metrics varying
 """
 
 #: The tests that are asked: those of numbers, of reading, and of what is shown without a browser.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ttastats import limits
 from ttastats.dialect import Log
 from ttastats.metric_names import evaluated, higher_is_better
 from ttastats.nearest import among
@@ -38,6 +39,7 @@ def evaluations_of(
     said = _said(log)
     names = logged & said.keys() if said else evaluated(logged)
     qualities = [item for item in measured if item.metric in names]
+    limits.expect_evaluations(len(measured if log.metrics == "all" else qualities))
     fitting, problems = _in_one_unit(qualities, said)
     rows = list(_numbered(qualities, 0, fitting))
     if log.metrics == "all":

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ttastats import limits
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers import sb3_monitor
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Arrays are by far smaller; a few bytes of a zip may claim to be any number.
-_LARGEST = 256 * 1024 * 1024
 #: Means over episodes, by array and by the name that Stable-Baselines3 logs them under.
 _METRICS = {
     "results": "eval/mean_reward",
@@ -70,15 +69,18 @@ def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
     import numpy as np  # only these files need it
 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if sum(info.file_size for info in archive.infolist()) > _LARGEST:
-            raise ValueError("too large")
+        size = sum(info.file_size for info in archive.infolist())
+        limits.expect(size, limits.whole(), "its arrays are ")
         names = {info.filename.removesuffix(".npy") for info in archive.infolist()}
+    arrays = {}
     with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        return {
-            word: np.asarray(found[word], np.float64)
-            for word in ("timesteps", *_METRICS)
-            if word in names
-        }
+        for word in ("timesteps", *_METRICS):
+            if word in names:
+                array = found[word]
+                # They become objects of Python.
+                limits.expect(8 * array.size, limits.document(), "its arrays are ")
+                arrays[word] = np.asarray(array, np.float64)
+    return arrays
 
 
 def _means(values: NDArray[np.float64]) -> list[Any]:

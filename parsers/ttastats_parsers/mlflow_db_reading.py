@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ttastats import limits
 from ttastats.dialect import Log
 from ttastats.records import Problem, Run
 from ttastats_parsers.mlflow_runs import Logged, StoredRun, run_of
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     import sqlite3
 
 _TABLES = ("experiments", "runs", "metrics", "params", "tags")
+#: Bytes of the longest value: MLflow stores none of more than 8,000 letters in these tables.
+_LONGEST = 1024 * 1024
+#: Bytes that a value takes as an object of Python beside its letters.
+_OBJECT = 64
 #: Bytes 18 and 19 of the header say that changes lie in a file beside, which memory cannot have.
 _WRITE_AHEAD = b"\2\2"
 
@@ -31,9 +36,13 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(bytes(content))
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         yield from [item for told in _told(connection) for item in run_of(told, log)]
     except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
-        yield Problem("unreadable_file", f"the database cannot be read: {error}", "error")
+        said = str(error) or "not enough memory"
+        if "too big" in said:
+            said = f"a value is longer than {_LONGEST // 1024:,} KiB"
+        yield Problem("unreadable_file", f"the database cannot be read: {said}", "error")
     finally:
         connection.close()
 
@@ -44,11 +53,14 @@ def _told(connection: sqlite3.Connection) -> Iterator[StoredRun]:
         column[0]: value for column, value in zip(cursor.description, row, strict=True)
     }
     connection.text_factory = lambda content: content.decode("utf-8", "replace")
-    query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    # A virtual table, which computes its rows, has no page.
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
     present = {row["name"] for row in connection.execute(query)}
     missing = [table for table in _TABLES if table not in present]
     if missing:
         raise ValueError(f"no table {missing[0]}")
+    size = sum(_size(connection, table) for table in _TABLES)
+    limits.expect(size, limits.whole(), "the values in its tables are ")
     names = {
         row["experiment_id"]: row["name"] for row in connection.execute("SELECT * FROM experiments")
     }
@@ -61,6 +73,20 @@ def _told(connection: sqlite3.Connection) -> Iterator[StoredRun]:
             _pairs(connection, "tags", run["run_uuid"]),
             _logged(connection, run["run_uuid"]),
         )
+
+
+def _size(connection: sqlite3.Connection, table: str) -> int:
+    """Return the bytes of all values of a table, which generated columns make out of nothing.
+
+    One row is held at a time.
+    """
+    columns = [row["name"] for row in connection.execute(f"PRAGMA table_xinfo({table})")]
+    lengths = " + ".join(
+        "coalesce(length(CAST({} AS BLOB)), 0)".format('"{}"'.format(column.replace('"', '""')))
+        for column in columns
+    )
+    query = f"SELECT total({lengths} + {_OBJECT * len(columns)}) AS size FROM {table}"  # noqa: S608
+    return int(connection.execute(query).fetchone()["size"])
 
 
 def _pairs(connection: sqlite3.Connection, table: str, run: str) -> dict[str, Any]:

@@ -138,6 +138,7 @@ def _run(
     problems += _end_problems(by_key, stop, status)
     if recorded_here:
         status = recorded.ended(status, stop)
+        problems += recorded.end_problems(status, stop)
     targets = _targets(by_key, suite, benchmark, round_)
     if not targets:
         problems.append(_no_target(suite, benchmark, round_))

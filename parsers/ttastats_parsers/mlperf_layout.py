@@ -133,14 +133,21 @@ def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, lis
     return from_log, []
 
 
+#: Bytes of the description of a system; what was read of many of them is kept.
+_LARGEST = 1024 * 1024
+
+
 def _described(
     system: str, file: PurePosixPath | None, companion: Companion
 ) -> tuple[System, tuple[Problem, ...]]:
     """Give the description of a system, with a problem where its file cannot be used."""
     if file is None:
         return System(), (Problem("no_system_file", f"no description of system {system}", "info"),)
-    content = companion(file)
-    fields = _mapping_of(content or b"") or _logged_mapping_of(content or b"")
+    content = companion(file) or b""
+    if len(content) > _LARGEST:
+        said = f"{file.name} is not read: larger than {_LARGEST // 2**20} MB"
+        return System(), (Problem("bad_system_file", said),)
+    fields = _mapping_of(content) or _logged_mapping_of(content)
     if fields is None:
         return System(), (Problem("bad_system_file", f"{file.name} is not JSON"),)
     return _entry(fields) if "nodes" in fields else _system(fields), ()
@@ -148,8 +155,9 @@ def _described(
 
 def _scaling_factor(folder: PurePosixPath, companion: Companion) -> float | None:
     content = companion(folder / "scaling.json")
-    factor = (_mapping_of(content) or {}).get("scaling_factor") if content else None
-    return as_float(factor)
+    if not content or len(content) > _LARGEST:
+        return None
+    return as_float((_mapping_of(content) or {}).get("scaling_factor"))
 
 
 def _is_metered(folder: PurePosixPath, companion: Companion) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ttastats import limits
 from ttastats.records import Problem
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
@@ -44,7 +45,11 @@ def rows_of(data: bytes) -> Rows:
 
 def _parquet(data: bytes) -> Rows:
     try:
-        frame = pl.read_parquet(io.BytesIO(data))
+        held = pl.scan_parquet(io.BytesIO(data))
+        rows = held.select(pl.len()).collect().item()
+        # A value takes at least eight bytes as a cell; in the file a million may take a few.
+        limits.expect(8 * rows * len(held.collect_schema()), limits.whole(), "its cells are ")
+        frame = held.collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise UnfitError(
             "unreadable_file", f"not a Parquet file: {error}".partition("\n")[0]

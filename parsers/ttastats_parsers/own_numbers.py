@@ -109,7 +109,8 @@ def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
 def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
     """Give the seconds that a column of a clock tells; those of stamps count from 1970."""
     if clock.format is None or clock.format == "unix":
-        return numbers(cells) * clock.seconds
+        seconds = numbers(cells).cast(pl.Float64) * clock.seconds
+        return pl.select(pl.when(seconds.is_finite()).then(seconds)).to_series()
     return _stamps(texts(cells), clock.format)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import limits
 from ttastats.dialect import Log
 from ttastats.own_logs import patterns
 from ttastats.own_logs.block import FIELDS, Block, Metric, fields_of
@@ -39,6 +40,7 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
         )
         yield Problem("recognised", text, "info")
     yield from chosen.problems
+    limits.expect_evaluations(frame.height * max(1, len(chosen.metrics)))
     cells_of = _Cells(rows)
     for part in frame.partition_by("run", maintain_order=True):
         if _is_preamble(part, rows, block):

@@ -1,7 +1,7 @@
 """What does a run of one's own tell, of `ttastats train` or recorded by `ttastats.record`?
 
 No rule of a round reads it: one process wrote the log, every score names its metric, and its labels
-mean what their names say. Only a budget that ran out is a failure.
+mean what their names say.
 """
 
 from __future__ import annotations
@@ -16,23 +16,30 @@ from ttastats_parsers.payloads import as_float, as_int, shown, since
 
 #: Clocks beside the wall that an evaluation may tell.
 _CLOCKS = ("cpu_seconds", "training_seconds", "training_cpu_seconds")
-#: Ends that came from outside and say nothing of how the run did.
-_STOPPED = frozenset(
-    {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "KeyboardInterrupt", "SystemExit", "worker_lost"}
+#: Reasons of an end that the user asked for, which says nothing of the setup. Until version 0.2 a
+#: log called every `sys.exit` by its type alone.
+_INTERRUPTED = frozenset(
+    {"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "KeyboardInterrupt", "SystemExit"}
 )
 
 
 def ended(status: RunStatus, stop: Event | None) -> RunStatus:
-    """Give how a run ended: it failed if its budget ran out; else it was stopped, or its code was.
+    """Return how a run ended: interrupted by the user, by an exception, or as its log says.
 
-    A log without an end is that of a process that was killed.
+    A log without an end is that of a process that was killed, for example for want of memory: it
+    stays `truncated`, and fails like any other.
     """
     reason = shown(stop.metadata.reason) if stop is not None else ""
-    if status == "truncated" or (status == "aborted" and reason in _STOPPED):
-        return "stopped"
-    if status == "aborted" and reason not in {"", "None", "epochs"}:
-        return "exception"
-    return status
+    if status != "aborted" or reason in {"", "None", "epochs"}:
+        return status
+    return "stopped" if reason in _INTERRUPTED else "exception"
+
+
+def end_problems(status: RunStatus, stop: Event | None) -> list[Problem]:
+    """Return the problem of a run that an exception ended, which names it."""
+    if status != "exception" or stop is None:
+        return []
+    return [Problem("exception", shown(stop.metadata.reason), "warning", stop.line)]
 
 
 def clocks_of(events: Sequence[Event]) -> dict[str, list[float | None]]:

@@ -222,9 +222,13 @@ def _complemented(told: RunFiles, log: Log, files: PurePosixPath) -> RunFiles:
     told.problems.append(Problem("no_exit_record", text, "warning"))
     summary = as_mapping(_json(log.companion(files / SUMMARY_FILE) or b""))
     last = max((_step(row) or 0 for row in told.history), default=-1)
-    if (_step(summary) or 0) <= last or not summary:
+    step = _step(summary)
+    if (step or 0) <= last or not summary:
         return told
-    text = f"its last values, of step {_step(summary):,}, come from {SUMMARY_FILE}"
+    if step is None and not any(True for _ in _numbers(summary)):  # it tells the time alone
+        return told._replace(summary=told.summary | summary)
+    of = "" if step is None else f", of step {step:,},"
+    text = f"its last values{of} come from {SUMMARY_FILE}"
     told.problems.append(Problem("summary_is_later", text, "warning"))
     about = {**told.about, "history_rows": rows, "last_history_step": last}
     return told._replace(summary=summary, history=[*told.history, summary], about=about)

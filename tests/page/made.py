@@ -30,6 +30,8 @@ HOSTILE = (
     "]]><!--<svg onload=alert(6)>",
     "${alert(7)}`{{8}}\\u003cscript>",
     "right\u202eto left\u2028next\x1b[31mred\tand\nlines",
+    "a\x07b",
+    'acc $\\uparrow$ \\"',
 )
 
 

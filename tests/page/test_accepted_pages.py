@@ -55,7 +55,7 @@ def row(draw: random.Random, pace: float, spread: float) -> FigureRow:
         a=runs(draw, pace, spread), b=runs(draw, pace * draw.choice([0.5, 1.0]), spread),
         ratio=ratio, low=(ratio or 0.0) / far if known else None,
         high=(ratio or 0.0) * far if known else None, parts=parts, verdict=verdict, tone=tone,
-        p=draw.choice(["", "p < .001"]), pooled=draw.random() < 0.2,
+        p=draw.choice(["", "p < .001"]), carried="setups pooled" if draw.random() < 0.2 else "",
     )  # fmt: skip
 
 

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 from tests.page.made import HOSTILE, data_of, draw_all, frame, marks, opened
+from tests.plotting.test_hostile_names import METRICS, hostile_profile, of_all_kinds, sources
 from ttastats import api, units
-from ttastats.plotting import theme
+from ttastats.plotting import drawing, theme
+from ttastats.plotting.profiled import kinds as profiled
 from ttastats.render import as_csv
 
 if TYPE_CHECKING:
@@ -547,6 +550,26 @@ def test_names_do_nothing_but_show(hostile_page: Page) -> None:
         hostile_page.locator("main img, main [onmouseover], main [onload], a[href^=java]").count()
         == 0
     )
+
+
+def test_hostile_plots_of_every_kind_are_drawn_in_a_file(browser: Browser, tmp_path: Path) -> None:
+    every = [plot for plots in of_all_kinds().values() for plot in plots]
+    for name in METRICS:
+        tables, more = sources("targets", name)
+        every += [
+            *api.plot("quality-time", pl.concat(tables)),
+            *api.plot("targets", *tables, **more),
+        ]
+    profile = hostile_profile(tmp_path)
+    every += [plot for kind in profiled.KINDS for plot in api.plot_profiles(kind, profile)]
+    (tmp_path / "all.html").write_text(drawing.html(every), "utf-8")
+    with opened(browser, tmp_path / "all.html") as page:
+        for number, plot in enumerate(every):
+            figure = page.locator("figure").nth(number)
+            figure.locator("svg").wait_for()
+            assert marks(figure) > 1, plot.title
+        assert page.locator("figure").count() == len(every)
+        assert page.locator("body script").count() == 2
 
 
 def test_a_name_that_must_be_spelled_can_be_chosen(hostile_page: Page) -> None:

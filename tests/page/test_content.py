@@ -16,8 +16,9 @@ from ttastats import api
 from ttastats.errors import TtastatsError
 from ttastats.page import content, embedded, facts, of_profiles, script
 from ttastats.page.content import Content
-from ttastats.plotting import vega
+from ttastats.plotting import kinds, vega
 from ttastats.render import as_html
+from ttastats.render.harmless import visible
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Reached, Row, Table, Text
 
@@ -40,7 +41,7 @@ def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     held = frame(data_of(hostile.read_text("utf-8"))["choices"])
-    assert set(held.get_column("entry")) == set(HOSTILE)
+    assert set(held.get_column("entry")) == set(map(visible, HOSTILE))
 
 
 def test_no_name_of_two_sides_leaves_its_place() -> None:
@@ -153,6 +154,15 @@ def test_of_many_rows_the_fastest_of_each_benchmark_are_shown_and_it_is_said() -
     assert few.notes[0].text.startswith("10 of 40 rows are shown, the fastest of each benchmark")
     assert len(few.rows) == 40
     assert content.capped(report, most=40) is report
+
+
+def test_a_page_says_which_plots_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = rows(["one"], runs=4)
+    assert "is omitted for more than" not in api.html_report(table).html
+    monkeypatch.setitem(kinds._SLOW, kinds.variance.KIND, 3)
+    assert f"the plot `{kinds.variance.KIND}` is omitted for more than 3 runs" in re.sub(
+        r"</?code>", "`", api.html_report(table).html
+    )
 
 
 def test_a_comparison_with_many_rows_shows_the_first() -> None:

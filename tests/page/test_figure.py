@@ -21,7 +21,7 @@ ONE = FigureRow(
     benchmark="resnet", name="resnet", setup="8× H200", count="3 and 2 runs",
     a=Runs((100.0, 110.0, 120.0), (150.0,), 110.0), b=Runs((50.0, 60.0), (), 55.0),
     ratio=2.0, low=1.6, high=2.5, parts=(("throughput", 4.0), ("epochs", 0.5)),
-    verdict="▲ faster", tone="good", p="p < .001", pooled=False,
+    verdict="▲ faster", tone="good", p="p < .001", carried="",
 )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def fields(row: FigureRow) -> dict[str, Any]:
 
 
 def test_in_the_place_of_a_green_word_a_red_one_says_that_setups_are_pooled() -> None:
-    pooled = FigureRow(**{**fields(ONE), "pooled": True})
+    pooled = FigureRow(**{**fields(ONE), "carried": "setups pooled"})
     for layout in ("wide", "narrow"):
         assert ">▲ faster<" in drawn(ONE, layout=layout)
         text = drawn(pooled, layout=layout)

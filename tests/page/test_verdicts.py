@@ -13,9 +13,11 @@ from ttastats.report.grouping import BENCHMARK
 from ttastats.report.verdicts import Verdict, verdicts
 
 COMPARED: dict[str, Any] = {
+    "why": None,
     "suite": "mlperf", "round": "v0.5", "benchmark": "resnet", "a": "old", "b": "new",
     "n_a": 5, "n_b": 5, "reached_a": 5, "reached_b": 5, "estimand": "mean",
-    "speedup": 2.0, "speedup_low": 1.6, "speedup_high": 2.5, "p_adjusted": 0.0004,
+    "speedup": 2.0, "speedup_low": 1.6, "speedup_high": 2.5,
+    "p_value": 0.0004, "p_adjusted": 0.0004,
     "progress_unit": "epochs", "throughput_speedup": 4.0, "throughput_low": 3.9,
     "throughput_high": 4.1, "epochs_ratio": 0.5, "epochs_low": 0.4, "epochs_high": 0.625,
     "runs_needed": 12, "verdict": "faster", "conditions": [],
@@ -46,9 +48,9 @@ def test_a_slower_side_is_told_the_other_way_round() -> None:
 
 
 def test_a_claim_that_takes_several_setups_as_one_says_so_in_red() -> None:
-    pooled = said(flags=["pooled_setups"])
+    pooled = said(conditions=["pooled_setups"])
     assert (pooled.word, pooled.tone) == ("faster, setups pooled", "bad")
-    undecided = said(flags=["pooled_setups"], verdict="undecided", speedup_low=0.9)
+    undecided = said(conditions=["pooled_setups"], verdict="undecided", speedup_low=0.9)
     assert (undecided.word, undecided.tone) == ("undecided", "dim")
 
 

@@ -193,7 +193,7 @@ def test_shares_of_variance_are_those_of_the_report() -> None:
     source = made.many_kinds()
     drawn = the("variance", source).data["variance: None"]
     told = {(row["benchmark"], row["entry"]): row for row in api.variance(source).rows}
-    assert drawn.height == 4
+    assert drawn.height == sum(row["share_epochs"] is not None for row in told.values()) == 2
     for row in drawn.iter_rows(named=True):
         assert row["share_epochs"] == told[row["benchmark"], row["entry"]]["share_epochs"]
 
@@ -369,3 +369,18 @@ def test_the_shares_of_two_sides_are_those_of_their_entries(
         api.ingest([two_systems / file.stem], file)
     (plot,) = api.plot("variance", *files)
     assert plot.benchmark == "digits"
+
+
+def test_intervals_of_pooled_setups_are_drawn_by_setup() -> None:
+    parts = [
+        made.rows([(base + k, 5) for k in range(4)], entry=f"lab/{n}", submitter="lab")
+        for n, base in enumerate((100.0, 140.0, 90.0, 160.0))
+    ]
+    source = pl.concat(parts)
+    (plot,) = api.plot("tta", source, by=["submitter"])
+    means = table(plot, "mean TTA")
+    times = [base + 1.5 for base in (100.0, 140.0, 90.0, 160.0)]
+    known = mean_interval(times)
+    assert means["low"].to_list() == [pytest.approx(known.low)]
+    assert means["high"].to_list() == [pytest.approx(known.high)]
+    assert "by setup where a row pools several" in plot.caption

@@ -130,6 +130,8 @@ class TestCommand:
         assert "--batch-size: only applies when a workload is profiled now" in result.stderr
         result = run("profile", tmp_path / "p.parquet", "--ablation")
         assert "--ablation: only applies when" in result.stderr
+        result = run("profile", tmp_path / "p.parquet", "-o", tmp_path / "kept.parquet")
+        assert "--output: only applies when" in result.stderr
         assert "no such file" in run("profile", tmp_path / "p.parquet").stderr
 
     def test_sizes_that_are_none_and_several_values_are_refused(self) -> None:

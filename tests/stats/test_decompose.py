@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from ttastats.stats import shares
 from ttastats.stats.decompose import decompose_speedup, decompose_variance
 
 
@@ -36,69 +36,81 @@ def test_shares_add_up_to_one_and_match_the_covariance_formula() -> None:
     assert parts.share_epoch_time.estimate == pytest.approx(1 - share)
 
 
-def test_the_bootstrap_interval_is_that_of_resampled_runs_and_repeats_with_its_seed() -> None:
+def test_the_interval_is_that_of_leaving_out_each_run_in_turn() -> None:
     t, e, _, _ = sides(4, n_a=20)
-    first = decompose_variance(t, e, rng=np.random.default_rng(1))
-    again = decompose_variance(t, e, rng=np.random.default_rng(1))
-    assert first == again
-    rng = np.random.default_rng(99)
-    slow = []
-    for _ in range(6000):
-        k = rng.integers(0, 20, 20)
-        covariance = np.cov(np.log(e[k]), np.log(t[k]))
-        slow.append(covariance[0, 1] / covariance[1, 1])
-    low, high = np.quantile(slow, [0.025, 0.975])
-    width = high - low
-    assert first.share_epochs.low == pytest.approx(low, abs=0.1 * width)
-    assert first.share_epochs.high == pytest.approx(high, abs=0.1 * width)
-    assert first.share_epoch_time.low == pytest.approx(1 - high, abs=0.1 * width)
+    parts = decompose_variance(t, e)
+    without = []
+    for run in range(20):
+        kept = np.arange(20) != run
+        covariance = np.cov(np.log(e[kept]), np.log(t[kept]))
+        without.append(covariance[0, 1] / covariance[1, 1])
+    error = math.sqrt(19 / 20 * np.sum((np.array(without) - np.mean(without)) ** 2))
+    share, half = parts.share_epochs.estimate, stats.t.ppf(0.975, 19) * error
+    assert share is not None
+    assert parts.share_epochs.low == pytest.approx(share - half)
+    assert parts.share_epochs.high == pytest.approx(share + half)
+    assert parts.share_epoch_time.low == pytest.approx(1 - share - half)
 
 
-def test_the_bootstrap_works_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    t, e, _, _ = sides(4, n_a=20)
-    whole = decompose_variance(t, e, rng=np.random.default_rng(1)).share_epochs
-    monkeypatch.setattr(shares, "RESAMPLED_RUNS_AT_ONCE", 7 * 20)
-    pieces = decompose_variance(t, e, rng=np.random.default_rng(1)).share_epochs
-    assert pieces == whole
-
-
-class Counted:
-    """A generator that counts the resamples it draws, and how many at most at once."""
-
-    def __init__(self) -> None:
-        self.drawn, self.most = 0, 0
-        self._rng = np.random.default_rng(1)
-
-    def integers(self, low: int, high: int, size: tuple[int, int]) -> np.ndarray:
-        self.drawn, self.most = self.drawn + size[0], max(self.most, size[0])
-        return self._rng.integers(low, high, size)
-
-
-@pytest.mark.parametrize(
-    ("runs", "at_once", "drawn", "most"),
-    [(12 * 250, 12 * 40, 250, 40), (12 * 199, 1, 200, 1), (10**6, 10**6, 2000, 2000)],
-)
-def test_of_very_many_runs_fewer_resamples_are_drawn(
-    monkeypatch: pytest.MonkeyPatch, runs: int, at_once: int, drawn: int, most: int
-) -> None:
-    monkeypatch.setattr(shares, "RESAMPLED_RUNS", runs)
-    monkeypatch.setattr(shares, "RESAMPLED_RUNS_AT_ONCE", at_once)
-    t, e, _, _ = sides(4, n_a=12)
-    counted = Counted()
-    decompose_variance(t, e, rng=counted)  # type: ignore[arg-type]
-    assert (counted.drawn, counted.most) == (drawn, most)
+def test_the_interval_covers_where_one_value_of_epochs_is_rare() -> None:
+    rng, covered, shown = np.random.default_rng(8), 0, 0
+    truth = np.log(4 / 3) ** 2 * 0.09 / (np.log(4 / 3) ** 2 * 0.09 + 0.02**2)
+    for _ in range(400):
+        epochs = np.where(rng.random(30) < 0.1, 4.0, 3.0)
+        found = decompose_variance(epochs * rng.lognormal(0, 0.02, 30), epochs).share_epochs
+        if found.low is not None and found.high is not None:
+            shown += 1
+            covered += found.low <= truth <= found.high
+    assert shown > 200
+    assert covered / shown > 0.88
 
 
 def test_fewer_than_ten_runs_get_shares_without_an_interval() -> None:
     t, e, _, _ = sides(5, n_a=9)
-    parts = decompose_variance(t, e, rng=np.random.default_rng(0))
+    parts = decompose_variance(t, e)
     assert parts.share_epochs.estimate is not None
-    assert (parts.share_epochs.low, parts.share_epochs.high) == (None, None)
+    assert (parts.share_epochs.low, parts.share_epochs.withheld) == (None, "few_runs")
+
+
+def test_two_runs_have_no_shares() -> None:
+    found = decompose_variance([10.0, 21.0], [1.0, 2.0]).share_epochs
+    assert (found.estimate, found.withheld) == (None, "few_runs")
+
+
+def test_parts_that_cancel_each_other_have_no_shares() -> None:
+    epochs = np.array([3.0, 4.0, 5.0, 3.0, 6.0])
+    times = np.array([60.0, 60.1, 59.9, 60.05, 60.02])
+    found = decompose_variance(times, epochs).share_epochs
+    assert (found.estimate, found.withheld) == (None, "parts_cancel")
+    start_up = decompose_variance(epochs * 10 + 12, epochs).share_epochs
+    assert start_up.estimate is not None
+    assert 1 < start_up.estimate < 2
+
+
+def test_an_interval_that_holds_nearly_every_share_is_left_out() -> None:
+    rng, reasons = np.random.default_rng(9), []
+    for _ in range(60):
+        epochs = np.where(rng.random(10) < 0.15, 4.0, 3.0)
+        found = decompose_variance(epochs * rng.lognormal(0, 0.1, 10), epochs).share_epochs
+        reasons.append(found.withheld)
+        if found.low is not None and found.high is not None:
+            assert found.low > 0.05 or found.high < 0.95
+    assert "no_information" in reasons
+
+
+def test_a_straggler_leaves_a_share_without_an_interval() -> None:
+    rng = np.random.default_rng(10)
+    epochs = rng.integers(3, 6, 12) * 1.0
+    times = epochs * rng.lognormal(0, 0.02, 12)
+    times[4] *= 3
+    found = decompose_variance(times, epochs).share_epochs
+    assert found.estimate is not None
+    assert (found.low, found.withheld) == (None, "unusual_run")
 
 
 def test_constant_epochs_have_no_share_rather_than_a_share_of_zero() -> None:
     rng = np.random.default_rng(6)
-    parts = decompose_variance(rng.lognormal(4, 0.01, 12), np.full(12, 63.0), rng=rng)
+    parts = decompose_variance(rng.lognormal(4, 0.01, 12), np.full(12, 63.0))
     assert (parts.share_epochs.estimate, parts.share_epoch_time.estimate) == (None, None)
     assert parts.share_epochs.low is None
     assert parts.cv_ratio == 0.0

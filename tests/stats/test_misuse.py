@@ -130,7 +130,7 @@ def test_misuse_is_refused(message: str) -> None:
 def test_what_lies_at_an_edge_is_allowed() -> None:
     assert fraction.wilson(2, 2).estimate == 1.0
     assert multiplicity.holm([0.0, 1.0]) == (0.0, 1.0)
-    assert power.runs_needed(1.1, 0.0) == 2
+    assert power.runs_needed(1.1, 0.0) == 3
     assert scaling.scaling(
         scaling.ScalePoint(1, ONE, ONE), scaling.ScalePoint(1, ONE, ONE)
     ).efficiency.estimate == pytest.approx(1.0)

@@ -48,3 +48,77 @@ def test_many_groups_of_one_size_are_judged_as_each_alone() -> None:
     for together, group in zip(outliers.modified_z(groups), groups, strict=True):
         assert together.tolist() == outliers.modified_z(group).tolist()
     assert groups[outliers.outliers(groups)].tolist() == [8, 30]
+
+
+def test_runs_of_two_machines_have_two_speeds() -> None:
+    times = np.array([106.1, 813.0, 105.2, 106.9, 831.0, 106.4, 105.8])
+    assert outliers.mixed_speeds(times) == 5
+    assert outliers.mixed_speeds(times / 60) == 5
+    assert outliers.mixed_speeds(1 / times) == 2
+    assert outliers.mixed_speeds(np.array([100.0, 100, 100, 150, 150])) == 3
+
+
+def test_one_slow_run_is_no_second_machine_nor_are_runs_that_nearly_agree() -> None:
+    assert outliers.mixed_speeds(np.array([106.1, 105.2, 106.9, 106.4, 831.0])) is None
+    assert outliers.mixed_speeds(np.array([100.0, 100, 100, 105, 105])) is None
+    assert outliers.mixed_speeds(np.array([100.0, 100, 100, 100])) is None
+    assert outliers.mixed_speeds(np.array([100.0, 100, 200])) is None
+    assert outliers.mixed_speeds(np.array([100.0, 100, 200, 200, np.nan])) is None
+    assert outliers.mixed_speeds(np.array([100.0, 100, 200, 200, 0])) is None
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 7, 10, 15, 20, 50])
+@pytest.mark.parametrize("cv", [0.05, 0.3])
+def test_lognormal_times_of_one_machine_have_two_speeds_in_two_percent_at_most(
+    n: int, cv: float
+) -> None:
+    times = np.random.default_rng(n).lognormal(5.0, np.sqrt(np.log1p(cv**2)), (1_000, n))
+    alarms = sum(outliers.mixed_speeds(row) is not None for row in times)
+    assert alarms <= 20
+
+
+@pytest.mark.parametrize(("fast", "slow"), [(5, 2), (9, 2), (3, 3), (20, 5)])
+def test_a_machine_that_takes_twice_the_time_is_nearly_always_seen(fast: int, slow: int) -> None:
+    rng = np.random.default_rng(fast)
+    times = rng.lognormal(5.0, 0.03, (200, fast + slow)) * np.repeat([1.0, 2.0], [fast, slow])
+    assert sum(outliers.mixed_speeds(row) == fast for row in times) >= 190
+
+
+@pytest.mark.parametrize(
+    ("values", "straggles"),
+    [
+        ((100.0, 101.0, 99.0, 100.5, 300.0), True),
+        ((100.0, 101.0, 300.0), True),  # of three it takes two that hardly differ
+        ((100.0, 110.0, 300.0), False),
+        ((100.0, 101.0, 99.0, 100.5, 33.0), False),  # far faster is no straggler
+        ((100.0, 100.1, 99.9, 100.0, 104.9), False),  # nor is a difference of 5 %
+        ((100.0, 150.0, 80.0, 130.0, 250.0), False),
+        ((100.0, 300.0), False),
+        ((100.0, 100.0, 100.0, 100.0), False),
+        ((), False),
+    ],
+)
+def test_a_straggler_lies_far_above_the_others(values: tuple[float, ...], straggles: bool) -> None:
+    assert outliers.has_straggler(np.array(values)) is straggles
+
+
+def test_the_limit_of_a_straggler_is_grubbs() -> None:
+    """Grubbs (1969), table I: 1.749 for five values, 2.410 for ten, one-sided at 1 %."""
+    for n, limit in ((5, 1.749), (10, 2.410)):
+        others = np.resize([-1.0, 1.0], n - 1) * 0.1
+        for factor, straggles in ((0.999, False), (1.001, True)):
+            # The largest deviate grows with the value: solve for the one that just meets the limit.
+            low, high = 0.0, 1e3
+            for _ in range(200):
+                middle = (low + high) / 2
+                logs = np.append(others, middle)
+                score = (logs.max() - logs.mean()) / logs.std(ddof=1)
+                low, high = (middle, high) if score < limit * factor else (low, middle)
+            assert outliers.has_straggler(np.exp(np.append(others, high))) is straggles
+
+
+def test_steady_runs_seldom_have_a_straggler() -> None:
+    rng = np.random.default_rng(1)
+    for n in (3, 5, 20):
+        hits = sum(outliers.has_straggler(rng.lognormal(0, 0.3, n)) for _ in range(2000))
+        assert hits <= 35  # 1 % of 2,000 are 20

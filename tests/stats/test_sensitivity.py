@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ttastats.stats.sensitivity import hardest_common_target, stable_range, target_grid
 
@@ -38,15 +40,50 @@ def test_the_hardest_common_target_is_the_last_that_every_run_meets() -> None:
     assert hardest_common_target([]) is None
 
 
-def test_the_grid_runs_from_the_worst_start_to_the_hardest_common_target() -> None:
-    runs = curves([0.2, 0.9], [0.3, 0.7])
-    assert target_grid(runs, 3) == pytest.approx((0.2, 0.45, 0.7))
-    falling = curves([0.9, 0.2], [0.7, 0.3])
-    assert target_grid(falling, 2, higher_is_better=False) == pytest.approx((0.9, 0.3))
-    assert target_grid(curves([0.4])) == (0.4,)
+@pytest.mark.parametrize(
+    ("lowest", "highest", "points", "targets"),
+    [
+        (0.00374, 0.74942, 9, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)),
+        (18.71, 21.85, 9, (19.0, 19.5, 20.0, 20.5, 21.0, 21.5)),
+        (0.13182, 0.21239, 9, (0.14, 0.15, 0.16, 0.17, 0.18, 0.19, 0.2, 0.21)),
+        (0.1, 0.3, 9, (0.1, 0.15, 0.2, 0.25, 0.3)),  # both ends, though 0.3 is not 2 * 0.15
+        (11.0, 14.5, 2, (12.0, 14.0)),
+        (0.99, 1.01, 2, (1.0,)),
+        (-2500.0, -180.0, 5, (-2500.0, -2000.0, -1500.0, -1000.0, -500.0)),
+    ],
+)
+def test_the_grid_holds_round_targets_of_the_range_that_all_runs_reached(
+    lowest: float, highest: float, points: int, targets: tuple[float, ...]
+) -> None:
+    assert target_grid(curves([lowest, highest + 1], [lowest, highest]), points) == targets
+    falling = curves([-lowest, -highest - 1], [-lowest, -highest])
+    negated = tuple(-target for target in targets)
+    assert target_grid(falling, points, higher_is_better=False) == negated
+
+
+def test_the_grid_starts_at_the_worst_start_and_ends_at_the_hardest_common_target() -> None:
+    assert target_grid(curves([0.2, 0.9], [0.3, 0.7]), 9) == (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+
+
+def test_a_grid_without_a_range_is_the_one_value_or_nothing() -> None:
+    assert target_grid(curves([0.4321])) == (0.4321,)
     assert target_grid(curves([math.nan])) == ()
+
+
+@given(
+    ends=st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 2),
+    points=st.integers(2, 20),
+)
+def test_every_range_has_a_target_and_no_more_than_asked_for(
+    ends: tuple[float, float], points: int
+) -> None:
+    low, high = sorted(ends)
+    grid = target_grid(curves([low, high]), points)
+    assert 1 <= len(grid) <= points
+    assert all(low <= target <= high for target in grid)
+    assert list(grid) == sorted(set(grid))
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_grid_over_all_floats_is_one_of_numbers() -> None:
-    assert target_grid(curves([-1.6e308, 1.6e308]), 3) == (-1.6e308, 0.0, 1.6e308)
+    assert target_grid(curves([-1.6e308, 1.6e308]), 3) == (-1e308, 0.0, 1e308)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from tests.stats.made import compared
 from ttastats.stats.outcomes import Epochs
-from ttastats.stats.results import Ratio
+from ttastats.stats.results import Flag, Ratio
 from ttastats.stats.speedup import Limits
 from ttastats.stats.verdict import decide, decide_by_fraction, margin_bounds
 
@@ -28,6 +28,7 @@ class Fixed:
     plain: dict[float, Limits]
     safe: dict[float, Limits]
     robust: dict[float, Limits] | None = None
+    doubts: tuple[Flag, ...] = ()
 
     def limits(
         self, confidence: float, *, epochs: bool = False, stragglers: bool = False
@@ -51,6 +52,7 @@ def evidence(
         {0.95: shown, 0.9: weaker},
         {0.95: safe or shown, 0.9: safe_weaker or weaker},
         None if robust is None else {0.95: robust, 0.9: robust},
+        () if robust is None else (Flag("failed_runs", "1 of 5 runs of B failed"),),
     )
 
 
@@ -114,6 +116,19 @@ def test_a_claim_that_a_straggler_could_undo_carries_the_second_mark() -> None:
     assert both.marks == "†‡"
     same = decide(evidence((0.99, 1.01), (0.995, 1.005), robust=weak), margin=0.05)
     assert (same.word, same.marks) == ("same", "‡")
+
+
+def test_runs_that_give_no_reason_to_expect_stragglers_leave_no_such_condition() -> None:
+    weak = (0.8, 1.8)
+    for shown, weaker, word in (
+        ((1.1, 1.2), (1.11, 1.19), "faster"),
+        ((0.99, 1.01), (0.995, 1.005), "same"),
+    ):
+        steady = replace(evidence(shown, weaker, robust=weak), doubts=())
+        found = decide(steady, margin=0.05)
+        assert (found.word, found.conditions) == (word, ())
+    constant = replace(evidence((1.1, 1.2), (1.11, 1.19), WIDE, WIDE, robust=WIDE), doubts=())
+    assert decide(constant).marks == "†"
 
 
 def test_same_needs_the_epoch_safe_interval_as_well() -> None:

@@ -68,6 +68,26 @@ def test_an_interrupted_run_says_so_and_is_set_aside(
     assert (row["run_status"], row["set_aside"], row["epochs"]) == ("stopped", "stopped", 2.0)
 
 
+class OutOfMemory(session.Nobody):
+    """Runs out of memory when the second epoch is over."""
+
+    def checkpoint(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.epoch == 2:
+            raise RuntimeError("CUDA out of memory")
+
+
+def test_a_run_that_an_exception_ends_says_which_and_fails(tmp_path: Path) -> None:
+    options = small(target=0.9999, epochs=100.0)
+    planned = experiment.plan(request(tmp_path), options, (0,)).runs
+    with pytest.raises(RuntimeError, match="out of memory"):
+        session.run_all(planned, OutOfMemory())
+    assert '"reason": "RuntimeError: CUDA out of memory"' in log_of(tmp_path).read_text()
+    (row,) = api.runs(ingested(tmp_path)).rows
+    assert (row["run_status"], row["set_aside"], row["epochs"]) == ("exception", None, 2.0)
+    (row,) = api.summary(tmp_path / "runs.parquet").rows
+    assert (row["n"], row["reached"]) == (1, 0)
+
+
 def train_for_long(root: Path, most_bytes: int | None = None) -> None:
     """Train in this process, which may write files of so many bytes."""
     if most_bytes is not None:
@@ -81,9 +101,7 @@ def train_for_long(root: Path, most_bytes: int | None = None) -> None:
         sys.exit(f"ttastats: {error}")
 
 
-def test_a_killed_run_leaves_whole_lines_and_is_set_aside(
-    tmp_path: Path, workers_say: Path
-) -> None:
+def test_a_killed_run_leaves_whole_lines_and_fails(tmp_path: Path, workers_say: Path) -> None:
     with forked(train_for_long, tmp_path) as process:
         until(lambda: has_evaluated(tmp_path) or process.exitcode is not None)
     assert process.exitcode == -signal.SIGKILL
@@ -92,7 +110,7 @@ def test_a_killed_run_leaves_whole_lines_and_is_set_aside(
     keys = [json.loads(line.removeprefix(":::MLLOG "))["key"] for line in text.splitlines()]
     assert "run_stop" not in keys
     (row,) = api.runs(ingested(tmp_path)).rows
-    assert (row["run_status"], row["reached"]) == ("stopped", False)
+    assert (row["run_status"], row["reached"], row["set_aside"]) == ("truncated", False, None)
     options = small(target=0.9999, epochs=100_000.0)
     assert len(experiment.plan(request(tmp_path), options, (0,)).missing) == 1
 
@@ -178,7 +196,7 @@ def test_a_run_that_meets_a_limit_of_space_keeps_what_it_wrote(
     assert "result_0.txt: cannot write: File too large" in said
     assert "Earlier output is kept" in said
     (row,) = api.runs(ingested(tmp_path)).rows
-    assert (row["run_status"], row["reached"]) == ("stopped", False)
+    assert (row["run_status"], row["reached"]) == ("truncated", False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have other rights there")

@@ -35,11 +35,21 @@ if TYPE_CHECKING:
     from ttastats.report.answer import Report
     from ttastats.trainer.session import Made
 
-#: The epochs of the ten default runs, by their seeds, and what they were made on.
-EPOCHS = (8, 8, 10, 9, 9, 7, 8, 9, 10, 9)
-PROCESSOR, CAPABILITY, PYTORCH = "Intel(R) Xeon(R) Processor", "AVX512", "2.13"
+#: The epochs of the twenty default runs, by their seeds, and what they were made on.
+EPOCHS = (8, 8, 9, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 6, 9, 9, 7, 7, 8)
+PROCESSOR, CAPABILITY, PYTORCH = ("AMD EPYC", "26", "2"), "AVX512", "2.13"
+
+
+def processor() -> tuple[str, ...]:
+    """Return name, family and model: processors of one name may round differently."""
+    path = Path("/proc/cpuinfo")
+    text = path.read_text("utf-8") if path.exists() else ""
+    numbers = re.findall(r"^(?:cpu family|model)\s*: (\d+)$", text, re.MULTILINE)[:2]
+    return (hardware.processor_name(), *numbers)
+
+
 same_machine = pytest.mark.skipif(
-    (hardware.processor_name(), torch.backends.cpu.get_cpu_capability()) != (PROCESSOR, CAPABILITY)
+    (processor(), torch.backends.cpu.get_cpu_capability()) != (PROCESSOR, CAPABILITY)
     or not torch.__version__.startswith(PYTORCH),
     reason="README's runs were made on another processor, or with another PyTorch",
 )
@@ -86,6 +96,7 @@ def sentences(text: str) -> set[str]:
         "next",
         "─",
         "a CV interval needs at least",
+        "no CV interval for",
         "share –",
     )
     worded = {line for line in lines if not line.startswith(left_out)}
@@ -118,10 +129,10 @@ def test_the_columns_and_sentences_of_readme_are_those_that_are_printed(
     assert said <= sentences(shown)
 
 
-def test_the_figures_of_readme_are_those_of_its_ten_runs() -> None:
+def test_the_figures_of_readme_are_those_of_its_twenty_runs() -> None:
     (row,), (parts,) = counted(SHOWN[0])
     mean, deviation = statistics.fmean(EPOCHS), statistics.stdev(EPOCHS)
-    assert (row["reached"], parts["reached"]) == ("10/10", "10/10")
+    assert (row["reached"], parts["reached"]) == ("20/20", "20/20")
     assert row["epochs"] == f"{mean:.2f}"
     assert parts["epochs"] == f"{mean:.2f} ±{deviation:.2g}"
     assert f"CV of epochs {deviation / mean:.1%};" in SHOWN[0]
@@ -129,7 +140,7 @@ def test_the_figures_of_readme_are_those_of_its_ten_runs() -> None:
 
 @same_machine
 def test_a_fresh_run_takes_as_many_epochs_as_that_of_readme(tmp_path: Path) -> None:
-    seeds = range(10) if os.environ.get("TTASTATS_LONG") else range(1)
+    seeds = range(len(EPOCHS)) if os.environ.get("TTASTATS_LONG") else range(1)
     made = trained(tmp_path, Overrides(device="cpu"), seeds=seeds)
     assert all(one.outcome.reached for one in made)
     assert tuple(one.outcome.checkpoints[-1].epoch for one in made) == EPOCHS[: len(made)]

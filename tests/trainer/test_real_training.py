@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch")
 from tests.trainer.runs import curve, small, summary, trained  # noqa: E402
 from ttastats import api  # noqa: E402
 from ttastats.trainer.session import Made  # noqa: E402
+from ttastats.trainer.settings import Overrides  # noqa: E402
 
 
 def test_both_seeds_reach_the_target_and_stop_there(two_runs: list[Made]) -> None:
@@ -44,6 +45,12 @@ def test_our_own_reader_finds_the_runs_without_a_problem(
 def test_the_summary_counts_the_runs(two_runs: list[Made]) -> None:
     (row,) = summary(two_runs)
     assert (row["n"], row["reached"]) == (2, 2)
+
+
+def test_default_runs_reach_their_target_before_the_last_epoch(tmp_path: Path) -> None:
+    made = trained(tmp_path, Overrides(device="cpu"), seeds=range(6, 10))  # 8 misses 97 %
+    assert [one.outcome.reached for one in made] == [True] * 4
+    assert all(one.outcome.checkpoints[-1].epoch < one.settings.epochs for one in made)
 
 
 def test_a_run_that_misses_its_target_says_aborted_and_is_counted(tmp_path: Path) -> None:

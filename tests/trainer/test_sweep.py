@@ -73,7 +73,7 @@ def test_other_settings_or_seeds_are_run(swept: Path) -> None:
     assert len(plan(swept, optimizer="adamw").missing) == 4
 
 
-def test_a_run_that_broke_off_is_made_again_and_replaced(swept: Path, tmp_path: Path) -> None:
+def test_a_run_that_broke_off_is_made_again_and_has_failed(swept: Path, tmp_path: Path) -> None:
     import shutil
 
     root = tmp_path / "copy"
@@ -93,7 +93,7 @@ def test_a_run_that_broke_off_is_made_again_and_replaced(swept: Path, tmp_path: 
     rows = {row["setup"]: row for row in report(done).rows}
     assert {name: (row["reached"], row["n"]) for name, row in rows.items()} == {
         "batch_size 64": (2, 2),
-        "batch_size 512": (2, 2),
+        "batch_size 512": (2, 3),  # a log without an end may be that of a setup without memory
     }
 
 

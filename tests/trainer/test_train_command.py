@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from tests import programs
@@ -64,6 +66,15 @@ def test_train_has_the_documented_options() -> None:
     assert [option for option in options.split() if option not in text] == []
 
 
+def test_a_first_run_as_typed_reaches_its_target_and_shows_a_time() -> None:
+    done = invoke("train")
+    assert done.exception is None
+    row = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["digits"])
+    assert " 1/1 " in row
+    assert re.search(r"\d (ms|s|min)\b", row.split("1/1")[1].split("–")[0])
+    assert "∞" not in done.stdout
+
+
 def test_training_prints_a_summary_and_keeps_the_logs(tmp_path: Path) -> None:
     done = invoke(
         "train", "--runs", 2, "--seed", 7, "--width", 8, "--target", 0.5, "--epochs", 9,
@@ -73,7 +84,8 @@ def test_training_prints_a_summary_and_keeps_the_logs(tmp_path: Path) -> None:
     assert done.exception is None
     assert "Test/machine" in done.stdout
     assert "2/2" in done.stdout
-    assert f"next: ttastats ingest {tmp_path / 'Test' / 'results'}" in done.stderr
+    results = tmp_path / "Test" / "results"  # not the DAWNBench files, which say the same again
+    assert f"next: ttastats ingest {results} -o {tmp_path.name}.parquet &&" in done.stderr
     assert "epoch 1/" not in done.stderr  # progress is for terminals
     names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*"))
     assert names == [
@@ -103,7 +115,7 @@ def test_a_sweep_prints_table_7_and_goes_on_where_it_was(tmp_path: Path) -> None
     ("arguments", "message"),
     [
         (("train", "imagenet"), "unknown workload 'imagenet'"),
-        (("train", "--dawnbench"), "Add --emit-log DIR"),
+        (("train", "--dawnbench"), "Add --emit-log."),
         (("train", "cifar10"), "--data DIR"),
         (("train", "cifar10", "--data", "/nowhere"), "contains neither"),
         (("train", "--optimizer", "lion"), "no learning rate"),
@@ -129,7 +141,57 @@ def test_the_next_command_counts_by_the_clock_that_tells(
     report = Report("summary", (), (), (Note(code, "said"),), "")
     _say_next(report, Path("logs"), Path("logs/local/results"))
     said = capsys.readouterr().err
-    assert said == (
-        "next: ttastats ingest logs/local/results -o logs.parquet && "
-        f"ttastats variance logs.parquet{clock}\n"
-    )
+    assert said == (f"next: ttastats ingest logs/ && ttastats variance logs.parquet{clock}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "workload", "folder"),
+    [
+        ("train", "digits", None),
+        ("train --emit-log", "digits", "logs"),
+        ("train --emit-log --runs 2", "digits", "logs"),
+        ("train --runs 2 --emit-log", "digits", "logs"),
+        ("train gpt --emit-log", "gpt", "logs"),
+        ("train --emit-log gpt", "gpt", "logs"),
+        ("train --emit-log gpt --runs 2", "gpt", "logs"),
+        ("train --emit-log mine.py", "mine.py", "logs"),
+        ("train --emit-log other gpt", "gpt", "other"),
+        ("train --emit-log other --runs 2", "digits", "other"),
+        ("train --emit-log=other gpt", "gpt", "other"),
+        ("train --emit-log=gpt", "digits", "gpt"),
+        ("train --emit-log gpt digits-lm", "digits-lm", "gpt"),
+        ("train digits-lm --emit-log gpt", "digits-lm", "gpt"),
+        ("train --emit-log airbench94", "digits", "airbench94"),  # there is such a folder
+        ("sweep", "digits", "sweep"),
+        ("sweep --emit-log", "digits", "sweep"),
+        ("sweep --emit-log gpt --runs 2", "gpt", "sweep"),
+        ("sweep --emit-log other gpt", "gpt", "other"),
+    ],
+)
+def test_a_folder_for_logs_may_be_left_out(
+    words: str, workload: str, folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("airbench94").mkdir()
+    name, *others = words.split()
+    given = typer.main.get_command(app).commands[name].make_context(name, others).params
+    assert (given["workload"], given["emit_log"] and str(given["emit_log"])) == (workload, folder)
+
+
+def test_the_three_commands_lead_from_an_empty_folder_to_a_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = invoke("train", "--emit-log")
+    assert done.exception is None
+    assert done.stderr.startswith("workload digits, logs in logs/\n")
+    assert "next: ttastats ingest logs/ && ttastats variance logs.parquet" in done.stderr
+    assert invoke("ingest", "logs/").exit_code == 0
+    assert invoke("variance", "logs.parquet").exit_code == 0
+    for side, batch_size in (("a", 64), ("b", 512)):
+        small = ("--width", 8, "--target", 0.5, "--batch-size", batch_size, "--runs", 2)
+        assert invoke("train", "--emit-log", side, *small).exit_code == 0
+        assert invoke("ingest", f"{side}/").exit_code == 0
+    compared = invoke("compare", "a.parquet", "b.parquet")
+    assert compared.exit_code == 0
+    assert re.search(r"  (B faster|B slower|~ undecided|equal)", compared.stdout)

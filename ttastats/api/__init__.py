@@ -1,8 +1,10 @@
 """The Python API: each command of the program as one function.
 
-A *source* is a Parquet file, several files, or a polars, pandas or pyarrow table in memory; use
-`from_frame` to convert a frame with other column names. Functions return a `Report`, whose `rows`
-and `frame` contain raw numbers: seconds, fractions, None for unknown.
+A *source* is a Parquet file, logs (a folder, an archive, a file, a URL), several of them, or a
+polars, pandas or pyarrow table in memory; use `from_frame` to convert a frame with other column
+names. Tables of logs are cached, and a `UserWarning` names logs that were rejected. Functions
+return a `Report`, whose `rows` and `frame` contain raw numbers: seconds, fractions, None for
+unknown.
 """
 
 from __future__ import annotations

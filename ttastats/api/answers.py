@@ -170,6 +170,7 @@ def rcp(
         As `read`; or there are no records, or none for any entry.
     """
     from ttastats import convergence_records
+    from ttastats.convergence_sides import officially_counted
     from ttastats.counted import RESULT
     from ttastats.report import rcp as rcp_report  # scipy costs start-up time
 
@@ -184,7 +185,8 @@ def rcp(
     found = chosen(source, where, of_answer=True)
     keys = question.keys(by, RESULT, found)
     library = convergence_records.library(None if records is None else Path(records))
-    return answered(rcp_report.report(found.runs, library, options, keys), found)
+    runs = officially_counted(found.runs, found.rows)
+    return answered(rcp_report.report(runs, library, options, keys), found)
 
 
 @takes(JudgedAt)

@@ -117,6 +117,7 @@ def judge_of(
                 pool=what.pool, unit=unit, block=block,
             ),
             requirements,
+            options.confidence,
         )  # fmt: skip
     conditions = gate.conditions(*gates)
 

@@ -10,6 +10,7 @@ except ModuleNotFoundError:  # its name as a package of its own
     from pytorch_lightning import Callback, LightningModule, Trainer
 
 from ttastats.callbacks.following import Following
+from ttastats.run_ends import reason_of
 
 
 class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent
@@ -38,7 +39,7 @@ class Record(Following, Callback):  # type: ignore[misc]  # the package may be a
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
         """End before the time."""
-        self.end(type(exception).__name__)
+        self.end(reason_of(exception))
 
 
 def _epochs(trainer: Trainer) -> float | None:

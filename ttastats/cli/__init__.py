@@ -6,7 +6,10 @@ Exit codes: 0 done; 1 done, but some input was rejected; 2 nothing could be done
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+from inspect import signature
 from typing import Annotated, NoReturn
 
 import typer
@@ -19,6 +22,8 @@ from ttastats.cli import (
     export,
     guess,
     ingest,
+    logs,
+    output,
     plot,
     profile,
     rcp,
@@ -28,9 +33,9 @@ from ttastats.cli import (
     tables,
     train,
 )
+from ttastats.cli.command import Command
 from ttastats.cli.options import flat
-from ttastats.cli.output import say
-from ttastats.errors import TtastatsError
+from ttastats.cli.output import say_error
 from ttastats.version import __version__
 
 app = typer.Typer(
@@ -60,23 +65,28 @@ COMMANDS = (
     export.export, subset.filter, train.train, train.sweep,
 )  # fmt: skip
 for command in COMMANDS:
-    app.command(epilog=examples.of(command.__name__))(flat(command))
+    options = flat(command)
+    called = logs.taking_logs(options) if "files" in signature(options).parameters else options
+    app.command(cls=Command, epilog=examples.of(command.__name__))(called)
 
 
 def main() -> NoReturn:
-    """Run the command line; an expected error becomes one message and exit code 2."""
+    """Run the command line; an error becomes one message and exit code 2."""
+    output.accept_any_encoding()
     try:
-        app()
-    except TtastatsError as error:
-        say(f"ttastats: {error}")
-        sys.exit(2)
+        try:
+            app()
+        finally:
+            output.flush()  # a full device shows itself here
     except BrokenPipeError:  # the reader of a pipe has seen enough
         sys.stderr.close()
         sys.exit(0)
+    except (SystemExit, KeyboardInterrupt):
+        raise
     except BaseException as error:
-        damaged = damage.of(error, sys.argv[1:])
-        if damaged is None:
-            raise
-        say(f"ttastats: {damaged}")
+        expected = damage.expected(error, sys.argv[1:])
+        if os.environ.get("TTASTATS_TRACEBACK") and expected is not error:
+            traceback.print_exception(error)
+        say_error(expected)
         sys.exit(2)
     sys.exit(0)

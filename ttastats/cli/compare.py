@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from ttastats.cli.options import (
     columns,
     given,
     refuse_of_runs,
+    tables,
 )
 from ttastats.cli.output import show
 from ttastats.cli.sides import Judging, PartOptions, ProfileOptions, SideOptions
@@ -29,12 +31,10 @@ if TYPE_CHECKING:
 
 def compare(
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="Parquet files: baseline A, then one or more B; a single file with --a and "
-            "--b; or two profiles.",
-            show_default=False,
+        list[str] | None,
+        tables(
+            "Parquet files or logs: baseline A, then one or more B; a single one with --a and "
+            "--b; or two profiles."
         ),
     ] = None,
     *,
@@ -97,10 +97,10 @@ def compare(
         raise typer.Exit(3)
 
 
-def _expect_no_number(files: list[Path]) -> None:
+def _expect_no_number(files: Sequence[str]) -> None:
     """Refuse a margin behind --same, which takes none."""
     for file in files:
-        if percentages.any_number(str(file)) is not None and not file.exists():
+        if percentages.any_number(file) is not None and not Path(file).exists():
             raise TtastatsError(
                 "takes no number: it means that the files hold runs of one setup",
                 where=f"--same {file}",
@@ -122,16 +122,19 @@ _WAYS = "Choose work (by kind, the default) or operator."
 
 def targets(
     files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="One Parquet file, or two to compare.", show_default=False
-        ),
+        list[str],
+        tables("One Parquet file or folder of logs, or two to compare."),
     ],
     *,
     parts: PartOptions,
     asked: CountedOptions,
     points: Annotated[
-        int, typer.Option("--points", min=2, help="Number of quality targets to evaluate.")
+        int,
+        typer.Option(
+            "--points",
+            min=2,
+            help="Maximum number of round quality targets to evaluate, beside the official one.",
+        ),
     ] = 9,
     metric: Annotated[
         str | None,

@@ -19,7 +19,7 @@ EXAMPLES = {
     "variance": ("variance runs.parquet", "variance runs.parquet --where benchmark=resnet"),
     "compare": (
         "compare a.parquet b.parquet",
-        "compare runs.parquet --a system=old --b system=new --fail-on slower:2%",
+        "compare runs/adam runs/sgd --fail-on slower:2%",
     ),
     "claim": (
         "claim runs.parquet --quality 'val_loss <= 3.28'",
@@ -49,7 +49,7 @@ EXAMPLES = {
         "filter runs.parquet --where benchmark=resnet -o resnet.parquet",
         "filter old.parquet new.parquet -o all.parquet",
     ),
-    "train": ("train digits --emit-log logs --runs 5", "train my_workload.py --emit-log logs"),
+    "train": ("train --emit-log --runs 5", "train my_workload.py --emit-log logs"),
     "sweep": (
         "sweep --batch-size 32,512 --runs 5 --emit-log logs",
         "sweep --precision fp32,bf16 --until-decided",

@@ -128,28 +128,13 @@ _NAMED = 5
 
 
 def _print_account(account: Account) -> None:
-    from ttastats.units import plural
-
-    logs = account.files - account.other_files - account.parts
-    others = f", {account.parts:,} more with parts of their runs" if account.parts else ""
-    others += f", {account.other_files:,} other files" if account.other_files else ""
-    if account.unchanged:
-        others += f", {account.unchanged:,} unchanged since the last ingest"
-    if account.traces:
-        made = plural(account.profiles, "profile")
-        say(f"{plural(account.traces, 'trace')} read{others}: {made}")
-    else:
-        say(
-            f"{plural(logs, 'log')} read{others}: {plural(account.runs, 'run')}, "
-            f"{plural(account.evaluations, 'evaluation')}"
-        )
+    say(account.counts())
     for code, number in account.problem_counts().items():
         problems = [problem for problem in account.problems if problem.code == code]
         say(f"  {problems[0].severity}: {code} ({number:,})")
         shown = problems if problems[0].severity == "error" else problems[:_NAMED]
         for problem in shown:
-            place = problem.source if problem.line is None else f"{problem.source}:{problem.line}"
-            say(f"    {place}: {problem.message}")
+            say(f"    {problem.place}: {problem.message}")
         if number > len(shown):
             rest = number - len(shown)
             say(f"    and {rest:,} more: ttastats problems {account.output} --code {code}")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -29,11 +28,14 @@ class Format(StrEnum):
     md = "md"
 
 
+def tables(what: str) -> Any:
+    """Return the argument for tables and logs; they are text, since a URL is no path."""
+    return typer.Argument(metavar="FILE...", help=what, show_default=False, path_type=str)
+
+
 Files = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="FILE...", help="Parquet files written by `ttastats ingest`.", show_default=False
-    ),
+    list[str],
+    tables("Parquet files written by `ttastats ingest`, or logs: folders, archives, files, URLs."),
 ]
 Where = Annotated[
     list[str] | None,
@@ -245,12 +247,19 @@ class Output:
 def given(*groups: Any) -> list[str]:
     """Give the options of some groups that somebody set to something else than their defaults."""
     return [
-        f"--{one.name.strip('_').replace('_', '-')}"
+        _long_name(one)
         for group in groups
         for one in fields(group)
         if (value := getattr(group, one.name)) not in (None, False, [])
         and value != getattr(one.default, "default", one.default)
     ]
+
+
+def _long_name(option: Field[Any]) -> str:
+    """Return the option as the command line spells it: its own `--name`, else that of its field."""
+    declared: Sequence[str] = getattr(option.default, "param_decls", None) or ()
+    spelled = (name.split("/")[0] for name in declared if name.startswith("--"))
+    return next(spelled, f"--{option.name.strip('_').replace('_', '-')}")
 
 
 def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",)) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import typer
 
 from ttastats.cli import pager
 from ttastats.cli.options import Format, Output
-from ttastats.render.harmless import visible_lines
+from ttastats.errors import TtastatsError
+from ttastats.render.harmless import visible
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
@@ -44,7 +49,7 @@ def _say_gate(report: Report, output_format: Format) -> None:
 
     unseen = report.gate is not None and not report.gate.passed and not sys.stdout.isatty()
     if report.gate is not None and (unseen or output_format is Format.csv):
-        say("\n".join(words.gate(report.gate)))
+        say(*words.gate(report.gate))
 
 
 def _print_table(report: Report, *, paged: bool) -> None:
@@ -65,6 +70,57 @@ def _print_table(report: Report, *, paged: bool) -> None:
         console.file.write(text)
 
 
-def say(text: str) -> None:
-    """Say something that is not the result."""
-    typer.echo(visible_lines(text), err=True)
+def show_page(html: str) -> None:
+    """Print a page, which says of itself that it is UTF-8."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    typer.echo(html, nl=False)
+
+
+def say(*lines: str) -> None:
+    """Print lines that are not the result; a line feed in one of them is spelled out."""
+    typer.echo("\n".join(map(visible, lines)), err=True)
+
+
+def say_error(error: TtastatsError) -> None:
+    """Print an error, and what to do about it."""
+    what = f"{error.where}: {error.what}" if error.where else error.what
+    remedy = f"  {error.remedy}".split("\n") if error.remedy else ()
+    with suppress(OSError):  # nobody hears it
+        say(f"ttastats: {what}", *remedy)
+
+
+def accept_any_encoding() -> None:
+    """Let streams that are not UTF-8 show what they cannot encode as JSON escapes it."""
+    codecs.register_error("ttastats", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="ttastats")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].replace("─", "-")  # long lines in tables
+    return json.dumps(text)[1:-1], error.end
+
+
+def flush() -> None:
+    """Write what standard output holds back.
+
+    Raises
+    ------
+    TtastatsError
+        It cannot be written, and is given up.
+    """
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # Else the interpreter would try once more, and end with a message of its own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = f"cannot write: {error.strerror}"
+        raise TtastatsError(what, where="standard output") from error

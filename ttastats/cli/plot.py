@@ -15,6 +15,7 @@ from ttastats.cli.options import (
     confidence_level,
     given,
     refuse_of_runs,
+    tables,
 )
 from ttastats.cli.output import say
 from ttastats.cli.sides import SideOptions
@@ -37,12 +38,8 @@ def plot(
         typer.Argument(metavar="KIND", help="Plot kind: tta, speedups, ...; `list` shows all."),
     ],
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="Parquet files written by `ttastats ingest`; several are compared with the first.",
-            show_default=False,
-        ),
+        list[str] | None,
+        tables("Parquet files or logs; several are compared with the first."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -121,7 +118,7 @@ def plot(
 
 
 def _draw_profiles(
-    kind: str, files: Sequence[Path], output: Path | None, look: Callable[[], Style]
+    kind: str, files: Sequence[str], output: Path | None, look: Callable[[], Style]
 ) -> None:
     from ttastats import api
 
@@ -162,10 +159,10 @@ def _inches(text: str) -> float:
     return inches
 
 
-def _expected(output: Path, given: Sequence[Path]) -> None:
+def _expected(output: Path, inputs: Sequence[str]) -> None:
     from ttastats.plotting import files
 
-    files.expect(output, given)
+    files.expect(output, [Path(name) for name in inputs])
 
 
 def _write(output: Path, plots: Sequence[Plot], look: Style) -> None:
@@ -174,7 +171,7 @@ def _write(output: Path, plots: Sequence[Plot], look: Style) -> None:
 
     files.write(output, plots, look)
     for plot in plots:
-        say(f"{plot.title}\n  {plot.caption}")
+        say(plot.title, f"  {plot.caption}")
     say(f"wrote {output}")
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ttastats.cli.options import Output, Target, Where
+from ttastats.cli.options import Output, Target, Where, tables
 from ttastats.cli.output import show
 from ttastats.cli.sides import PartOptions
 from ttastats.errors import TtastatsError
@@ -15,12 +14,10 @@ from ttastats.errors import TtastatsError
 
 def record(
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="Parquet files: baseline A, then runs B; one file with --a and --b; or only "
-            "B with --against.",
-            show_default=False,
+        list[str] | None,
+        tables(
+            "Parquet files or logs: baseline A, then runs B; a single one with --a and --b; or "
+            "only B with --against."
         ),
     ] = None,
     *,

@@ -16,8 +16,9 @@ from ttastats.cli.options import (
     columns,
     given,
     refuse_of_runs,
+    tables,
 )
-from ttastats.cli.output import say
+from ttastats.cli.output import say, show_page
 from ttastats.cli.progress import progress
 from ttastats.cli.sides import Judging, SideOptions
 
@@ -27,12 +28,10 @@ if TYPE_CHECKING:
 
 def report(
     files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Parquet files, profiles or traces; one is summarized, several are compared "
-            "with the first.",
-            show_default=False,
+        list[str],
+        tables(
+            "Parquet files, logs, profiles or traces; one is summarized, several are compared "
+            "with the first."
         ),
     ],
     output: Annotated[
@@ -66,10 +65,10 @@ def report(
 
     to_stdout = str(output) == "-"
     if not to_stdout:
-        place.expect(output, files)
+        place.expect(output, map(Path, files))
     path = None if to_stdout else output
     options = judging.options()
-    if are_profiles(files):
+    if are_profiles([Path(file) for file in files]):
         refuse_of_runs((*given(sides, asked, judging, budget), *(["--also"] if also else [])))
         paths = [files] if together else files
         page = api.profile_page(*paths, output=path, title=title, confidence=options.confidence)
@@ -89,10 +88,10 @@ def report(
                 **budget.asked(),
             )
     if to_stdout:
-        typer.echo(page.html, nl=False)
+        show_page(page.html)
     else:
         size = f"{page.size / 1e6:.1f} MB"
         say(f"wrote {output}: {page.counted}, {page.plots} plots, {size}")
     if page.gate is not None and not page.gate.passed:
-        say("\n".join(words.gate(page.gate)))
+        say(*words.gate(page.gate))
         raise typer.Exit(3)

@@ -39,7 +39,7 @@ class PartOptions:
         help="Select side B from the same file. Repeatable.",
     )
 
-    def of(self, files: Sequence[Path], *, one_will_do: bool = False) -> list[Source]:
+    def of(self, files: Sequence[str], *, one_will_do: bool = False) -> list[Source]:
         """Give the tables to compare: several files, or two parts of one."""
         from ttastats.choice import Selection
         from ttastats.conditions import parse_all
@@ -55,7 +55,7 @@ class PartOptions:
         if len(files) < 2 and not one_will_do:
             raise TtastatsError(
                 "only one file to compare",
-                where=str(files[0]),
+                where=files[0],
                 remedy="Give a second file, or select two parts: --a 'system=...' --b 'system=...'",
             )
         return [*files]
@@ -115,7 +115,7 @@ class ProfileOptions:
             raise TtastatsError("profiles were given for one side only", remedy=f"Add {lacking}.")
         return None
 
-    def alone(self, files: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]] | None:
+    def alone(self, files: Sequence[str]) -> tuple[Sequence[Path], Sequence[Path]] | None:
         """Give the profiles of A and of B where no runs are named.
 
         Raises
@@ -132,13 +132,14 @@ class ProfileOptions:
             )
         if not files:
             return both
-        if len(files) == 2 and are_profiles(files):
-            return files[:1], files[1:]
-        for file in files:
-            if are_profiles([file]):
+        paths = [Path(file) for file in files]
+        if len(paths) == 2 and are_profiles(paths):
+            return paths[:1], paths[1:]
+        for path in paths:
+            if are_profiles([path]):
                 raise TtastatsError(
                     "is a profile, but other files are runs",
-                    where=str(file),
+                    where=str(path),
                     remedy="Pass it as --profile-a or --profile-b.",
                 )
         return None

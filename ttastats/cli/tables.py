@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +22,7 @@ from ttastats.cli.options import (
     columns,
     confidence_level,
     sort_by,
+    tables,
 )
 from ttastats.cli.output import show
 
@@ -90,10 +90,8 @@ def variance(
 
 def power(
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE...", help="Parquet files with pilot runs.", show_default=False
-        ),
+        list[str] | None,
+        tables("Parquet files with pilot runs, or their logs."),
     ] = None,
     cv: Annotated[
         str,

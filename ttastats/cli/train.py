@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ttastats.errors import TtastatsError
+from ttastats.trainer.built_in import BUILT_IN
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +37,7 @@ Workload = Annotated[
     str,
     typer.Argument(
         metavar="WORKLOAD",
-        help="digits, digits-lm, gpt, cifar10, airbench94, airbench96, or your own workload file.",
+        help=f"{', '.join(BUILT_IN)}, or your own workload file.",
     ),
 ]
 Runs = Annotated[
@@ -73,7 +75,7 @@ ENDS = ("target", "epochs")
 class Ending:
     """Where a run ends, by the names that this has in a recipe."""
 
-    target: str | None = _of_recipe("TARGET", "Quality target, at which a run ends: 0.97 or 97%.")
+    target: str | None = _of_recipe("TARGET", "Quality target, at which a run ends: 0.96 or 96%.")
     epochs: str | None = _of_recipe("N", "Maximum number of epochs.")
 
 
@@ -166,7 +168,8 @@ def train(
         typer.Option(
             "--emit-log",
             metavar="FOLDER",
-            help="Folder for the logs; an interrupted command resumes from it.",
+            help="Folder for the logs, `logs` if none is given; an interrupted command resumes "
+            "from it. A folder with the name of a workload: --emit-log=digits.",
             show_default=False,
         ),
     ] = None,
@@ -181,7 +184,7 @@ def train(
     `--runs 10` trains with ten seeds. Runs that are already complete in the log folder are skipped.
     """
     if dawnbench and emit_log is None:
-        raise TtastatsError("needs a folder", where="--dawnbench", remedy="Add --emit-log DIR.")
+        raise TtastatsError("needs a folder", where="--dawnbench", remedy="Add --emit-log.")
     with needs_torch("training"):
         from ttastats.trainer import after, experiment
 
@@ -190,6 +193,7 @@ def train(
         raise TtastatsError(
             "takes one value", where=f"--set {next(iter(grid))}", remedy="`sweep` takes several."
         )
+    _say_where(workload, emit_log)
     with _folder(emit_log) as root:
         request = experiment.Request(workload, root, org, system, dawnbench)
         plan = experiment.plan(request, options, range(seed, seed + runs))
@@ -216,7 +220,8 @@ def sweep(
         typer.Option(
             "--emit-log",
             metavar="FOLDER",
-            help="Folder for the logs; an interrupted command resumes from it.",
+            help="Folder for the logs; an interrupted command resumes from it. A folder with the "
+            "name of a workload: --emit-log=digits.",
         ),
     ] = Path("sweep"),
     org: Org = "local",
@@ -249,6 +254,7 @@ def sweep(
         from ttastats.trainer import after, experiment, table_7
 
     options, grid = setup.options(workload)
+    _say_where(workload, emit_log)
     request = experiment.Request(workload, emit_log, org, system)
     if until_decided:
         _until_decided(request, options, grid, seed, MAX_RUNS if max_runs is None else max_runs)
@@ -334,15 +340,28 @@ def _print(report: Report) -> None:
     as_table.render(report, console, width=console.width if console.is_terminal else None)
 
 
+def _say_where(workload: str, emit_log: Path | None) -> None:
+    """Print which workload is trained and where its logs go, if they are kept."""
+    from ttastats.trainer import experiment
+
+    if emit_log is not None and experiment.leads():
+        _say(f"workload {workload}, logs in {emit_log}/")
+
+
 def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
-    """Name the commands that say more, by the clock that tells of these runs."""
+    """Print the commands that say more, by the clock that tells of these runs."""
+    from ttastats.ingestion.ingest import default_output
+
     if emit_log is None:
-        _say("next: ttastats train --runs 10 --emit-log logs   (nothing was saved this time)")
+        _say("next: ttastats train --runs 10 --emit-log   (nothing was saved this time)")
         return
-    file = f"{emit_log.resolve().name}.parquet"
+    file = default_output([emit_log])
+    # DAWNBench files beside the logs are the same runs once more.
+    twice = results.with_name("dawnbench").exists()
+    logs = f"{quote(str(results))} -o {quote(str(file))}" if twice else quote(f"{emit_log}/")
     contended = any(note.code == "contended" for note in report.notes)
     clock = " --in cpu-seconds" if contended else ""
-    _say(f"next: ttastats ingest {results} -o {file} && ttastats variance {file}{clock}")
+    _say(f"next: ttastats ingest {logs} && ttastats variance {quote(str(file))}{clock}")
 
 
 def _say_all(lines: list[str]) -> None:

@@ -59,8 +59,8 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
 
 
 def _runs(table: pl.LazyFrame) -> Iterator[list[Row]]:
-    """Give the rows of each run."""
-    rows = table.collect().sort(schema.ORDER, maintain_order=True)
+    """Give the rows of each run; a log that was rejected has nothing to write."""
+    rows = table.filter(schema.of_runs()).collect().sort(schema.ORDER, maintain_order=True)
     for _, group in groupby(rows.iter_rows(named=True), key=itemgetter(*schema.RUN)):
         yield list(group)
 

@@ -47,7 +47,7 @@ def write(
     TtastatsError
         No run is left, or the place cannot be written to.
     """
-    known = every.select(schema.RUN).unique().collect()
+    known = every.filter(schema.of_runs()).select(schema.RUN).unique().collect()
     wanted = chosen.select(schema.RUN).unique()
     rows = (
         every.join(wanted, on=schema.RUN, how="semi")

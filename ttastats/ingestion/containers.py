@@ -20,14 +20,15 @@ from typing import IO, Any, Protocol, TypeAlias
 
 import msgspec
 
+from ttastats import limits
 from ttastats.ingestion.streams import DAMAGED, decompressed
 
 #: What opening and reading a file may raise. Beside its own errors the reader of tar files raises
 #: what its conversions raise where a header is broken (ValueError, IndexError, struct.error), that
 #: of zip files RuntimeError for a member that is encrypted and for a method it does not know.
 UNUSABLE = (
-    *DAMAGED, zipfile.BadZipFile, tarfile.TarError, ValueError, LookupError, RuntimeError,
-    ArithmeticError, struct.error,
+    *DAMAGED, limits.TooLargeError, MemoryError, zipfile.BadZipFile, tarfile.TarError, ValueError,
+    LookupError, RuntimeError, ArithmeticError, struct.error,
 )  # fmt: skip
 
 #: Archives by the end of their names, and how each is compressed as a whole.
@@ -39,11 +40,15 @@ ARCHIVES = (*_WRAPPED, ".tar", ".zip")
 
 
 class File(msgspec.Struct, frozen=True, gc=False):
-    """A file in a container: its name there, and its size and time of change where known."""
+    """A file in a container: its name there, and its size and time of change where known.
+
+    `stored` are the bytes that it takes in an archive which compresses each member, else 0.
+    """
 
     name: str
     size: int = 0
     changed: int = 0
+    stored: int = 0
 
 
 #: What lies directly in a folder, in order; the names of folders end with a slash.
@@ -66,7 +71,13 @@ class Container(Protocol):
         ...
 
     def companion(self, place: PurePosixPath, /) -> bytes | None:
-        """Give the bytes of the file at a place, or None where there is none."""
+        """Return the bytes of the file at a place, or None where there is none.
+
+        Raises
+        ------
+        TooLargeError
+            It has more bytes than are read whole of a file with its name.
+        """
         ...
 
     def listing(self, folder: PurePosixPath, /) -> Names:
@@ -116,7 +127,7 @@ def _read_if_there(path: str) -> bytes | None:
         if not os.path.isfile(path):  # reading from a pipe would wait for ever
             return None
         with open(path, "rb") as file:
-            return file.read()
+            return limits.read(file, limits.of_name(path))
     except (OSError, ValueError):  # a member of an archive may have a name that no file can have
         return None
 
@@ -180,6 +191,8 @@ class Archive:
         """Give the bytes of a member, or None where there is none any more."""
         try:
             return opened(self.path).read(place)
+        except limits.TooLargeError:
+            raise
         except UNUSABLE:
             return None
 
@@ -191,31 +204,32 @@ class Archive:
             return ()
 
 
-#: A larger member is no companion of a log: it may be a few bytes that claim to be any number.
-_LARGEST_COMPANION = 256 * 1024 * 1024
-
-
 class _Opened:
     """An archive with its members listed.
 
-    `damage` says why members may be missing from `files`, where it is damaged.
+    `damage` says why members may be missing from `files`, where it is damaged; `twice` are the
+    names that several members have, of which the last is listed, as unpacking would leave it.
     """
 
     def __init__(self, path: str) -> None:
         self.damage = ""
+        self.twice: set[str] = set()
         self._plain: IO[bytes] | None = None
         self._members: dict[str, tarfile.TarInfo | zipfile.ZipInfo]
         self._archive: zipfile.ZipFile | tarfile.TarFile
         if path.endswith(".zip"):
             self._archive = zipfile.ZipFile(path)
             infos = self._archive.infolist()
-            self._members = {info.filename: info for info in infos if not info.is_dir()}
+            self._members = {}
+            for info in infos:
+                if not info.is_dir():
+                    self._add(info.filename, info)
         else:
             self._plain, self.damage = _unwrapped(path)
             self._archive = _tar(self._plain)
             self._members = {}
             self._list(self._archive, self._plain)
-        self.files = [File(name, _size(member)) for name, member in sorted(self._members.items())]
+        self.files = [_file(name, member) for name, member in sorted(self._members.items())]
         self._place = Archive(path)
 
     def __del__(self) -> None:
@@ -229,12 +243,20 @@ class _Opened:
         member = self._members[name]
         if isinstance(self._archive, zipfile.ZipFile):
             assert isinstance(member, zipfile.ZipInfo)  # noqa: S101 - for the type checker
-            return self._archive.open(member)
+            content = self._archive.open(member)
+            if member.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+                return content
+            return io.BufferedReader(_InSmallPieces(content), _BUFFER)
         assert isinstance(member, tarfile.TarInfo)  # noqa: S101 - as above
         opened_member = self._archive.extractfile(member)
         if opened_member is None:
             raise OSError(f"{name} is not a file")
         return opened_member
+
+    def _add(self, name: str, member: tarfile.TarInfo | zipfile.ZipInfo) -> None:
+        if name in self._members:
+            self.twice.add(name)
+        self._members[name] = member
 
     def _list(self, archive: tarfile.TarFile, plain: IO[bytes]) -> None:
         """List the members of a tar file up to where it is damaged.
@@ -244,7 +266,7 @@ class _Opened:
         try:
             for member in archive:
                 if member.isfile():
-                    self._members[member.name] = member
+                    self._add(member.name, member)
             plain.seek(archive.offset)
             if plain.read(tarfile.BLOCKSIZE).strip(b"\0"):
                 self.damage = self.damage or "a header is corrupt"
@@ -273,27 +295,69 @@ class _Opened:
     def read(self, place: PurePosixPath) -> bytes | None:
         """Give the bytes of the member at a place, or None where there is none."""
         name = self._names.get(place)
-        if name is None or _size(self._members[name]) > _LARGEST_COMPANION:
+        if name is None:
             return None
+        most = limits.of_name(name)
+        limits.expect(_file(name, self._members[name]).size, most)
         with self.open(name) as member:
-            return member.read()
+            return limits.read(member, most)
 
     def listing(self, folder: PurePosixPath) -> Names:
         """Give what lies directly in a folder."""
         return tuple(sorted(name for name in self._folders.get(folder, ()) if name[0] != "."))
 
 
+_BUFFER = 256 * 1024
+
+
+class _InSmallPieces(io.RawIOBase):
+    """A member of a zip file whose reader decompresses all it is asked for at once.
+
+    It does so for all methods but the usual one: a piece may grow thousands of times.
+    """
+
+    def __init__(self, member: IO[bytes]) -> None:
+        self._member = member
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._member.read(min(len(buffer), 4096))
+        buffer[: len(content)] = content
+        return len(content)
+
+
+class _Headers(io.RawIOBase):
+    """A tar file of which no header is read whole that is larger than the limit."""
+
+    def __init__(self, plain: IO[bytes]) -> None:
+        self._plain = plain
+
+    def read(self, size: int = -1) -> bytes:
+        limits.expect(size, limits.whole() + 1)
+        return self._plain.read(size)
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        return self._plain.seek(place, whence)
+
+    def tell(self) -> int:
+        return self._plain.tell()
+
+
 def _tar(plain: IO[bytes]) -> tarfile.TarFile:
     """Open a tar file, or close what it was to be read from."""
     try:
-        return tarfile.open(fileobj=plain, mode="r:")
+        return tarfile.open(fileobj=_Headers(plain), mode="r:")
     except BaseException:
         plain.close()
         raise
 
 
-def _size(member: tarfile.TarInfo | zipfile.ZipInfo) -> int:
-    return member.size if isinstance(member, tarfile.TarInfo) else member.file_size
+def _file(name: str, member: tarfile.TarInfo | zipfile.ZipInfo) -> File:
+    if isinstance(member, tarfile.TarInfo):
+        return File(name, member.size)
+    return File(name, member.file_size, stored=max(member.compress_size, 1))
 
 
 def _unwrapped(path: str) -> tuple[IO[bytes], str]:
@@ -362,9 +426,10 @@ class Remote:
         store = filesystem(self.url)
         for name in (str(place), str(place).lstrip("/")):
             try:
-                content: bytes = store.cat_file(name)
+                content: bytes = store.cat_file(name, end=limits.of_name(name) + 1)
             except (OSError, ValueError):
                 continue
+            limits.expect(len(content), limits.of_name(name))
             return content
         return None
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import xxhash
 
+from ttastats import limits
 from ttastats.errors import TtastatsError
 from ttastats.ingestion.containers import Archive, Disk, printable
 from ttastats.ingestion.sources import Source, matches
@@ -100,9 +101,11 @@ def _root_of(path: str) -> str:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8"
+        with path.open("rb") as file:
+            return limits.read(file, limits.of_name(FILE)).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, limits.TooLargeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else reason
         raise TtastatsError(f"cannot be read: {reason}", where=str(path)) from error
 
 
@@ -114,8 +117,8 @@ def _of_sources(configs: Iterable[Source]) -> list[_Text]:
     found = []
     for source in configs:
         try:
-            text = b"".join(source.blocks()).decode("utf-8-sig")
-        except (UnreadableError, UnicodeDecodeError) as error:
+            text = limits.joined(source.blocks(), limits.of_name(FILE)).decode("utf-8-sig")
+        except (UnreadableError, UnicodeDecodeError, limits.TooLargeError) as error:
             raise TtastatsError(f"cannot be read: {error}", where=source.name) from error
         found.append((text, source.name, str(source.container.folder(source.file.name))))
     return found

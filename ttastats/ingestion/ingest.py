@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -12,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import store, tables
+from ttastats import limits, schema, store, tables
 from ttastats.dialect import Metrics
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import described, manifest, registry, traces
+from ttastats.ingestion import absent, described, manifest, registry, traces
 from ttastats.ingestion.described import Said
 from ttastats.ingestion.reading import Reading, Result
 from ttastats.ingestion.sources import Source, find
@@ -23,6 +24,7 @@ from ttastats.ingestion.spill import Held
 from ttastats.ingestion.workers import Workers
 from ttastats.profiles import store as profile_store
 from ttastats.records import Problem
+from ttastats.units import plural
 
 #: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
 #: and of a message between processes small, little enough to keep memory bounded.
@@ -59,6 +61,20 @@ class Account:
     def rejected(self) -> tuple[Problem, ...]:
         """Give the problems for which something the logs should hold is missing."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
+
+    def counts(self) -> str:
+        """Return the numbers of files, and of the runs and evaluations or the profiles in them."""
+        logs = self.files - self.other_files - self.parts
+        others = f", {self.parts:,} more with parts of their runs" if self.parts else ""
+        others += f", {self.other_files:,} other files" if self.other_files else ""
+        if self.unchanged:
+            others += f", {self.unchanged:,} unchanged since the last ingest"
+        if self.traces:
+            return (
+                f"{plural(self.traces, 'trace')} read{others}: {plural(self.profiles, 'profile')}"
+            )
+        runs = f"{plural(self.runs, 'run')}, {plural(self.evaluations, 'evaluation')}"
+        return f"{plural(logs, 'log')} read{others}: {runs}"
 
     def problem_counts(self) -> dict[str, int]:
         """Give how many problems of each code there are, most frequent first."""
@@ -113,6 +129,7 @@ def ingest(
         A path is missing, there is no log at all, the output cannot be written, or what is said of
         the logs cannot be read.
     """
+    limits.whole()  # a wrong setting is no fault of a file
     for path in paths:
         _expect_no_table(Path(path))
     target = Path(output or default_output(paths))
@@ -154,18 +171,20 @@ def _ingest(
     words = (reading.dialect, reading.round, reading.metrics, described.digest(blocks))
     if (account := _unchanged_profile(sources, target, words)) is not None:
         return account
-    before = {} if profile_store.is_profile(target) else manifest.of(target)
+    is_profile = profile_store.is_profile(target)
+    before = manifest.Manifest() if is_profile else manifest.of(target)
     fresh, kept = manifest.split(before, sources, words)
     others, parts, together = (
         manifest.kept_of(before, kind, kept) for kind in ("others", "parts", "together")
     )
     known = store.problems_of(target) if kept else []
-    problems = [problem for problem in known if problem.source in kept]
+    problems = [one for one in known if one.source in kept or one.code in absent.CODES]
     problems += described.unused(blocks, sources)
     if manifest.is_whole(before, fresh, kept):  # nothing to write, then
         runs = tables.heads(store.read([target]))
         account = _account(runs, sources, problems, others, parts, target, kept)
         return replace(account, written=False)
+    problems = [one for one in problems if one.code not in absent.CODES]
     for result in _read_all(fresh, reading, held, readers, on_progress):
         held.add(result.rows)
         problems += result.problems
@@ -174,15 +193,21 @@ def _ingest(
         together += result.together
     rows = held.rows()
     if kept:
-        rows = tables.merged(rows, store.rows_of(target, kept))
-    runs = tables.heads(rows)
+        rows = tables.merged(rows, store.rows_of(target, kept).filter(schema.of_runs()))
+    runs = tables.heads(rows, absent.COLUMNS)
     if runs.is_empty():
         if profiled := [one.source for one in problems if one.code == traces.CODE]:
             own = [source for source in sources if source.name in set(profiled)]
             rest = [one for one in problems if one.code != traces.CODE]
             return _profile(own, sources, rest, others, target, words)
-        raise _nothing(paths, len(sources), problems, parts)
+        raise _nothing(paths, sources, problems, parts)
     record = manifest.record(sources, others, parts, together, words)
+    problems += absent.unlike(runs.get_column("source"), others)
+    left_out = absent.rows(runs, sources, problems, blocks)
+    if left_out.height:
+        rows = tables.merged(rows, left_out.lazy())
+        missing = left_out.lazy().filter(pl.col("run_status") == "missing")
+        problems += tables.problems_of(missing)
     store.write(
         tables.marked(rows, runs), target, manifest=record, problems=problems, in_parts=in_parts
     )
@@ -201,7 +226,7 @@ def _profile(
     found = traces.read(own)
     every = [*problems, *found.problems]
     if found.rows.is_empty():
-        raise _nothing([target], len(sources), every, ())
+        raise _nothing([target], sources, every, ())
     left_out = [name for name in others if name not in {source.name for source in own}]
     account = Account(
         files=len(sources),
@@ -336,19 +361,24 @@ def _read_all(
 
 
 def _nothing(
-    paths: Sequence[str | Path], files: int, problems: Sequence[Problem], parts: Sequence[str]
+    paths: Sequence[str | Path],
+    sources: Sequence[Source],
+    problems: Sequence[Problem],
+    parts: Sequence[str],
 ) -> TtastatsError:
     where = ", ".join(str(path) for path in paths)
+    guess = f"`ttastats guess {shlex.quote(str(paths[0]))}` proposes how to read other logs."
     if problems:
         first = min(problems, key=lambda problem: problem.severity != "error")
-        return TtastatsError(f"no run could be read: {first.message}", where=first.source)
+        remedy = guess if first.code == "unknown_format" else None
+        what = f"no run could be read: {first.message}"
+        return TtastatsError(what, where=first.source, remedy=remedy)
     if parts:
         return TtastatsError(
             "no run could be read: the file is part of a run in another file",
             where=parts[0],
             remedy="Give the folder of the run.",
         )
-    seen = f"none of {files} file(s) is a log" if files else "the folder is empty"
-    known = ", ".join(sorted(registry.dialects()))
-    remedy = f"Known formats: {known}. `ttastats guess` proposes how to read others."
-    return TtastatsError(f"no logs found: {seen}", where=where, remedy=remedy)
+    seen = f"none of {len(sources)} file(s) is a log" if sources else "the folder is empty"
+    known = f"Known formats: {', '.join(sorted(registry.dialects()))}."
+    return TtastatsError(f"no logs found: {seen}", where=where, remedy=f"{known}\n  {guess}")

@@ -10,14 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
-from ttastats import schema, store
+import msgspec
+
+from ttastats import limits, schema, store
 from ttastats.ingestion.sources import Source
 from ttastats.packed import packed, unpacked
 from ttastats.version import __version__
 
-Manifest = dict[str, Any]
+
+class Manifest(TypedDict, total=False):
+    """What an ingest read: see `record`."""
+
+    reader: list[Any]
+    files: dict[str, list[int]]
+    others: list[str]
+    parts: list[str]
+    together: list[str]
+
+
+#: What stands in a manifest as a list of files.
+Kind = Literal["others", "parts", "together"]
 #: The user's words that decide the rows: the dialect, the round, which metrics.
 Reader = tuple[str | None, ...]
 
@@ -45,9 +59,11 @@ def record(
 
 
 def of(path: Path) -> Manifest:
-    """Give the manifest of a file, empty where there is none."""
-    found = unpacked(store.manifest_of(path))
-    return found if isinstance(found, dict) else {}
+    """Return the manifest of a file, empty where there is none, or none that can be used."""
+    try:
+        return msgspec.convert(unpacked(store.manifest_of(path)), Manifest)
+    except (limits.TooLargeError, msgspec.ValidationError):
+        return {}
 
 
 def split(
@@ -71,10 +87,10 @@ def split(
 
 def is_whole(before: Manifest, fresh: Sequence[Source], kept: frozenset[str]) -> bool:
     """Tell whether the earlier ingest saw just these files, all of them as they are now."""
-    return bool(kept) and not fresh and len(kept) == len(before["files"])
+    return bool(kept) and not fresh and len(kept) == len(before.get("files", {}))
 
 
-def kept_of(before: Manifest, kind: str, kept: frozenset[str]) -> list[str]:
+def kept_of(before: Manifest, kind: Kind, kept: frozenset[str]) -> list[str]:
     """Give the files of a kind (`others`, `parts`, `together`) among those that are kept."""
     return [name for name in before.get(kind, ()) if name in kept]
 

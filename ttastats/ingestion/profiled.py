@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ttastats.errors import TtastatsError
-from ttastats.ingestion import traces
+from ttastats.ingestion import cache, traces
 from ttastats.ingestion.sources import find
 from ttastats.ingestion.traces import Traces
 from ttastats.profiles import store, table
@@ -41,7 +41,9 @@ def are_profiles(paths: Sequence[Path]) -> bool:
 
 
 def _is_trace(path: Path) -> bool:
-    return path.is_file() and any(traces.is_trace(source) for source in find([str(path)]))
+    if not path.is_file() or cache.is_kept(str(path)):
+        return False
+    return any(traces.is_trace(source) for source in find([str(path)]))
 
 
 def _kept(path: Path) -> list[Path]:

@@ -12,7 +12,7 @@ import polars as pl
 import xxhash
 from msgspec import structs
 
-from ttastats import collector, tables
+from ttastats import collector, limits, tables
 from ttastats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.errors import TtastatsError
 from ttastats.ingestion import registry, traces
@@ -84,7 +84,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, place: PartFiles | None 
             elif all(problem.severity == "info" for problem in found[1]):
                 others.append(source.name)
         rows, unfit = _rows(runs)
-        problems += unfit
+        problems += [*surroundings.problems(), *unfit]
     kept = rows if place is None else place.write(rows)
     return Result(kept, tuple(problems), tuple(others), tuple(parts), surroundings.asked_by())
 
@@ -149,22 +149,62 @@ def _read(
             block,
             named,
         )
-        items = [_called(item, log) if own is None else item for item in dialect.parse(log)]
+        own_choice = chosen is not None or source.named
+        items = _items(dialect, log, own, None if own_choice else reading)
         digest = bytes_of.digest()
-    except UnreadableError as error:
+    except (UnreadableError, limits.TooLargeError) as error:
         return _damaged(source, str(error))
     except TtastatsError as error:
         return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
     except Exception as error:  # the plugin border: a dialect of another package may do anything
-        if dialect is None:
-            raise
-        return [], [_failed(dialect.name, error, source.name)]
+        return _after(error, dialect, source)
     if own is not None and own.quiet and not any(isinstance(item, Run) for item in items):
         return _no_log_of_the_block(source, items)
     runs, problems = _sourced(items, source, digest, dialect.name)
     if source.has_changed():
         problems.append(Problem("changed_file", _CHANGED, "warning", source=source.name))
     return runs, problems
+
+
+def _after(error: Exception, dialect: Dialect | None, source: Source) -> Found:
+    """Return the problem of a file that its dialect or the memory of this machine fails on."""
+    if isinstance(error, MemoryError):
+        return _rejected(source, "unreadable_file", "not enough memory to read it")
+    if dialect is None:
+        raise error
+    return [], [_failed(dialect.name, error, source.name)]
+
+
+def _items(
+    dialect: Dialect, log: Log, own: Block | None, reading: Reading | None
+) -> list[Run | Problem]:
+    """Return what a log holds; of a store beside another one of the same run, that it is a part.
+
+    `reading` is None where the user chose the file or its dialect, which is then read.
+    """
+    if reading and _lies_beside_its_table(dialect, log, reading):
+        return [_TOLD_BY_A_TABLE]
+    return [_called(item, log) if own is None else item for item in dialect.parse(log)]
+
+
+_TOLD_BY_A_TABLE = Problem(PART_OF_A_RUN, "its run is in the CSV file beside it", "info")
+
+
+def _lies_beside_its_table(dialect: Dialect, log: Log, reading: Reading) -> bool:
+    """Tell whether an event file lies beside a CSV file that holds the same run with its times.
+
+    An event file that a block describes is read all the same.
+    """
+    if dialect.name != "tfevents" or log.block is not None:
+        return False
+    for name in log.listing(log.folder):
+        if name.endswith(".csv"):
+            head = (log.companion(log.folder / name) or b"").partition(b"\n")[0]
+            table, block, _ = way(head, log.folder, name, None, reading)
+            times = (block.seconds or ()) if block and table and table.name == "table" else ()
+            if any(time.column in head.decode("utf-8", "replace") for time in times):
+                return True
+    return False
 
 
 #: Dialects that read what a block describes; others know their logs, and a block refines them.
@@ -241,13 +281,21 @@ class _Surroundings:
     def __init__(self) -> None:
         self._ways: dict[Container, tuple[Companion, Listing]] = {}
         self._asked_by: dict[str, None] = {}
+        self._too_large: dict[PurePosixPath, str] = {}
+        self._problems: dict[tuple[str, PurePosixPath], Problem] = {}
+        self._log = ""
 
     def of(self, source: Source) -> tuple[Companion, Listing]:
-        """Give what reads the companions of a log, and what lists the folders around it."""
+        """Give what reads the companions of a log, and what lists the folders around it.
+
+        Logs of one container are given the same reader, by which dialects know what they have read.
+        """
+        self._log = source.name
         ways = self._ways.get(source.container)
         if ways is None:
             container = source.container
-            ways = _kept_if_small(container.companion), lru_cache(maxsize=1024)(container.listing)
+            companion = self._noted(_kept_if_small(self._bounded(container.companion)))
+            ways = companion, lru_cache(maxsize=1024)(container.listing)
             self._ways[container] = ways
         companion, listing = ways
 
@@ -256,6 +304,34 @@ class _Surroundings:
             return listing(folder)
 
         return companion, listing_for_it
+
+    def _bounded(self, companion: Companion) -> Companion:
+        """Return what reads a companion, and takes one that is too large for one that is not."""
+
+        def read(place: PurePosixPath) -> bytes | None:
+            try:
+                return companion(place)
+            except limits.TooLargeError as error:
+                self._too_large[place] = f"read without {place}: {error}"
+                return None
+
+        return read
+
+    def _noted(self, companion: Companion) -> Companion:
+        """Return what reads a companion, and gives the log that asks the problem of its size."""
+
+        def read(place: PurePosixPath) -> bytes | None:
+            content = companion(place)
+            if content is None and (said := self._too_large.get(place)):
+                problem = Problem("unreadable_file", said, "error", source=self._log)
+                self._problems[self._log, place] = problem
+            return content
+
+        return read
+
+    def problems(self) -> list[Problem]:
+        """Return the problems of logs beside which a file is too large."""
+        return list(self._problems.values())
 
     def asked_by(self) -> tuple[str, ...]:
         """Give the logs for which folders were listed: other files may change what they mean."""

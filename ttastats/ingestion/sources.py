@@ -14,6 +14,7 @@ from operator import attrgetter
 
 import msgspec
 
+from ttastats import limits
 from ttastats.errors import TtastatsError
 from ttastats.ingestion.containers import (
     ARCHIVES,
@@ -54,7 +55,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         """
         try:
             with self.container.open(self.file.name) as raw:
-                yield from line_blocks(raw, self.file.name, self.file.size)
+                yield from line_blocks(raw, self.file.name, self.file.size, self.file.stored)
         except UNUSABLE as error:
             raise UnreadableError(_reason(error)) from error
 
@@ -68,7 +69,8 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         """
         try:
             with self.container.open(self.file.name) as raw:
-                yield from decompressed(raw, self.file.name, self.file.size, at_once=True)
+                file = self.file
+                yield from decompressed(raw, file.name, file.size, file.stored, at_once=True)
         except UNUSABLE as error:
             raise UnreadableError(_reason(error)) from error
 
@@ -135,7 +137,7 @@ def _local(path: str) -> Iterator[Source]:
         return
     disk = Disk(os.path.realpath(path))
     own_name = printable(os.path.basename(disk.root))
-    for below, entry in _walk(path):
+    for below, entry in walk(path):
         shown = printable(f"{path.rstrip('/')}/{below}")
         if isinstance(entry, OSError):
             yield _refused(_reason(entry), shown, own_name)
@@ -147,7 +149,7 @@ def _local(path: str) -> Iterator[Source]:
         yield Source(disk, _stat(below, entry.stat), shown, entry_name)
 
 
-def _walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
+def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
     """Give the files below a folder in the order of their names; links to folders are not followed.
 
     What cannot be listed or looked at is given with the error, so that it is said.
@@ -208,6 +210,15 @@ def _archive(path: str) -> Iterator[Source]:
         number = len(content.files)
         reason = f"is corrupt ({content.damage}); only {number:,} of its files could be found"
         yield _refused(reason, shown, stem)
+    if content.twice:
+        first, more = min(content.twice), len(content.twice) - 1
+        others = f" and {more:,} other(s)" if more else ""
+        yield _refused(
+            f"contains several files named {printable(first)}{others}; the last of each is read, "
+            "as unpacking leaves it",
+            f"{shown}/{printable(first)} (earlier)",
+            stem,
+        )
     for file in content.files:
         folder = printable(os.path.dirname(file.name)) or stem
         yield Source(archive, file, f"{shown}/{printable(file.name)}", folder)
@@ -219,11 +230,22 @@ def _refused(reason: str, shown: str, entry: str) -> Source:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "not enough memory to read it"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _standard_input() -> Source:
-    data = sys.stdin.buffer.read()
+    if sys.stdin is None:
+        raise TtastatsError(
+            "standard input is closed", where="-", remedy="Pipe a log into it, or name a file."
+        )
+    try:
+        data = limits.read(sys.stdin.buffer, limits.whole())
+    except limits.TooLargeError as error:
+        raise TtastatsError(
+            str(error), where="standard input", remedy="Write it to a file, and name that."
+        ) from error
     return Source(Memory(data), File("-", len(data)), "-", "stdin", named=True)
 
 

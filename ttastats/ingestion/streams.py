@@ -10,14 +10,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+from ttastats import limits
+
 BLOCK = 8 * 1024 * 1024
 #: A block of who holds several times as much besides.
 _SMALL_BLOCK = 128 * 1024
-
-#: A compressed log may grow this many times, once it is larger than `_HARMLESS` bytes. Logs grow
-#: ten to a hundred times; a bomb grows thousands of times.
-MOST_GROWTH = 1_000
-_HARMLESS = 1024**3
 #: A longer line is handed on in pieces: no event is so long, and memory must stay bounded.
 LONGEST_LINE = 64 * 1024 * 1024
 
@@ -32,18 +29,18 @@ class UnreadableError(Exception):
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
-def line_blocks(raw: IO[bytes], name: str, size: int) -> Iterator[bytes]:
+def line_blocks(raw: IO[bytes], name: str, size: int, stored: int = 0) -> Iterator[bytes]:
     """Give the bytes of a file of some name and size in blocks cut after a line feed.
 
     The last one ends where the file does.
 
     Raises
     ------
-    UnreadableError
+    TooLargeError
         It grows beyond all measure.
     """
     rest = b""
-    chunks = decompressed(raw, name, size)
+    chunks = decompressed(raw, name, size, stored)
     chunk = next(chunks, b"")
     for following in chunks:
         cut = chunk.rfind(b"\n") + 1
@@ -60,25 +57,27 @@ def line_blocks(raw: IO[bytes], name: str, size: int) -> Iterator[bytes]:
         yield rest + chunk if rest else chunk
 
 
-def decompressed(raw: IO[bytes], name: str, size: int, *, at_once: bool = False) -> Iterator[bytes]:
+def decompressed(
+    raw: IO[bytes], name: str, size: int, stored: int = 0, *, at_once: bool = False
+) -> Iterator[bytes]:
     """Give the bytes of a file in chunks, decompressed by its name's ending.
 
-    Those `at_once` are as small as the reader makes them: none waits for bytes that are damaged.
+    `stored` are the bytes that it takes in an archive which compresses each member, else 0. Those
+    `at_once` are as small as the reader makes them: none waits for bytes that are damaged.
     """
     opener = next((_OPENERS[end] for end in COMPRESSED if name.endswith(end)), None)
     if opener is None:
-        yield from _chunks(raw, size, _SMALL_BLOCK if at_once else BLOCK)
+        chunks = _chunks(raw, size, _SMALL_BLOCK if at_once else BLOCK)
+    else:
+        stream = opener(raw)
+        chunks = _chunks(_AtOnce(stream) if at_once else stream, 0)
+    if opener is None and not stored:
+        yield from chunks
         return
     total = 0
-    stream = opener(raw)
-    if at_once:
-        stream = _AtOnce(stream)
-    for chunk in _chunks(stream, 0):
+    for chunk in chunks:
         total += len(chunk)
-        if total > _HARMLESS and total > MOST_GROWTH * max(size, 1):
-            raise UnreadableError(
-                f"refused: it expands more than {MOST_GROWTH:,} times when decompressed"
-            )
+        limits.expect_growth(total, stored or size)
         yield chunk
 
 

@@ -14,6 +14,7 @@ from ttastats.page.second_look import Look
 from ttastats.plotting import quality, theme, vega
 from ttastats.plotting.plot import Plot
 from ttastats.render import as_csv, as_html
+from ttastats.render.harmless import visible_frame
 from ttastats.report.answer import Report
 from ttastats.report.cells import Gate
 from ttastats.report.verdicts import Verdict
@@ -192,7 +193,7 @@ def _data(content: Content) -> str:
     }
     parts = {
         "filters": script_text(content.choices.columns[:-1]),
-        "choices": embedded.table(content.choices),
+        "choices": embedded.table(visible_frame(content.choices)),
         "themes": script_text(themes),
         "plots": script_text(charts),
         "tables": embedded.tables(tables),

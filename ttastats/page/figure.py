@@ -298,7 +298,7 @@ def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
     if row.ratio is None:
         yield _text(layout.words.x, layout.words.y, "–", "t")
         return
-    place, tone = layout.ratio, "dim" if row.pooled else row.tone
+    place, tone = layout.ratio, "dim" if row.carried else row.tone
     words = f"{row.ratio:.2f}×"
     if row.low and row.high:
         x, end = _x(ratios, row.low, place), _x(ratios, row.high, place)
@@ -334,8 +334,8 @@ def _bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[s
 def _verdict(row: FigureRow, layout: RowLayout) -> Iterator[str]:
     anchor = "end" if layout.name == "narrow" else "start"
     x, y = layout.verdict.x, layout.verdict.y
-    if row.pooled:
-        words = "setups pooled"
+    if row.carried:
+        words = row.carried
         width = 8.0 * len(words) + 14
         left = x - width if anchor == "end" else x
         size = f'width="{width:g}" height="19" rx="9"'

@@ -11,7 +11,7 @@ from ttastats.axis import of_row
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Tone
 from ttastats.report.grouping import shown_keys
-from ttastats.report.verdicts import is_pooled, p_text
+from ttastats.report.verdicts import carried, p_text
 from ttastats.stats.outcomes import Outcomes
 
 #: Rows from which on each has one line, and those that are decided stand first.
@@ -52,7 +52,7 @@ class FigureRow:
     verdict: str
     tone: Tone
     p: str
-    pooled: bool
+    carried: str
 
 
 def rows(report: Report) -> tuple[FigureRow, ...]:
@@ -100,7 +100,7 @@ def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
             verdict=of_row(row).claim(verdict),
             tone=tone,
             p=p_text(row, "{}"),
-            pooled=is_pooled(row),
+            carried=carried(row),
         )
 
 

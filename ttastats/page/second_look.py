@@ -63,8 +63,8 @@ _CODES = {
     ),
     "no_evaluation": _Told(
         tta.KIND,
-        "run was never evaluated and counts as failed.",
-        "runs were never evaluated and count as failed.",
+        "run logged no evaluation and counts as failed.",
+        "runs logged no evaluation and count as failed.",
     ),
     "run_count": _Told(
         tta.KIND,

@@ -11,6 +11,7 @@ import polars as pl
 from ttastats.plotting import axes, names, theme
 from ttastats.plotting.material import OTHERS, Panel
 from ttastats.plotting.plot import Plot
+from ttastats.render.harmless import visible, visible_frame, visible_in
 
 
 def table_of_runs(panel: Panel) -> pl.DataFrame:
@@ -70,6 +71,17 @@ def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:
         scale=alt.Scale(**axis.scale),
         axis=alt.Axis(grid=False, **axis.axis),
     )
+
+
+def y(field: str, metric: str, scale: alt.Scale, **axis: Any) -> alt.Y:
+    """Return the vertical encoding of the values of a metric.
+
+    Vega-Lite writes the title of a field into expressions, where the name of a metric could end a
+    string; it shows that of an axis as it is. Layers share an axis if all have the same title.
+    """
+    # Vega takes `toString` for what every object has. It trims what it draws.
+    titled = alt.Axis(title=f"{metric} ", **axis)
+    return alt.Y(f"{field}:Q", title="value", scale=scale, axis=titled)
 
 
 def tooltips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
@@ -154,11 +166,11 @@ def _unit(chart: alt.Chart) -> dict[str, Any]:
     return dict(chart.to_dict(validate=False, context={"top_level": False}))
 
 
-def bands(base: alt.Chart, title: str, scale: alt.Scale, *opacities: float) -> list[alt.Chart]:
+def bands(base: alt.Chart, metric: str, scale: alt.Scale, *opacities: float) -> list[alt.Chart]:
     """Give the band of nearly all, and that of the middle half, of what has quantiles."""
     return [
         base.mark_area(opacity=opacity, clip=True).encode(
-            y=alt.Y(f"{low}:Q", title=title, scale=scale), y2=alt.Y2(f"{high}:Q")
+            y=y(low, metric, scale), y2=alt.Y2(f"{high}:Q")
         )
         for (low, high), opacity in zip(_BANDS, opacities, strict=True)
     ]
@@ -186,4 +198,6 @@ def plot(
     runs, benchmark = (of.counted, of.benchmark) if isinstance(of, Panel) else ("", of)
     description = f"{title}. {described or runs or text}"
     specification = _finished(chart, height=height, description=description)
-    return Plot(kind, title, text, specification, data, benchmark)
+    # No renderer, page or screen gets a control character: some write invalid SVG, some abort.
+    shown = {visible(name): visible_frame(frame) for name, frame in data.items()}
+    return Plot(kind, visible(title), visible(text), visible_in(specification), shown, benchmark)

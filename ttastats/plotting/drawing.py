@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import Any, Protocol
 
 from ttastats.json_safe import script_text
-from ttastats.plotting import fonts, theme, vega
+from ttastats.plotting import fonts, renderer, theme, vega
 from ttastats.render import as_html
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
@@ -52,23 +52,17 @@ def svg(plots: Sequence[Drawable], look: Style | None = None) -> str:
 
 def png(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
     """Give PNG."""
-    import vl_convert  # costs start-up time
-
     look = look or Style()
     stacked = _on_white(_stacked(plots, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
-    drawn: bytes = vl_convert.svg_to_png(stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
-    return drawn
+    return renderer.call("svg_to_png", stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
 
 
 def pdf(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
     """Give PDF of the true size, its fonts embedded."""
-    import vl_convert  # costs start-up time
-
     # The converter takes a pixel for a point, so the size is said in points.
     stacked = _sized(_stacked(plots, look or Style()), _POINTS / _PIXELS, "")
-    drawn: bytes = vl_convert.svg_to_pdf(stacked)
-    return drawn
+    return renderer.call("svg_to_pdf", stacked)
 
 
 def _on_white(drawn: str) -> str:
@@ -79,12 +73,9 @@ def _on_white(drawn: str) -> str:
 
 def _stacked(plots: Sequence[Drawable], look: Style) -> str:
     """Give one SVG of plots below each other, sizes in pixels."""
-    import vl_convert  # costs start-up time
-
-    fonts.register()
     drawn = [
         # Every clip and gradient gets a name that no other plot of the file has.
-        _NAME.sub(rf"\g<1>p{n}-", vl_convert.vegalite_to_svg(specification(plot, look)))
+        _NAME.sub(rf"\g<1>p{n}-", _laid_out(plot, look))
         for n, plot in enumerate(plots)
     ]
     if len(drawn) == 1:
@@ -97,6 +88,10 @@ def _stacked(plots: Sequence[Drawable], look: Style) -> str:
         top, widest = top + height + _GAP, max(widest, width)
     size = f'width="{widest:g}" height="{top:g}" viewBox="0 0 {widest:g} {top:g}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>'
+
+
+def _laid_out(plot: Drawable, look: Style) -> str:
+    return renderer.call("vegalite_to_svg", specification(plot, look)).decode()
 
 
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
@@ -117,9 +112,9 @@ def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
 
 _PROGRAM = """
 const plots = JSON.parse(document.getElementById("plots").textContent);
-plots.forEach((plot, n) =>
-  vegaEmbed(`#plot-${n}`, plot, {mode: "vega-lite", renderer: "svg", actions: false})
-);
+// Errors only: Vega warns of each layer that no run is drawn in.
+const how = {mode: "vega-lite", renderer: "svg", actions: false, logLevel: 1};
+plots.forEach((plot, n) => vegaEmbed(`#plot-${n}`, plot, how));
 """
 
 

@@ -20,15 +20,8 @@ _TEXT = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
 _FACES = {400: "Regular", 600: "Semibold"}
 
 
-@cache
-def register() -> None:
-    """Make the font known to the program that lays plots out."""
-    import vl_convert  # costs start-up time
-
-    vl_convert.register_font_directory(str(_folder()))
-
-
-def _folder() -> Path:
+def folder() -> Path:
+    """Return the folder of the font's files."""
     # Its module opens every font when imported; the folder is all that is needed.
     found = find_spec("font_source_sans_pro")
     if found is None or found.origin is None:
@@ -68,7 +61,7 @@ def subset(name: str, letters: str) -> bytes:
     options = tools.Options(flavor="woff", layout_features=["kern", "liga"], notdef_outline=True)
     options.drop_tables += ["FFTM"]
     stream = io.BytesIO()
-    with tools.load_font(str(_folder() / f"SourceSansPro-{name}.ttf"), options) as font:
+    with tools.load_font(str(folder() / f"SourceSansPro-{name}.ttf"), options) as font:
         subsetter = tools.Subsetter(options)
         subsetter.populate(text=letters)
         subsetter.subset(font)

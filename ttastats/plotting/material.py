@@ -12,6 +12,7 @@ from ttastats import axis as axes
 from ttastats import units
 from ttastats.axis import Axis
 from ttastats.counted import counted, standing
+from ttastats.design.side import setup_names
 from ttastats.options import Options
 from ttastats.pairing import SAME_RUNS, Side, pairings
 from ttastats.plotting import names, theme
@@ -33,8 +34,8 @@ MOST_POINTS = 20_000
 class Series:
     """Runs that are drawn alike: an entry, or a side of a comparison.
 
-    `tta_mean_seconds` is that of the runs that reached, with its t interval; None where
-    there are none, or too few.
+    `tta_mean_seconds` is that of the runs that reached, with its t interval, by setup where
+    several are pooled; None where there are none, or too few.
     """
 
     label: str
@@ -323,8 +324,12 @@ def side_labels(sides: Sequence[Side]) -> list[str]:
 
 def _series(runs: pl.DataFrame, series_keys: Sequence[str], level: float) -> Series:
     solved = runs.filter("reached")
-    timed = solved.get_column("tta_seconds").filter(solved.get_column("tta_seconds") > 0)
-    mean = mean_interval(timed.to_numpy(), confidence=level)
+    timed = solved.filter(pl.col("tta_seconds") > 0)
+    mean = mean_interval(
+        timed.get_column("tta_seconds").to_numpy(),
+        confidence=level,
+        setups=setup_names(timed).to_numpy(),
+    )
     keys = {key: runs.get_column(key)[0] for key in series_keys}
     label = str(runs.get_column("series")[0])
     return Series(label, keys, runs.height, solved.height, mean.estimate, mean.low, mean.high)

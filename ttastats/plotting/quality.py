@@ -224,7 +224,7 @@ def _line_chart(
     limits = value_scale(metric, drawn)
     scale = alt.Scale(**limits)
     x = charts.x(axis)
-    y = alt.Y("value:Q", title=words(metric), scale=scale, axis=alt.Axis(tickCount=5))
+    y = charts.y("value", words(metric), scale, tickCount=5)
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
     lookup = alt.LookupData(data=alt.NamedData(name=names[1]), key="run", fields=fields)
@@ -271,7 +271,7 @@ def _line_chart(
         .transform_filter(_in_sight("value_final", "value_final", "at", axis, limits))
         .encode(x=x, y=y.copy(), color=color, tooltip=charts.run_tooltip())
     )
-    value = alt.Y("value_final:Q", title=words(metric), scale=scale)
+    value = charts.y("value_final", words(metric), scale)
     reached = (
         ends.transform_filter("datum.reached")
         .mark_point(filled=True, size=22 if many else 34, opacity=1, fillOpacity=0.8)
@@ -307,9 +307,8 @@ def target_layers(panel: Panel, metric: DrawnMetric, scale: Any) -> list[Any]:
     """Give the line of the target and its label; nothing where no target is known."""
     if metric.target is None:
         return []
-    title = words(metric)
     base = alt.Chart(alt.NamedData(name=_target_name(panel, metric))).encode(
-        y=alt.Y("target:Q", scale=scale, title=title)
+        y=charts.y("target", words(metric), scale)
     )
     rule = base.mark_rule(style="target")
     # Where lower is better the curves lie above the line, and the words below it.
@@ -375,10 +374,9 @@ def _band_chart(
             tooltip=tooltip,
         )
     )  # fmt: skip
-    title = words(metric)
-    areas = charts.bands(base, title, scale, 0.15, 0.25)
+    areas = charts.bands(base, words(metric), scale, 0.15, 0.25)
     line = base.mark_line(strokeWidth=1.6, clip=True).encode(
-        y=alt.Y("median:Q", title=title, scale=scale),
+        y=charts.y("median", words(metric), scale),
         strokeDash=alt.StrokeDash(
             "colour:N", legend=charts.legend(labels), scale=charts.dash_scale(labels)
         ),

@@ -21,6 +21,8 @@ from ttastats.stats.verdict import MARKS
 
 KIND = "speedups"
 _STEP = 50.0
+#: Between the lines of a row's label; no line feed, which names could hold.
+_LINE = "␤"
 #: Rows that can be read; of more, those whose speedup is farthest from 1.
 _MOST = 40
 #: The parts, with the keys of their numbers in the rows of `compare`.
@@ -121,7 +123,7 @@ def _table(report: Report, material: Material) -> pl.DataFrame:
             found.append(
                 {
                     "benchmark": row["benchmark"],
-                    "row": f"{name}\n{_verdict(row)}",
+                    "row": f"{name}{_LINE}{_verdict(row)}",
                     "order": number,
                     "part": part,
                     "place": place,
@@ -189,7 +191,7 @@ def _farthest(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 def _described(table: pl.DataFrame) -> list[str]:
     whole = table.filter(pl.col("place") == 0)
     return [
-        f"{row['row'].splitlines()[0]} {row['ratio']:.3g}, {row['verdict']}."
+        f"{row['row'].split(_LINE)[0]} {row['ratio']:.3g}, {row['verdict']}."
         for row in whole.head(12).iter_rows(named=True)
     ]
 
@@ -212,7 +214,9 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> Any:
         title=None,
         sort=None,
         scale=alt.Scale(paddingInner=0.25, paddingOuter=0.1),
-        axis=alt.Axis(labelExpr="split(datum.label, '\\n')", ticks=False, domain=False, grid=False),
+        axis=alt.Axis(
+            labelExpr=f"split(datum.label, '{_LINE}')", ticks=False, domain=False, grid=False
+        ),
     )
     offset = alt.YOffset("part:N", scale=alt.Scale(domain=parts))
     color = alt.Color(

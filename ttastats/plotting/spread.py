@@ -80,7 +80,7 @@ def layers(
     Series without a colour of their own are left out.
     """
     _, shapes = charts.colour_scale(panel.colours)
-    x, title, scale = axes
+    x, metric, scale = axes
     tooltip = charts.tooltips(
         ("series:N", "runs of"), ("epoch:Q", "", ".4~g"), ("n:Q", "runs"),
         ("low:Q", "lowest", ".5~g"), ("lower:Q", "25%", ".5~g"), ("median:Q", "median", ".5~g"),
@@ -92,11 +92,11 @@ def layers(
         base = alt.Chart(alt.NamedData(name=name)).encode(
             x=x, color=color, detail=alt.Detail("series:N"), tooltip=tooltip
         )
-        median = alt.Y("median:Q", title=title, scale=scale)
+        median = charts.y("median", metric, scale)
         shape = alt.Shape("colour:N", scale=shapes, legend=charts.legend(panel.colours))
         found += [
             base.mark_area(opacity=0.25, clip=True).encode(
-                y=alt.Y("lower:Q", title=title, scale=scale), y2=alt.Y2("upper:Q")
+                y=charts.y("lower", metric, scale), y2=alt.Y2("upper:Q")
             ),
             base.mark_line(strokeWidth=2.2, clip=True).encode(y=median),
             base.mark_point(size=26, filled=True, opacity=1, clip=True).encode(

@@ -69,7 +69,7 @@ def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
     words = pl.col("verdict").replace(_words(panel.axis))
     reached = pl.format("A {}/{}, B {}/{}", "reached_a", "n_a", "reached_b", "n_b")
     shown = rows.select(
-        "benchmark", "target", "official", "speedup", "speedup_low", "speedup_high", "p_value",
+        "benchmark", "target", "official", "speedup", "speedup_low", "speedup_high", "p_adjusted",
         reached=reached, verdict=words,
     )  # fmt: skip
     of = panel.axis
@@ -137,7 +137,7 @@ def _speedup_chart(
     )
     tooltip = charts.tooltips(
         ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"), ("speedup_low:Q", "95% from", ".4~r"),
-        ("speedup_high:Q", "to", ".4~r"), ("p_value:Q", "p", ".2~g"), "verdict:N",
+        ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
     )  # fmt: skip
     data = alt.Chart(alt.NamedData(name=name)).transform_filter("datum.speedup != null")
@@ -164,9 +164,12 @@ def _x(metric: str) -> Any:
     """Give the horizontal encoding of quality targets."""
     return alt.X(
         "target:Q",
-        title=f"quality target ({metric.replace('_', ' ')})",
+        title="quality target",
         scale=alt.Scale(zero=False, padding=12),
-        axis=alt.Axis(grid=False, tickCount=8),
+        # As in `charts.y`, the name of a metric is the title of an axis, not of a field.
+        axis=alt.Axis(
+            title=f"quality target ({metric.replace('_', ' ')})", grid=False, tickCount=8
+        ),
     )
 
 

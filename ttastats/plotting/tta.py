@@ -11,6 +11,7 @@ import polars as pl
 
 from ttastats import percentages, units
 from ttastats.axis import Axis
+from ttastats.design.side import setup_names
 from ttastats.plotting import axes, charts, theme
 from ttastats.plotting.curves import evenly
 from ttastats.plotting.material import MOST_RUNS, Material, Panel
@@ -64,7 +65,8 @@ def _plot(panel: Panel, level: str) -> Plot:
         said,
         "Each dot is a run; the vertical offset only separates dots.",
         _failures(timed, of),
-        f"The bar is the mean of the runs that reached the target, the line its {level} t interval."
+        f"The bar is the mean of the runs that reached the target, the line its {level} t interval"
+        f"{', by setup where a row pools several' if _pools(panel) else ''}."
         if any(one.reached > 1 for one in panel.series)
         else "",
     )
@@ -72,6 +74,12 @@ def _plot(panel: Panel, level: str) -> Plot:
     height = max(3, len(panel.series)) * _STEP
     data = {names[0]: dots, names[1]: means}
     return charts.plot(KIND, panel, title, caption, chart, data, height=height)
+
+
+def _pools(panel: Panel) -> bool:
+    """Tell whether a row holds runs of several setups."""
+    setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
+    return setups.height > setups.get_column("series").n_unique()
 
 
 def _ends(means: pl.DataFrame) -> list[float]:

@@ -18,10 +18,9 @@ from ttastats.report.grouping import ENTRY, shown_keys
 KIND = "variance"
 _STEP = 19.0
 #: An end of an interval this close to 0% or 100% excludes nothing that matters.
-_NEARLY = 0.05
 #: Rows one plot can hold; with more, each benchmark has its own.
 _MOST = 30
-#: More groups would take long: the report makes a bootstrap interval for each.
+#: More groups would take long: the report makes an interval for each.
 _MOST_GROUPS = 2_000
 
 
@@ -106,21 +105,13 @@ def _plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
         + (f"{left:,} more groups, with fewer runs, are not shown; " if left else "")
         + "only runs that reached the target. The rest of the variance of log TTA is due "
         "to time per epoch. Shares can be below 0% or above 100% if the two are "
-        "correlated. Lines are 95% bootstrap intervals, shown from 10 runs on.",
-        "An interval from about 0% to about 100% means that there are too few runs."
-        if _untold(kept)
-        else "",
+        "correlated. Lines are 95% intervals, shown from 10 runs on and left out where they would "
+        "hold nearly every share or a run is unlike the others.",
     )
     chart, height = _chart(name, kept), max(3, kept.height) * _STEP
     said = f"{units.plural(kept.height, 'group')}."
     data = {name: kept}
     return charts.plot(KIND, benchmark, title, caption, chart, data, height=height, described=said)
-
-
-def _untold(table: pl.DataFrame) -> bool:
-    """Tell whether an interval leaves every share possible."""
-    low, high = pl.col("share_epochs_low"), pl.col("share_epochs_high")
-    return not table.filter((low < _NEARLY) & (high > 1 - _NEARLY)).is_empty()
 
 
 def _chart(name: str, table: pl.DataFrame) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from ttastats.plotting import renderer
+
 
 @cache
 def program() -> str:
@@ -14,9 +16,7 @@ def program() -> str:
     ValueError
         The script could end the element of a page it stands in.
     """
-    import vl_convert  # a large library
-
-    text = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    text = renderer.call("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("the script of Vega cannot stand in a page")
     return text

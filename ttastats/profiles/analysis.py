@@ -272,7 +272,7 @@ def _machine(
             yield measure("device_name", of=number, text=one["name"])
         if isinstance(one.get("totalGlobalMem"), int | float):
             yield measure("device_memory_bytes", float(one["totalGlobalMem"]), of=number)
-    for place, peak in sorted(events.peaks.bytes_of.items()):
+    for place, peak in sorted(events.peaks.of_step().items()):
         yield measure("memory_bytes", peak, of=f"allocated on {place}")
     told = head.get("distributedInfo")
     if isinstance(told, dict) and isinstance(told.get("world_size"), int):

@@ -158,11 +158,22 @@ def _sent(args: Args) -> Number:
     return elements * size if min(elements, size) > 0 else UNTOLD
 
 
+_HOST = "cpu"
+
+
 @dataclass(slots=True)
 class Peaks:
     """The most memory that was allocated at a time, by device."""
 
     bytes_of: dict[str, int] = field(default_factory=dict)
+
+    def of_step(self) -> dict[str, int]:
+        """Return the peaks in bytes by device; that of the host only where there is no other.
+
+        Beside an accelerator the host allocates counters of a few bytes, not what the step holds.
+        """
+        others = {place: peak for place, peak in self.bytes_of.items() if place != _HOST}
+        return others or self.bytes_of
 
     def add(self, events: Iterable[Event]) -> None:
         """Look at some events of memory."""
@@ -176,7 +187,7 @@ def _allocated(event: FullEvent) -> tuple[str, int]:
     """Give where memory was allocated, and how much of it was in all."""
     args = event.args
     on_host = number_of(args.device_type, 0) == 0
-    place = "cpu" if on_host else f"gpu {number_of(args.device_id, 0)}"
+    place = _HOST if on_host else f"gpu {number_of(args.device_id, 0)}"
     return place, max(number_of(args.allocated), number_of(args.allocated_before))
 
 

@@ -82,4 +82,4 @@ def is_profile(path: Path) -> bool:
 
 def problems_of(path: Path) -> list[Problem]:
     """Give what was found wrong when a profile was made."""
-    return footer.problems_in(footer.metadata_of(path, _REMEDY)) or []
+    return footer.problems_in(footer.metadata_of(path, _REMEDY), str(path)) or []

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 def visible(text: str) -> str:
     r"""Give a text with every character that shows nothing spelled out: an escape is `\x1b`.
@@ -20,3 +26,26 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """Give a text of several lines as `visible` does; the line ends stay."""
     return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def visible_in(value: Any) -> Any:
+    """Return a value of JSON with every text in it, names of fields too, as `visible` shows it."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {visible(key): visible_in(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [visible_in(item) for item in value]
+    return value
+
+
+def visible_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table with every text in its columns as `visible` shows it."""
+    import polars as pl  # --help must not wait for it
+
+    shown = []
+    for column in frame.select(pl.col(pl.String)).get_columns():
+        names = column.drop_nulls().unique().to_list()
+        odd = {name: visible(name) for name in names if not name.isprintable()}
+        shown += [column.replace(odd)] if odd else []
+    return frame.with_columns(shown)

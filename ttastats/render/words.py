@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from ttastats import units
 from ttastats.render.harmless import visible
 from ttastats.report.cells import Cell, Gate, PValue, Quantity, Reached, Text
@@ -19,7 +17,7 @@ def cell(value: Cell) -> str:
         case Reached():
             return f"{value.reached}/{value.n}"
         case PValue():
-            return p_value(value.value)
+            return UNKNOWN if value.value is None else units.p_value(value.value)
         case Quantity():
             return quantity(value)
 
@@ -33,15 +31,6 @@ def gate(value: Gate) -> tuple[str, ...]:
         for found in (*value.failures, *value.undecided, *value.conditional)
     ]
     return tuple(map(visible, (headline, *said)))
-
-
-def p_value(value: float | None) -> str:
-    """Give a p-value in three digits: .023, <.001; never zero, never bold."""
-    if value is None:
-        return UNKNOWN
-    if value < 0.001:
-        return "<.001"
-    return "1" if value >= 0.9995 else f"{value:.3f}".removeprefix("0")
 
 
 def quantity(value: Quantity) -> str:
@@ -66,7 +55,7 @@ def _number(value: Quantity, number: float) -> str:
         case "count":
             return units.count(number)
         case "ratio":
-            return ratio(number)
+            return units.ratio(number)
         case "number":
             return units.significant(number)
         case "bytes":
@@ -89,11 +78,3 @@ def _interval(value: Quantity, low: float, high: float) -> tuple[str, str]:
     if value.unit == "fraction":
         return units.percent(low).removesuffix("%"), units.percent(high).removesuffix("%")
     return _number(value, low), _number(value, high)
-
-
-def ratio(number: float) -> str:
-    """Give a ratio with the digits that matter: 1.057, 21.55, 477."""
-    if not math.isfinite(number):
-        return units.significant(number)
-    decimals = 3 if number < 10 else 2 if number < 100 else 0
-    return f"{number:.{decimals}f}"

@@ -9,17 +9,18 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import at_stop, schema
+from ttastats import at_stop, schema, units
+from ttastats.design.side import setup_names
 from ttastats.options import Options
 from ttastats.pairing import Pair, Side
 from ttastats.quality_comparison import Word, step_of
 from ttastats.report.cells import Note
 from ttastats.report.digits import Digits, digits_of
 from ttastats.report.qualities import with_value
-from ttastats.sides import both_blocks, setup_names, share_a_block
+from ttastats.sides import both_blocks, share_a_block
 from ttastats.stats.means import MeanDifference, difference
 from ttastats.stats.moments import mean, standard_deviation
-from ttastats.stats.multiplicity import benjamini_hochberg, holm
+from ttastats.stats.multiplicity import adjusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,11 @@ def measured(
         for pair in pairs
         for metric in metrics
     ]
-    adjust = benjamini_hochberg if options.fdr else holm
-    adjusted = adjust([one.gap.p_value if one.gap else None for one in found])
+    p_values = adjusted([one.gap.p_value if one.gap else None for one in found], fdr=options.fdr)
     judged = iter(
         [
             _judged(replace(one, p_adjusted=p), options)
-            for one, p in zip(found, adjusted, strict=True)
+            for one, p in zip(found, p_values, strict=True)
         ]
     )
     for _, _, pairs in sides:
@@ -77,7 +77,6 @@ def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Opt
         for side, runs in ((baseline, pair.a), (other, pair.b))
     )
     both = pl.concat([a.select(_USED), b.select(_USED)])
-    ways = both["higher_is_better"].drop_nulls()
     of_a, of_b = (
         _worth(found, runs.filter("reached").height) for found, runs in ((a, pair.a), (b, pair.b))
     )
@@ -92,8 +91,9 @@ def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Opt
             confidence=options.confidence,
         )
     targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
-    higher = bool(ways[0]) if ways.len() else True
-    return Also(metric, of_a, of_b, gap, higher, metric in targets.to_list())
+    return Also(
+        metric, of_a, of_b, gap, both["higher_is_better"].all(), metric in targets.to_list()
+    )
 
 
 _USED = ("quality", "quality_step", "higher_is_better")
@@ -109,8 +109,7 @@ def _judged(one: Also, options: Options) -> Also:
     gap = one.gap
     if gap is None:
         return one
-    shown = gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
-    if not shown or one.p_adjusted is None or one.p_adjusted >= 1 - options.confidence:
+    if one.p_adjusted is None or one.p_adjusted >= 1 - options.confidence:
         return replace(one, verdict="undecided")
     better = (gap.estimate > 0) == one.higher_is_better
     return replace(one, verdict="better" if better else "worse")
@@ -217,4 +216,4 @@ def _gap(one: Also) -> str:
     if gap is None:
         return ""
     text = f"B − A {_digits(one).gap(gap.estimate, gap.low, gap.high)}"
-    return text + ("" if one.p_adjusted is None else f", p {one.p_adjusted:.2g}")
+    return text + ("" if one.p_adjusted is None else f", {units.p_text(one.p_adjusted)}")

@@ -79,17 +79,19 @@ def _never_evaluated(runs: pl.DataFrame, silent: Collection[str | None]) -> Iter
             yield finding("no_evaluation", "warning", message, row, source=row["source"])
 
 
-def _stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> Iterator[Finding]:
-    """Name where runs stood still: two evaluations much further apart than is usual.
+def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
+    """Return where runs stood still: two evaluations much further apart than is usual.
 
     Usual is the median of the run; where other runs of its entry have evaluations at that place,
     theirs too, as a slow part of the schedule is no stall; where none have, its next longest span.
+    Columns: those that name the run, its `source` and entry; `seconds` between the evaluations,
+    `since` and `at` seconds after the start, `times` as long as usual.
     """
     chosen = counted(runs).lazy().select(*schema.RUN, "run_seconds").unique(schema.RUN)
     spans = _spans(rows.join(chosen.select(schema.RUN), on=schema.RUN, how="semi"))
     times = pl.min_horizontal(*(pl.col(name) / _usual(name) for name in ("pace", "seconds")))
     still = pl.col("seconds") * (1 - 1 / pl.col("times"))
-    found = (
+    return (
         spans.with_columns(times=times, known=pl.len().over(schema.RUN))
         .join(chosen, on=schema.RUN, how="left")
         .filter(pl.col("known") >= _SPANS, pl.col("times") > _STALL)
@@ -97,7 +99,10 @@ def _stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> Iterator[Finding]:
         .sort(*schema.RUN, "at")
         .collect()
     )
-    for row in found.iter_rows(named=True):
+
+
+def _stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> Iterator[Finding]:
+    for row in stalls(runs, rows).iter_rows(named=True):
         length, start, end, usual = map(
             units.seconds, (row["seconds"], row["since"], row["at"], row["seconds"] / row["times"])
         )

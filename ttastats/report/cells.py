@@ -107,8 +107,9 @@ Outcome = Literal["failed", "undecided", "passed"]
 class Finding:
     """A group of runs that failed a condition of the gate, or passed it with a reservation.
 
-    `code` is for programs: `lost`, `never_reached`, `not_judged`, `slower`, `undecided`, and
-    `no_stragglers` for what passed if no run fails or straggles that was not seen.
+    `code` is for programs: `lost`, `never_reached`, `not_judged`, `slower`, `worse`, `fails_more`,
+    `undecided`, and for what passed `no_stragglers`, if no run fails or straggles that was not
+    seen, and `failed_runs`, which counts those that failed.
     `runs_needed` a side would decide if B is as fast as A.
     """
 

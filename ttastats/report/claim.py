@@ -13,6 +13,8 @@ from ttastats import axis as axes
 from ttastats import percentages, units
 from ttastats.budget import Budget
 from ttastats.counted import standing
+from ttastats.design.at_budget import bend, common_budgets, evaluated_there, places_taken
+from ttastats.design.findings import WORDS
 from ttastats.errors import TtastatsError
 from ttastats.quality_comparison import step_of
 from ttastats.report import fields
@@ -28,6 +30,7 @@ from ttastats.report.grouping import (
     key_row,
     row_keys,
     shown_keys,
+    with_left_out,
 )
 from ttastats.report.qualities import budget_notes, rare_note
 from ttastats.report.verdicts import row_names
@@ -109,6 +112,8 @@ def report(
     """
     by = tuple(by)
     _expect_told(runs, limits)
+    if budget is not None:
+        _expect_evaluated(standing(runs).filter("reached"), budget)
     rows = [
         key_row(keys) | row
         for keys, group in groups(runs, by)
@@ -137,7 +142,8 @@ def report(
     if len(set(names)) < 2:
         names = [""] * len(rows)
     said = " ".join(_sentence(row, name, rules) for row, name in zip(rows, names, strict=True))
-    return Report("claim", tuple(rows), (table,), tuple(notes), said, by=row_keys(by, ENTRY))
+    report = Report("claim", tuple(rows), (table,), tuple(notes), said, by=row_keys(by, ENTRY))
+    return with_left_out(report, runs, by)
 
 
 def _expect_told(runs: pl.DataFrame, limits: Sequence[Limit]) -> None:
@@ -152,6 +158,19 @@ def _expect_told(runs: pl.DataFrame, limits: Sequence[Limit]) -> None:
                 where=f"--{one.unit}",
                 remedy="`ttastats runs FILE` shows what the runs log.",
             )
+
+
+def _expect_evaluated(runs: pl.DataFrame, budget: Budget) -> None:
+    """Refuse a budget in steps, samples or epochs at which runs were not evaluated."""
+    if budget.amount is None or budget.unit == "seconds" or budget.interpolate or not runs.height:
+        return
+    if not evaluated_there(runs, budget):
+        remedy = common_budgets([runs], budget)
+        raise TtastatsError(
+            f"runs were last evaluated {places_taken(runs, budget)}, before the budget",
+            where=budget.option,
+            remedy=f"{remedy[:1].upper()}{remedy[1:]}.",
+        )
 
 
 def _rows(
@@ -182,11 +201,25 @@ def _of_quality(
 ) -> dict[str, Any]:
     metric, higher = (group[name].drop_nulls() for name in ("target_metric", "higher_is_better"))
     upwards = bool(higher[0]) if higher.len() else True
-    found = against(
-        group["quality"].drop_nulls().to_numpy(), threshold, higher_is_better=upwards,
-        level=rules.level, resolution=step_of(group), sigma=rules.sigma,
-    )  # fmt: skip
-    return _row(found, str(metric[0]) if metric.len() else None, group, budget, higher=upwards)
+
+    def shown(shift: float) -> AgainstNumber:
+        return against(
+            group["quality"].drop_nulls().to_numpy() + shift, threshold, higher_is_better=upwards,
+            level=rules.level, resolution=step_of(group), sigma=rules.sigma,
+        )  # fmt: skip
+
+    found = shown(0.0)
+    row = _row(found, str(metric[0]) if metric.len() else None, group, budget, higher=upwards)
+    if budget is None or not budget.interpolate or not found.n:
+        return row
+    curvature = bend(group.filter("reached"))
+    worse = None if curvature is None else max(0.0, -curvature if upwards else curvature)
+    if worse == 0.0:
+        return row
+    row |= {"curvature": worse, "flags": [*row["flags"], "interpolated"]}
+    if found.holds and (worse is None or not shown(-worse if upwards else worse).holds):
+        row |= {"holds": False, "why": WORDS["interpolated"], "runs_needed": None}
+    return row
 
 
 def _row(
@@ -209,6 +242,8 @@ def _row(
         "level": found.level,
         "p_value": found.p_value,
         "holds": found.holds and not missing,
+        "why": None,
+        "curvature": None,
         "runs_needed": found.needed,
         "flags": [flag.code for flag in found.flags],
     }
@@ -216,9 +251,14 @@ def _row(
 
 # ------------------------------------------------------------------------------------------ cells
 
+#: What numbers of a limit are written in; a quality has the unit of its metric.
+_UNITS = {"seconds": " s", "steps": " steps"}
+
 
 def _digits(row: Numbers) -> Digits:
-    return digits_of([row["threshold"]], row["sd"], row["mean"])
+    return digits_of(
+        [row["threshold"]], row["sd"], row["mean"], _UNITS.get(row["metric"] or "", "")
+    )
 
 
 def _claim(row: Numbers) -> str:
@@ -240,7 +280,8 @@ def _verdict(row: Numbers) -> Text:
         return Text("holds", "good")
     if row["margin"] is None:
         return Text("no run", "bad")
-    return Text("not shown" if row["margin"] > 0 else "not met", "bad")
+    why = f": {row['why']}" if row["why"] else ""
+    return Text(f"not shown{why}" if row["margin"] > 0 else "not met", "bad")
 
 
 # ------------------------------------------------------------------------------------------ words
@@ -252,7 +293,7 @@ def _sentence(row: Numbers, name: str, rules: ClaimOptions) -> str:
     if row["margin"] is None:
         return f"{claim}: no run has a value."
     digits = _digits(row)
-    p_value = "" if row["p_value"] is None else f" (p = {row['p_value']:.2g})"
+    p_value = "" if row["p_value"] is None else f" ({units.p_text(row['p_value'])})"
     runs = units.plural(row["n"], "run")
     level = f"at the {percentages.text(rules.level)} level"
     much = digits.of(abs(row["margin"]))
@@ -264,6 +305,9 @@ def _sentence(row: Numbers, name: str, rules: ClaimOptions) -> str:
     said += f" better by {much}"
     if row["n_missing"]:
         return f"{said}, but {units.plural(row['n_missing'], 'run')} had no value."
+    if row["why"]:
+        worst = "any amount" if row["curvature"] is None else digits.of(row["curvature"])
+        return f"{said}, but {row['why']} and may be worse by {worst}."
     needed = row["runs_needed"]
     if row["p_value"] is None or needed is None:
         return f"{said}."
@@ -288,6 +332,13 @@ def _notes(
             "settings, not by their outcome."
         )
         yield Note("runs_missing", text)
+    if any("interpolated" in row["flags"] for row in rows):
+        text = (
+            "values are interpolated: a claim holds if it also does with a mean that is worse by "
+            "the curvature of the curves, which takes two evaluations before the budget, or after "
+            "it."
+        )
+        yield Note("interpolated", text)
     if any("one_run" in row["flags"] for row in rows):
         text = "an interval needs 2 runs, or --sigma."
         yield Note("one_run", text)

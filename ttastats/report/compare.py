@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from ttastats import axis as axes
-from ttastats import blocking, comparison, percentages, setups
+from ttastats import blocking, comparison, left_out, percentages, schema, setups, units
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison
 from ttastats.errors import TtastatsError
+from ttastats.left_out import BothSides
 from ttastats.options import Options, View
 from ttastats.pairing import Pair, Pairing, Side, pairings
+from ttastats.pairing_remarks import Remark
 from ttastats.report import compare_cells, compare_notes, fields, fixed_length, grouping, same
 from ttastats.report.also import Also, lines, measured, numbers, sentences
 from ttastats.report.also import notes as also_notes
+from ttastats.report.anomalies import stalls
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Row, Table, Text
 from ttastats.report.compare_notes import Shown
@@ -39,6 +42,7 @@ class _Side:
     rows: tuple[Mapping[str, Any], ...]
     mean: MeanSpeedup | None
     also: Sequence[tuple[Also, ...]]
+    left_out: tuple[BothSides, ...]
 
 
 def report(
@@ -67,6 +71,10 @@ def report(
     """
     options, view = options or Options(), view or View()
     paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
+    if axes.of(baseline.runs).is_time:
+        paired = [
+            _with_stalls(each, baseline, other) for other, each in zip(others, paired, strict=True)
+        ]
     sides = _compared(baseline, others, paired, options, also)
     why = _explained(sides, profiles, options.confidence)
     rows = tuple(row for side in sides for row in side.rows)
@@ -80,7 +88,7 @@ def report(
     has_mean = any(side.mean is not None for side in sides)
     notes = (
         *_fixed_lengths(baseline, others, sides, by),
-        *_varying(baseline, others, sides, block),
+        *_varying(baseline, others, sides, block, by),
         *_remarks(sides),
         *compare_notes.notes(_shown(found, rows, by, view), options, unmatched, has_mean),
         *also_notes([one for side in sides for one in side.also]),
@@ -101,6 +109,39 @@ def report(
     return Report(
         "compare", rows, tables, notes, said, _only_a(sides), by=by, against=_against(sides)
     )
+
+
+#: A run that stood still for an hour, within so many seconds, may have changed its clock.
+_HOUR, _NEAR = 3600.0, 60.0
+
+
+def _with_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
+    """Flag the pairs of which a run stood still, since that time is part of its result."""
+    still = [
+        runs.select(*schema.RUN, "pair").join(
+            stalls(runs.drop("pair"), side.evaluations), on=schema.RUN, how="inner"
+        )
+        for runs, side in ((pairing.a, baseline), (pairing.b, other))
+    ]
+    pairs, remarks = list(pairing.pairs), []
+    names = row_names([pair.keys for pair in pairs], pairing.by)
+    for number, pair in enumerate(pairs):
+        for name, spans in zip("AB", (each.filter(pair=number) for each in still), strict=True):
+            if spans.is_empty():
+                continue
+            longest = spans.sort("seconds").row(-1, named=True)
+            usual = longest["seconds"] / longest["times"]
+            runs = units.plural(spans.n_unique(list(schema.RUN)), "run")
+            text = (
+                f"{names[number]}: {runs} of {name} stood still for up to "
+                f"{units.seconds(longest['seconds'])} between two evaluations "
+                f"({units.seconds(usual)} is usual); that is part of the time."
+            )
+            if abs(longest["seconds"] - usual - _HOUR) < _NEAR:
+                text += " It is an hour: the clock of the log may have changed to summer time."
+            remarks.append(Remark("stalled_runs", text))
+            pairs[number] = replace(pair, flags=tuple(dict.fromkeys((*pair.flags, "stalled_runs"))))
+    return replace(pairing, pairs=tuple(pairs), remarks=(*pairing.remarks, *remarks))
 
 
 def _against(sides: Sequence[_Side]) -> tuple[Against, ...]:
@@ -175,18 +216,19 @@ def _compared(
     beside = measured(asked, also, options)
     for other, each, worth in zip(others, paired, beside, strict=True):
         mine = found[start : start + len(each.pairs)]
+        gone = left_out.of_pairs(baseline.runs, other.runs, each.pairs)
         start += len(each.pairs)
         labels = (baseline.label, other.label)
         rows = tuple(
-            _row_of(one, pair, labels, each.by)
+            _row_of(one, pair, labels, each.by, lost)
             | numbers(also_of)
             | _planned(one, options)
             | blocking.ratios(pair, comparison.in_blocks(one.a.outcomes, one.b.outcomes))
-            for one, pair, also_of in zip(mine, each.pairs, worth, strict=True)
+            for one, pair, also_of, lost in zip(mine, each.pairs, worth, gone, strict=True)
         )
         # A mean over benchmarks has no plan of its own.
         mean = None if options.max_runs else _mean_speedup(mine, options.confidence)
-        sides.append(_Side(other.label, each, mine, rows, mean, worth))
+        sides.append(_Side(other.label, each, mine, rows, mean, worth, gone))
     return sides
 
 
@@ -198,20 +240,32 @@ def _mean_speedup(found: Sequence[Comparison], confidence: float) -> MeanSpeedup
 
 
 def _varying(
-    baseline: Side, others: Sequence[Side], sides: Sequence[_Side], block: Sequence[str]
+    baseline: Side,
+    others: Sequence[Side],
+    sides: Sequence[_Side],
+    block: Sequence[str],
+    by: Sequence[str],
 ) -> list[Note]:
-    """Say of each side what varies inside the groups that were compared, and what is left out."""
+    """Return what varies inside the groups of each side, and which of its runs are left out."""
     keys = ("pair", *(name for name in block if name in baseline.runs.columns))
     several = len(sides) > 1
-    named = [(baseline.label if several else "A", baseline, each.pairing.a) for each in sides]
+    labels = [row_names(each.rows, by) for each in sides]
+    a, b = ("", "") if several else ("A", "B")
+    named = [
+        (a or baseline.label, baseline, each.pairing.a, names)
+        for each, names in zip(sides, labels, strict=True)
+    ]
     named += [
-        (other.label if several else "B", other, each.pairing.b)
-        for other, each in zip(others, sides, strict=True)
+        (b or other.label, other, each.pairing.b, names)
+        for other, each, names in zip(others, sides, labels, strict=True)
     ]
     notes = [
         Note(note.code, f"{name}: {note.text}")
-        for name, side, paired in named
-        for note in (*grouping.group_notes(paired, keys), *grouping.set_aside_notes(side.runs))
+        for name, side, paired, names in named
+        for note in (
+            *grouping.group_notes(paired, keys, names),
+            *grouping.set_aside_notes(side.runs),
+        )
     ]
     return list(dict.fromkeys(notes))
 
@@ -238,7 +292,7 @@ def _fixed_lengths(
 
 
 def _row_of(
-    one: Comparison, pair: Pair, labels: tuple[str, str], by: Sequence[str]
+    one: Comparison, pair: Pair, labels: tuple[str, str], by: Sequence[str], lost: BothSides
 ) -> dict[str, Any]:
     """Give the numbers of one benchmark for programs."""
     ratio = one.speedup.ratio if one.speedup else None
@@ -256,7 +310,7 @@ def _row_of(
             f"cv_{name}_low": side.cv_low,
             f"cv_{name}_high": side.cv_high,
             f"ert_{name}_seconds": side.ert_seconds,
-            f"setups_{name}": len(side.setups),
+            f"setups_{name}": len(side.design.setups),
         }
     row |= {"estimand": one.estimand, **_limits("speedup", ratio)}
     row |= {
@@ -288,7 +342,11 @@ def _row_of(
     return row | {
         **verdict_numbers(verdict),
         "claim": verdict.claim if verdict else None,
-        "flags": [*pair.flags, *(flag.code for flag in one.flags)],
+        "flags": list(
+            dict.fromkeys((*pair.flags, *(flag.code for flag in one.flags), *lost.flags))
+        ),
+        **lost.numbers(),
+        **left_out.exceptions_of(pair.a, pair.b),
         **_judged_by(pair),
     }
 
@@ -366,10 +424,10 @@ def _table(side: _Side, baseline: str, view: View, options: Options, axis: Axis)
                 *_key_cells(pair, row, keys),
                 *compare_cells.cells(one, view.wide, view.margin_claims),
             ),
-            (*compare_cells.why(one, dots=view.strips), *lines(also_of)),
+            grouping.with_line((*compare_cells.why(one, dots=view.strips), *lines(also_of)), lost),
         )
-        for one, pair, row, also_of in zip(
-            side.found, side.pairing.pairs, side.rows, side.also, strict=True
+        for one, pair, row, also_of, lost in zip(
+            side.found, side.pairing.pairs, side.rows, side.also, side.left_out, strict=True
         )
     ]
     if side.mean is not None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ttastats import percentages, units
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison
+from ttastats.design import findings
 from ttastats.report import strips
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text, Tone
 from ttastats.report.compare_notes import CONSTANT, marks
@@ -63,10 +64,12 @@ def _verdict(one: Comparison, margin_claims: bool) -> Text:
     if one.estimand == "none":
         return Text(one.axis.claim(verdict.claim) if verdict else "n/a")
     if verdict is None or verdict.word == "unavailable":
-        return Text("n/a")
-    marked = f" {verdict.marks}" if verdict.marks else ""
+        return Text(verdict.claim if verdict and verdict.why else "n/a")
+    carried = findings.words(verdict.conditions)
+    marked = (f", {carried}" if carried else "") + (f" {verdict.marks}" if verdict.marks else "")
     if verdict.word in _TONES:
-        return Text(f"B {one.axis.claim(verdict.word)}{marked}", _TONES[verdict.word])
+        tone = "bad" if findings.POOLED in verdict.conditions else _TONES[verdict.word]
+        return Text(f"B {one.axis.claim(verdict.word)}{marked}", tone)
     if verdict.word == "same":
         return Text(f"{verdict.claim}{marked}")
     if margin_claims and verdict.claim.startswith("not "):
@@ -124,16 +127,13 @@ def _strips(one: Comparison) -> Iterator[str]:
 
 
 def _ratio(ratio: Ratio) -> str:
-    if ratio.low is None or ratio.high is None:
-        return _bare(ratio)
-    digits = 3 if ratio.estimate is not None and ratio.estimate < 10 else 2
-    return f"{_bare(ratio)} [{ratio.low:.{digits}f}, {ratio.high:.{digits}f}]"
+    return units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
 
 
 def _bare(ratio: Ratio) -> str:
     if ratio.estimate is None or not math.isfinite(ratio.estimate):
         return "–"
-    return f"{ratio.estimate:.3f}" if ratio.estimate < 10 else f"{ratio.estimate:.2f}"
+    return units.ratio(ratio.estimate)
 
 
 def _constant(a: SideNumbers, b: SideNumbers) -> float | None:

@@ -11,7 +11,7 @@ from ttastats.axis import SECONDS
 from ttastats.comparison import Comparison
 from ttastats.options import Options
 from ttastats.report.cells import Note
-from ttastats.report.verdicts import finding
+from ttastats.report.verdicts import finding, is_alone
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Ratio
@@ -53,6 +53,7 @@ def notes(
         _undecided(shown, options),
         _constant_epochs(shown),
         _stragglers(shown, options),
+        _assumption(shown, options),
         _failures(shown),
         _no_success(shown),
         _same_convergence(shown),
@@ -82,9 +83,16 @@ def _multiplicity(shown: Sequence[Shown], options: Options) -> Note | None:
     tested = sum(each.one.p_value is not None for each in shown)
     if tested < 2:
         return None
+    code, text = "holm", f"p: Holm over {tested} comparisons."
     if options.fdr:
-        return Note("fdr", f"p: Benjamini-Hochberg over {tested} comparisons (--fdr).")
-    return Note("holm", f"p: Holm over {tested} comparisons.")
+        code, text = "fdr", f"p: Benjamini-Hochberg over {tested} comparisons (--fdr)."
+    alone = [each for each in shown if is_alone(each.row, tested, options.confidence)]
+    if alone:
+        text += (
+            f" {_names(alone)}: undecided although the interval excludes 1, because an interval is "
+            f"for its comparison alone and the verdict uses p, adjusted for all {tested}."
+        )
+    return Note(code, text)
 
 
 def _estimand(shown: Sequence[Shown]) -> Note | None:
@@ -117,10 +125,16 @@ def _sequential(shown: Sequence[Shown], options: Options) -> Note | None:
 
 
 def _undecided(shown: Sequence[Shown], options: Options) -> Note | None:
-    if not any(each.row["verdict"] == "undecided" for each in shown):
+    undecided = [each for each in shown if each.row["verdict"] == "undecided"]
+    if not undecided:
         return None
-    percent = f"{100 * (1 - options.confidence):.3g}%"
-    text = f"~ not significant at {percent}. That does not show equality; see --margin."
+    by_design = [each for each in undecided if each.row["why"]]
+    meanings = []
+    if len(by_design) < len(undecided):
+        meanings.append(f"not significant at {100 * (1 - options.confidence):.3g}%")
+    if by_design:
+        meanings.append(f"not decided: {_by_reason(by_design, 'why')}")
+    text = f"~ {', or '.join(meanings)}. That does not show equality; see --margin."
     if options.max_runs is not None and any(_goes_on(each) for each in shown):
         text += " Add one run to each side, alternating, and compare again."
     return Note("undecided", text)
@@ -170,22 +184,57 @@ def _stragglers(shown: Sequence[Shown], options: Options) -> Note | None:
     marked = [each for each in shown if each.marked and "no_stragglers" in each.row["conditions"]]
     if not marked:
         return None
-    shares: dict[tuple[int, int], float] = {}
-    for each in marked:
-        found = each.one.speedup
-        for side in (found.a, found.b) if found else ():
-            if side is not None:
-                shares[side.n_reached, side.n] = side.straggler_share(options.confidence)
-    said = " or ".join(
-        f"{share:.0%} ({reached} of {n} reached)"
-        for (reached, n), share in sorted(shares.items(), key=lambda item: -item[1])
+    reasons = "; ".join(
+        f"{each.name}: {units.listed([flag.message for flag in each.one.speedup.doubts])}"
+        for each in marked
+        if each.one.speedup
     )
-    much = "long" if shown[0].one.axis.is_time else "much"
     text = (
-        f"holds if no further run fails or straggles: up to {said} of runs may fail or take "
-        f"three times as {much}."
+        f"holds if no further run fails or straggles ({reasons}). At most "
+        f"{_most_failures(marked, options)} of runs may fail or take three times as "
+        f"{'long' if shown[0].one.axis.is_time else 'much'}."
     )
     return Note("no_stragglers", text, "‡")
+
+
+def _assumption(shown: Sequence[Shown], options: Options) -> Note | None:
+    """State what the claims without ‡ assume that so few runs cannot show."""
+    claims = [
+        each
+        for each in shown
+        if each.marked
+        and each.row["verdict"] in {"faster", "slower", "same"}
+        and "no_stragglers" not in each.row["conditions"]
+        and not _robust(each.row)
+    ]
+    if not claims:
+        return None
+    most = _most_failures(claims, options)
+    return Note(
+        "assumption", f"claims assume further runs like these. At most {most} of runs may fail."
+    )
+
+
+def _robust(row: Mapping[str, Any]) -> bool:
+    """Tell whether the interval that allows for unseen failures excludes 1."""
+    low, high = row["robust_low"], row["robust_high"]
+    return (low is not None and low > 1) or (high is not None and high < 1)
+
+
+def _most_failures(shown: Sequence[Shown], options: Options) -> str:
+    """Return the largest share of runs that may fail, by how many of them reached."""
+    shares = {
+        (side.n_reached, side.n): side.straggler_share(options.confidence)
+        for each in shown
+        if each.one.speedup
+        for side in (each.one.speedup.a, each.one.speedup.b)
+        if side is not None
+    }
+    bounds = [
+        f"{share:.0%} ({reached} of {n} reached)"
+        for (reached, n), share in sorted(shares.items(), key=lambda item: -item[1])
+    ]
+    return f"{bounds[0]} to {bounds[-1]}" if len(bounds) > 2 else " or ".join(bounds)
 
 
 def _failures(shown: Sequence[Shown]) -> Note | None:
@@ -237,7 +286,7 @@ def _same_convergence(shown: Sequence[Shown]) -> Note | None:
     if not chosen:
         return None
     tests = ", ".join(
-        f"{each.name} p = {each.one.epochs_p:.2g}"
+        f"{each.name} {units.p_text(each.one.epochs_p)}"
         for each in chosen
         if each.one.epochs_p is not None
     )
@@ -292,8 +341,9 @@ def _unsteady(shown: Sequence[Shown]) -> Note | None:
 #: Statistical flags worth a footnote; the others are said elsewhere in the report.
 _SAID = (
     "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
-    "pooled_setups", "blocks_differ", "separate_sessions", "convergence_not_used",
-    "convergence_differs", "no_look",
+    "pooled_setups", "grids_differ", "blocks_differ", "these_blocks", "separate_sessions",
+    "repeated_seeds", "paired_seeds", "parallel_runs", "convergence_not_used",
+    "convergence_differs", "no_look", "mixed_speeds",
 )  # fmt: skip
 
 
@@ -363,19 +413,20 @@ def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:
         if others:
             text += f"; {'the other is' if others == 1 else f'the other {others} are'} undecided"
         text = f"{text}."
+    by_design = [each for each in shown if each.row["why"] and each.row["verdict"] == "undecided"]
+    if by_design:
+        text += f" No direction is shown on {_by_reason(by_design, 'why')}."
     if unjudged:
-        text += f" {_unjudged(shown)}"
+        without = [each for each in shown if each.row["verdict"] == "unavailable"]
+        text += f" No verdict on {_by_reason(without, 'claim')}."
     return text.strip()
 
 
-def _unjudged(shown: Sequence[Shown]) -> str:
+def _by_reason(shown: Sequence[Shown], key: str) -> str:
     reasons: dict[str, list[Shown]] = {}
     for each in shown:
-        if each.row["verdict"] == "unavailable":
-            claim = str(each.row["claim"]).removeprefix("no verdict: ")
-            reasons.setdefault(claim, []).append(each)
-    said = "; ".join(f"{_names(some)}: {reason}" for reason, some in reasons.items())
-    return f"No verdict on {said}."
+        reasons.setdefault(str(each.row[key]).removeprefix("no verdict: "), []).append(each)
+    return "; ".join(f"{_names(some)}: {reason}" for reason, some in reasons.items())
 
 
 def _why_undecided(shown: Sequence[Shown]) -> str:

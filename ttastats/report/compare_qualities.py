@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ttastats import percentages, units
+from ttastats import left_out, percentages, units
 from ttastats.blocking import numbers, within
 from ttastats.budget import Budget
+from ttastats.left_out import BothSides
 from ttastats.options import Options, View
 from ttastats.pairing import Pairing, Side, pairings
 from ttastats.quality_comparison import QualityComparison, compare
@@ -22,6 +24,7 @@ from ttastats.report.grouping import (
     row_keys,
     set_aside_notes,
     shown_keys,
+    with_line,
 )
 from ttastats.report.qualities import short_notes
 from ttastats.report.quality_cells import beside, cells
@@ -37,6 +40,7 @@ class _Compared:
     pairing: Pairing
     found: tuple[QualityComparison, ...]
     rows: tuple[dict[str, Any], ...]
+    left_out: tuple[BothSides, ...]
 
 
 def report(
@@ -104,16 +108,23 @@ def _by_side(
     for other, each in zip(others, paired, strict=True):
         mine = tuple(islice(rest, len(each.pairs)))
         labels = (baseline.label, other.label)
+        gone = left_out.of_pairs(baseline.runs, other.runs, each.pairs)
         rows = tuple(
-            _row(one, labels, each.by, budget) | numbers(pair, one.by_block)
-            for one, pair in zip(mine, each.pairs, strict=True)
+            _row(one, labels, each.by, budget, lost)
+            | numbers(pair, one.by_block)
+            | left_out.exceptions_of(pair.a, pair.b)
+            for one, pair, lost in zip(mine, each.pairs, gone, strict=True)
         )
-        sides.append(_Compared(other.label, each, mine, rows))
+        sides.append(_Compared(other.label, each, mine, rows, gone))
     return sides
 
 
 def _row(
-    one: QualityComparison, labels: tuple[str, str], by: Sequence[str], budget: Budget
+    one: QualityComparison,
+    labels: tuple[str, str],
+    by: Sequence[str],
+    budget: Budget,
+    lost: BothSides,
 ) -> dict[str, Any]:
     """Give the numbers of one benchmark for programs."""
     gap, ratio = one.difference, one.ratio
@@ -147,14 +158,20 @@ def _row(
         "speedup_low": ratio.low if ratio else None,
         "speedup_high": ratio.high if ratio else None,
         "p_speedup": ratio.p_value if ratio else None,
-        "flags": [flag.code for flag in gap.flags] if gap else [],
+        "conditions": list(one.conditions),
+        "flags": [
+            *(flag.code for flag in (gap.flags if gap else ())),
+            *(found.code for found in one.findings),
+            *lost.flags,
+        ],
+        **lost.numbers(),
     }
 
 
 def _worse_by(one: QualityComparison) -> dict[str, float | None]:
     """Give by how much B is worse than A, between one-sided bounds."""
-    limits = one.difference.one_sided() if one.difference else None
-    if limits is None:
+    limits = one.one_sided
+    if limits is None or not all(map(math.isfinite, limits)):
         return {"worse_by_low": None, "worse_by_high": None}
     low, high = sorted(-end if one.higher_is_better else end for end in limits)
     return {"worse_by_low": low, "worse_by_high": high}
@@ -176,9 +193,9 @@ def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> 
     body = tuple(
         Row(
             (*(fields.key(name, row) for name in (*keys, *of)), *cells(one)),
-            tuple(beside(one, row)),
+            with_line(tuple(beside(one, row)), lost),
         )
-        for one, row in zip(side.found, side.rows, strict=True)
+        for one, row, lost in zip(side.found, side.rows, side.left_out, strict=True)
     )
     metric = next(iter(metrics)) if len(metrics) == 1 else None
     ways = {one.higher_is_better for one in side.found}

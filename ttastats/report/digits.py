@@ -1,4 +1,4 @@
-"""With how many digits is a quality written? With those that its spread leaves."""
+"""How is a quality or a limit written? With the digits that its spread leaves, and its unit."""
 
 from __future__ import annotations
 
@@ -12,27 +12,36 @@ _USUAL = 5
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """The decimals of some numbers that belong together."""
+    """The decimals of some numbers that belong together, and their unit with a space before it."""
 
     decimals: int
+    unit: str = ""
 
     def of(self, value: float) -> str:
-        """Give a number with them."""
-        return f"{value:.{self.decimals}f}"
+        """Return a number in its unit."""
+        return self._bare(value) + self.unit
 
     def signed(self, value: float) -> str:
-        """Give a difference with them, and with its sign."""
-        return f"{value:+.{self.decimals}f}"
+        """Return a difference with its sign, in its unit."""
+        return f"{value:+.{self.decimals}f}{self.unit}"
+
+    def _bare(self, value: float) -> str:
+        return f"{value:.{self.decimals}f}"
 
     def mean(self, value: float | None, spread: float | None) -> str:
         """Give a mean with its standard deviation, as far as they are known."""
         if value is None:
             return "–"
-        return self.of(value) + ("" if spread is None else f" ±{self.of(spread)}")
+        around = "" if spread is None else f" ±{self._bare(spread)}"
+        return f"{self._bare(value)}{around}{self.unit}"
 
     def interval(self, low: float | None, high: float | None) -> str:
         """Give an interval, if there is one."""
-        return "–" if low is None or high is None else f"[{self.of(low)}, {self.of(high)}]"
+        return (
+            "–"
+            if low is None or high is None
+            else (f"[{self._bare(low)}, {self._bare(high)}]{self.unit}")
+        )
 
     def gap(self, estimate: float | None, low: float | None, high: float | None) -> str:
         """Give a difference with its interval, as far as they are known."""
@@ -40,10 +49,13 @@ class Digits:
             return "–"
         if low is None or high is None:
             return self.signed(estimate)
-        return f"{self.signed(estimate)} [{self.signed(low)}, {self.signed(high)}]"
+        bare = (f"{value:+.{self.decimals}f}" for value in (estimate, low, high))
+        return "{} [{}, {}]".format(*bare) + self.unit
 
 
-def digits_of(exact: Sequence[float], spread: float | None, mean: float | None) -> Digits:
+def digits_of(
+    exact: Sequence[float], spread: float | None, mean: float | None, unit: str = ""
+) -> Digits:
     """Give two digits of the spread, and at least those of numbers that were given exactly."""
     size = abs(mean or 0.0)
     usual = _USUAL - 1 - (math.floor(math.log10(size)) if 0 < size < math.inf else 0)
@@ -51,4 +63,4 @@ def digits_of(exact: Sequence[float], spread: float | None, mean: float | None) 
     if spread is not None and 0 < spread < math.inf:
         decimals = 1 - math.floor(math.log10(spread))
     given = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]
-    return Digits(min(max(0, decimals, *given), 12))
+    return Digits(min(max(0, decimals, *given), 12), unit)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from ttastats import axis, schema, units, varying
+from ttastats import axis, left_out, schema, units, varying
 from ttastats.counted import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -56,7 +57,30 @@ def answer(
     title = common_title(rows, by) if title is None else title
     table = fields.table(rows, shown, title, details)
     said = (*group_notes(runs, by), *notes)
-    return Report(command, tuple(rows), (table,), said, by=row_keys(by, ENTRY))
+    report = Report(command, tuple(rows), (table,), said, by=row_keys(by, ENTRY))
+    return with_left_out(report, runs, by)
+
+
+def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Report:
+    """Return a report whose rows say, each for its group, what is in none of their numbers.
+
+    Its one table has a line for each row.
+    """
+    absent = left_out.rows(runs)
+    each = [left_out.of(runs, {name: row[name] for name in by}, absent) for row in report.rows]
+    rows = tuple({**row, **one.numbers()} for row, one in zip(report.rows, each, strict=True))
+    (table,) = report.tables
+    lines = (
+        replace(line, details=with_line(line.details, one))
+        for line, one in zip(table.rows, each, strict=True)
+    )
+    return replace(report, rows=rows, tables=(replace(table, rows=tuple(lines)),))
+
+
+def with_line(details: Sequence[str], said: object) -> tuple[str, ...]:
+    """Return the lines below a row with one more, where there is something to say."""
+    line = str(said)
+    return (*details, line) if line else tuple(details)
 
 
 def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
@@ -77,9 +101,10 @@ _SET_ASIDE = {
     "inference": (("inference entry", "inference entries"), "without training"),
     "stopped": (
         ("run", "runs"),
-        "that were stopped (include them with --censor-stopped)",
+        "that the user interrupted (include them with --censor-stopped)",
     ),
-    "exception": (("run", "runs"), "that ended with an exception"),
+    "unreadable": (("log", "logs"), "that could not be read"),
+    "missing": (("run", "runs"), "missing from numbered sets"),
     "other_metric": (
         ("run", "runs"),
         "of entries that log other metrics, or several (select one with --metric)",
@@ -151,9 +176,12 @@ def common_title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
     return " ".join(str(rows[0][name]) for name in hidden if rows and rows[0][name] is not None)
 
 
-def group_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
-    """Say what a reader must know of the groups: what varies inside, and what does not count."""
-    return [*_varying_notes(runs, by), *left_out_notes(runs, by)]
+def group_notes(runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str] = ()) -> list[Note]:
+    """Return what a reader must know of the groups: what varies inside, and what does not count.
+
+    `labels` are the names of the groups where the first key is their number.
+    """
+    return [*_varying_notes(runs, by, labels), *left_out_notes(runs, by)]
 
 
 def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
@@ -193,46 +221,72 @@ def _contention_notes(runs: pl.DataFrame) -> list[Note]:
     return [Note("contended", text)]
 
 
-def _varying_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
+#: Groups of different setups that a note names; of more it says how many.
+_MIXED = 3
+
+
+def _varying_notes(runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str]) -> list[Note]:
     kept = counted(runs, by)
     names, settings = varying.columns(kept, by), varying.settings(kept, by)
     if not names and not settings:
         return []
     what = [", ".join(names)] if names else []
     if settings:
-        what.append(f"recorded settings (`extra`): {units.listed(settings)}")
+        what.append(f"recorded settings (`extra`): {units.listed([*settings])}")
     advice = ": split with --by or filter with --where" if names else ""
+    found = sorted({key for some in (names, settings) for keys in some.values() for key in keys},
+                   key=lambda key: unknown_last(*key))  # fmt: skip
+    mixed = _of_groups(kept, by, found, labels)
     text = (
-        f"warning: groups mix setups that differ in {'; '.join(what)}. A statistic of a mixed "
-        f"group may be meaningless{advice}."
+        f"warning: groups mix setups that differ in {'; '.join(what)}{mixed}. A statistic of a "
+        f"mixed group may be meaningless{advice}."
     )
     return [Note("runs_vary", text)]
 
 
+def _of_groups(
+    runs: pl.DataFrame, by: Sequence[str], keys: Sequence[tuple[Any, ...]], labels: Sequence[str]
+) -> str:
+    """Return ` (resnet dgx1, ssd dgx1 and 2 others)`; nothing where there is one group only."""
+    counts = {name: runs.get_column(name).n_unique() for name in by}
+    if all(count < 2 for count in counts.values()):
+        return ""
+    tells = [n for n, name in enumerate(by) if name not in {"suite", "round"} or counts[name] > 1]
+    found = []
+    for key in keys:
+        values = [labels[key[n]] if labels and not n else key[n] for n in tells]
+        found.append(" ".join(str(value) for value in values if value is not None) or "unknown")
+    return f" ({units.listed(found, _MIXED)})"
+
+
+#: How a run ended by its log that did not reach the target, in words.
+_ENDED = {
+    "unknown": "no status",
+    "success": "status success, but the target was not met",
+}
+
+
 def failed_notes(runs: pl.DataFrame) -> list[Note]:
-    """Say how many of these runs did not reach the target, and that they are counted."""
+    """Return how many of these runs did not reach the target, why, and where they count."""
     failed = runs.filter(~pl.col("reached"))
     if failed.is_empty():
         return []
     aimless = (pl.col("run_status") == "unknown") & pl.col("target_value").is_null()
     how = (
-        pl.when(pl.col("evaluations").is_null())
-        .then(pl.lit("never evaluated"))
+        pl.when(pl.col("run_status") == "exception")
+        .then(pl.lit("an exception"))
+        .when(pl.col("evaluations").is_null())
+        .then(pl.lit("no evaluation logged"))
         .when(aimless)
         .then(pl.lit("no target known"))
-        .otherwise(pl.col("run_status"))
+        .otherwise(pl.col("run_status").replace(_ENDED))
     )
-    counts = (
-        failed.select(how.replace("unknown", "no status").alias("how"))
-        .group_by("how")
-        .len()
-        .sort("how")
-    )
+    counts = failed.select(how.alias("how")).group_by("how").len().sort("how")
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
     text = (
         f"{failed.height:,} of {units.plural(runs.height, 'run')} did not reach the target "
-        f"({reasons}): "
-        f"counted in `reached` and in the {axis.of(runs).expected} (ERT), not in the mean."
+        f"({reasons}); all count in n and in the {axis.of(runs).expected} (ERT), "
+        "not in the mean."
     )
     notes = [Note("failed_runs", text)]
     if "no target known" in reasons:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ttastats import percentages, units
 from ttastats.axis import of_row
+from ttastats.design.findings import POOLED
+from ttastats.pairing import SAME_RUNS
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Tone
-from ttastats.report.verdicts import POOLED, factor_of, is_pooled, p_text
+from ttastats.report.verdicts import carried, factor_of, p_text
 
 Numbers = Mapping[str, Any]
 Rows = Sequence[Numbers]
@@ -21,14 +23,14 @@ Rows = Sequence[Numbers]
 class Headline:
     """The answer in a word, in a sentence that begins with it, and the numbers behind it.
 
-    `pooled`: a side that is called faster or slower is of several setups.
+    `condition` is what the design of the runs adds to the word: `setups pooled`, or nothing.
     """
 
     word: str
     claim: str
     numbers: str
     tone: Tone = "plain"
-    pooled: bool = False
+    condition: str = ""
 
     @property
     def sentence(self) -> str:
@@ -50,13 +52,19 @@ def headlines(report: Report, confidence: float = 0.95) -> tuple[Headline, ...]:
     return tuple(_headline(one, confidence) for one in report.against)
 
 
-def _headline(found: Against, confidence: float) -> Headline:
-    rows = found.rows
+def _headline(whole: Against, confidence: float) -> Headline:
+    """Return the answer of one table; rows with the same runs on both sides take no part in it."""
+    rows = tuple(row for row in whole.rows if row["claim"] != SAME_RUNS) or whole.rows
+    found = replace(whole, rows=rows)
     word, tone = _word(Counter(row["verdict"] for row in rows))
-    pooled = any(is_pooled(row) for row in rows)
     numbers = "; ".join((*_ratio(found, confidence), _runs(rows)))
     numbers = numbers[:1].upper() + numbers[1:]
-    return Headline(word, _claim(found), numbers, "bad" if pooled else tone, pooled)
+    condition = ", ".join(dict.fromkeys(filter(None, map(carried, rows))))
+    claim = _claim(found)
+    if same := len(whole.rows) - len(rows):
+        claim += f"; {units.plural(same, 'other row')} with the same runs on both sides left out"
+    tone = "bad" if any(POOLED in row["conditions"] and carried(row) for row in rows) else tone
+    return Headline(word, claim, numbers, tone, condition)
 
 
 #: The answer where all verdicts are one, or most of them are.
@@ -212,6 +220,7 @@ def _runs(rows: Rows) -> str:
 #: Notes that say what to distrust, worst first, in a few words.
 _SAID: dict[str, tuple[str, Tone]] = {
     POOLED: ("several setups pooled", "bad"),
+    "mixed_speeds": ("two speeds on a side", "bad"),
     "targets_differ": ("targets differ", "bad"),
     "runs_vary": ("setups differ within a side", "bad"),
     "no_success": ("no run of a side reached the target", "bad"),

@@ -17,7 +17,6 @@ import polars as pl
 from ttastats import percentages, units
 from ttastats.axis import of_row
 from ttastats.comparison import told_apart
-from ttastats.options import Options
 from ttastats.report.answer import Report
 from ttastats.report.grouping import BENCHMARK
 from ttastats.report.ranks import Pair, Rank, ranks, ties
@@ -61,7 +60,7 @@ class League:
 
     `size` is the number of accelerators, None where it is not known or differs between runs.
     `ties` are stretches of ranks that cannot be told apart, `rivals` the ranks that cannot be told
-    from the first; `left_out` counts slower entries.
+    from the first; `left_out` counts slower entries, and `labels` names all.
     """
 
     name: str
@@ -73,6 +72,7 @@ class League:
     rivals: tuple[int, ...]
     left_out: int
     confidence: float
+    labels: frozenset[str]
 
     @property
     def testable(self) -> bool:
@@ -135,7 +135,7 @@ def _league(key: tuple[str, int | None], entries: list[_Told], confidence: float
     name, size = key
     fastest = sorted(entries, key=lambda told: _place(told[0]))[:MOST]
     shown = [_entry(told, size, confidence) for told in fastest]
-    apart = told_apart([one.side for one in shown], Options(confidence=confidence))
+    apart = told_apart([one.side for one in shown], confidence)
     return League(
         name=name,
         benchmark=shown[0].row["benchmark"],
@@ -146,6 +146,7 @@ def _league(key: tuple[str, int | None], entries: list[_Told], confidence: float
         rivals=tuple(n + 1 for n in range(1, len(shown)) if (0, n) not in apart),
         left_out=len(entries) - len(shown),
         confidence=confidence,
+        labels=frozenset(label for _, _, label in entries),
     )
 
 
@@ -171,7 +172,10 @@ def headline(found: Sequence[League]) -> str:
     entries = sum(len(one.entries) + one.left_out for one in found)
     benchmarks = dict.fromkeys(one.name for one in found)
     of = f"{len(benchmarks)} benchmarks" if len(benchmarks) > 1 else next(iter(benchmarks))
-    said = f"{units.plural(entries, 'entry', 'entries')} of {of}"
+    names = frozenset[str]().union(*(one.labels for one in found))
+    said = f"{units.plural(len(names), 'entry', 'entries')} of {of}"
+    if entries > len(names):
+        said = f"{units.plural(len(names), 'entry', 'entries')} with {entries:,} results on {of}"
     if not any(entry.side.n_reached for one in found for entry in one.entries):
         return f"{said}: no run reached the target"
     if all(len(one.entries) == 1 for one in found):

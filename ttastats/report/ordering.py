@@ -49,9 +49,14 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
 def _sorted(pairs: Sequence[_Pair], sort: str) -> list[_Pair]:
     """Sort inside each benchmark: times of different benchmarks have nothing in common."""
     name, row = sort.removeprefix("-"), pairs[0][0] if pairs else {}
-    key = columns.full_name(name, tuple(row))
+    ordered = {
+        each: value
+        for each, value in row.items()
+        if not any(isinstance(other[each], dict | list) for other, _ in pairs)
+    }
+    key = columns.full_name(name, tuple(ordered))
     if key is None:
-        raise columns.unknown(name, columns.spoken(row), "--sort")
+        raise columns.unknown(name, columns.spoken(ordered), "--sort")
     known = [pair for pair in pairs if pair[0][key] is not None]
     unknown = [pair for pair in pairs if pair[0][key] is None]
     known.sort(key=lambda pair: pair[0][key], reverse=sort.startswith("-"))

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import axis as axes
+from ttastats import units
 from ttastats.axis import SECONDS, Axis
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
@@ -17,11 +18,16 @@ from ttastats.report.cells import Column, Note, Quantity
 from ttastats.report.fields import Field
 from ttastats.report.summary import numbers
 from ttastats.stats.failures import expected_time
-from ttastats.stats.power import detectable_ratio, runs_needed
+from ttastats.stats.power import LEAST_RUNS, detectable_ratio, runs_needed
 from ttastats.stats.sequential import FIRST_LOOK, expected
 
 #: Differences that are asked about if the user names none.
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
+
+_ROUND = ("suite", "round")
+
+#: Groups without a plan that are named; of more only their number is given.
+_NAMED = 6
 
 
 def from_runs(
@@ -37,21 +43,26 @@ def from_runs(
 
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
+    few: list[str] = []
     for keys, group in grouping.groups(runs, by):
+        if _successes_lacking(group):
+            few.append(_few_successes(keys, group))
         cv, low, high = _spread(group)
         count = n if n is not None else group.height
         limits: dict[str, Any] = {"cv_low": low, "cv_high": high}
         limits["reached"] = int(group["reached"].sum())
         limits["axis"] = axes.of(runs).name
-        rows.append(grouping.key_row(keys) | plan(cv, count, effects, power) | limits)
+        needed = _runs_by_limit(low, high, effects, power)
+        rows.append(grouping.key_row(keys) | plan(cv, count, effects, power) | limits | needed)
         rows[-1] |= _looks(cv, effects, max_runs)
     keys_shown = grouping.shown_keys(rows, by)
     report = _report(
         rows, keys_shown, grouping.common_title(rows, by), effects, power, axes.of(runs), max_runs
     )
-    notes = (*grouping.group_notes(runs, by), *report.notes)
-    return replace(report, notes=notes, by=grouping.row_keys(by, grouping.ENTRY))
+    notes = (*grouping.group_notes(runs, by), *_few_notes(few), *report.notes)
+    report = replace(report, notes=notes, by=grouping.row_keys(by, grouping.ENTRY))
+    return grouping.with_left_out(report, runs, by)
 
 
 def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:
@@ -60,6 +71,8 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
     Where runs failed it is the CV one run would have to have for the uncertainty of the expected
     time to a success: failures are what so many runs must outweigh.
     """
+    if _successes_lacking(group):
+        return None, None, None
     if not group["reached"].all():
         timed = group.filter(pl.col("observed_seconds").is_not_null())
         expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
@@ -67,6 +80,40 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
         return None if variance is None else math.sqrt(variance * expected.n), None, None
     row = numbers(group, ddof=1, confidence=0.95)
     return row["cv"], row["cv_low"], row["cv_high"]
+
+
+def _successes_lacking(group: pl.DataFrame) -> int:
+    """Return how many runs more must reach the target before the runs of a group show a CV.
+
+    Two runs show one. Where others failed it takes three, as for an interval of it: from fewer, the
+    CV shows little more than how many failed.
+    """
+    needed = 2 if group["reached"].all() else 3
+    return max(0, needed - int(group["reached"].sum()))
+
+
+def _few_successes(keys: Mapping[str, Any], group: pl.DataFrame) -> str:
+    """Return what a plan needs where too few runs of a group reached the target."""
+    reached = int(group["reached"].sum())
+    needed = reached + _successes_lacking(group)
+    name = " ".join(str(keys[one]) for one in keys if one not in _ROUND and keys[one] is not None)
+    runs = units.plural(group.height, "run")
+    text = f"no plan, since {reached} of {runs} reached the target; at least {needed} must"
+    if 0 < reached < group.height:
+        total = math.ceil(needed * group.height / reached)
+        text += f", which takes about {total} runs at this failure rate"
+    return f"{name}: {text}." if name else f"{text}."
+
+
+def _few_notes(texts: Sequence[str]) -> list[Note]:
+    """Return a note for each group without a plan, or one for all where there are many."""
+    if len(texts) > _NAMED:
+        together = (
+            f"{len(texts)} groups: no plan, since too few runs reached the target; at least 2 "
+            "must, or 3 where others failed."
+        )
+        return [Note("few_successes", together)]
+    return [Note("few_successes", text) for text in texts]
 
 
 def from_cv(
@@ -79,6 +126,7 @@ def from_cv(
 ) -> Report:
     """Give the plan for a CV (a fraction) that is known or supposed."""
     row = plan(cv, n, effects, power) | {"cv_low": None, "cv_high": None}
+    row |= _runs_by_limit(None, None, effects, power)
     row |= _looks(cv, effects, max_runs)
     return _report([row], (), "", effects, power, max_runs=max_runs)
 
@@ -111,6 +159,21 @@ def plan(cv: float | None, n: int | None, effects: Sequence[float], power: float
     return {"n": n, "cv": cv, "detectable_ratio": detectable, "runs_needed": needed}
 
 
+def _runs_by_limit(
+    low: float | None, high: float | None, effects: Sequence[float], power: float
+) -> dict[str, dict[str, int | None]]:
+    """Return the runs needed by effect at both limits of the CV; None where there are none."""
+    return {
+        f"runs_needed_{name}": {
+            effect_name: None
+            if cv is None or math.isinf(cv)
+            else runs_needed(1 + effect, cv, power=power)
+            for effect, effect_name in zip(effects, _names(effects), strict=True)
+        }
+        for name, cv in (("low", low), ("high", high))
+    }
+
+
 def _names(effects: Sequence[float]) -> list[str]:
     return [f"{1 + effect:g}" for effect in effects]
 
@@ -134,11 +197,12 @@ def _report(
     ]
     table = fields.table(rows, shown, title)
     text = (
-        f"two-sided t test of the ratio of {axis.mean} at 5%, power {power:.0%}, with equal CV "
-        "and equal numbers of runs on both sides. Fix the number of runs in advance: testing "
-        "after every run and stopping at p < .05 inflates false positives."
+        f"Welch's two-sided t test of the ratio of {axis.mean} at 5%, power {power:.0%}, with "
+        f"equal CV and equal numbers of runs on both sides, at least {LEAST_RUNS}. Fix the number "
+        "of runs in advance: testing after every run and stopping at p < .05 inflates false "
+        "positives."
     )
-    notes = [Note("method", text)]
+    notes = [Note("method", text), *_range_notes(rows)]
     if max_runs is not None:
         text = (
             f"looks: average runs per side of `compare --sequential --max-runs {max_runs}` with "
@@ -154,6 +218,25 @@ def _report(
     return Report("power", tuple(rows), (table,), tuple(notes))
 
 
+def _range_notes(rows: Sequence[Mapping[str, Any]]) -> list[Note]:
+    """Return what the CV of few runs leaves open of a plan."""
+    notes = []
+    planned = [row for row in rows if row["cv"] is not None and "entry" in row]
+    if any(row["cv_high"] is not None for row in planned):
+        text = (
+            "[in brackets]: runs needed at the lower and the upper limit of the CV. A plan for the "
+            "CV itself has less power than stated where the true one is larger."
+        )
+        notes.append(Note("plan_range", text))
+    if any(row["cv_high"] is None for row in planned):
+        text = (
+            "without a range: the CV has no interval, so the number of runs is a guess; make three "
+            "or more runs that reach the target."
+        )
+        notes.append(Note("plan_guess", text))
+    return notes
+
+
 def _detectable(row: Mapping[str, Any]) -> str:
     ratio = row["detectable_ratio"]
     return "–" if ratio is None else f"{ratio:.3f}×"
@@ -161,7 +244,12 @@ def _detectable(row: Mapping[str, Any]) -> str:
 
 def _needed(effect: float, name: str) -> Field:
     title = Column(f"runs for {100 * effect:.3g}%", "right")
-    return Field(title, lambda row: Quantity(row["runs_needed"][name], "count"))
+
+    def cell(row: Mapping[str, Any]) -> Quantity:
+        needed, *limits = (row[f"runs_needed{end}"][name] for end in ("", "_low", "_high"))
+        return Quantity(needed, "count", *limits)
+
+    return Field(title, cell)
 
 
 def _taken(effect: float, name: str) -> Field:

@@ -46,7 +46,7 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         memory = [head | row for row in _memory(own)]
         measured = [head | row for row in profile_measured.rows(own)]
         shown = operators[:top] if top else operators
-        below = [row for row in operators if float(row["of_average"] or 0.0) < 1][:_BELOW]
+        below = [row for row in operators if 0.0 < float(row["of_average"] or 0.0) < 1.0][:_BELOW]
         title = f"{name}: " if several else ""
         tables += _tables(title, own, parts, kinds, shown, below, ranks, memory)
         tables += profile_measured.tables(measured, title)
@@ -105,9 +105,9 @@ def _operators(own: pl.DataFrame) -> Iterator[_Row]:
     average = flops / seconds if seconds and flops else None
     fastest = answers.peak(own, "peak_flops")
     for row in _of(found, "operator"):
-        rate = row["flops_per_second"] or 0.0
-        row["utilization"] = rate / fastest if fastest else None
-        row["of_average"] = rate / average if average else None
+        rate = row["flops_per_second"]  # None of an operator without FLOPs, which is not slow
+        row["utilization"] = rate / fastest if rate and fastest else None
+        row["of_average"] = rate / average if rate and average else None
         row["average_flops_per_second"] = average
         row["average_utilization"] = average / fastest if average and fastest else None
         yield row

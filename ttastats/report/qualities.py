@@ -28,6 +28,7 @@ from ttastats.report.grouping import (
     set_aside_notes,
     shown_keys,
     unknown_last,
+    with_left_out,
 )
 from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.means import mean_quality
@@ -179,7 +180,8 @@ def of_groups(
     parts = [common_title(rows, by), f"{metric}{budget}"]
     table = fields.table(rows, shown, "   ".join(part for part in parts if part))
     notes = [*group_notes(runs, by), *budget_notes(runs, budget)]
-    return Report("summary", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
+    report = Report("summary", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
+    return with_left_out(report, runs, by)
 
 
 def with_value(n: int, missing: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ttastats import units
+from ttastats.design.findings import words
 from ttastats.quality_comparison import QualityComparison, SideAt
 from ttastats.report.cells import Cell, PValue, Text, Tone
 from ttastats.report.digits import Digits, digits_of
@@ -41,7 +42,9 @@ def _verdict(one: QualityComparison) -> str:
         return "~ undecided"
     if one.verdict == "unavailable":
         return f"no verdict: {one.why}"
-    return "same" if one.verdict == "same" else f"B {one.verdict}"
+    carried = words(one.conditions)
+    said = "same" if one.verdict == "same" else f"B {one.verdict}"
+    return f"{said}, {carried}" if carried else said
 
 
 def beside(one: QualityComparison, row: Mapping[str, Any]) -> Iterator[str]:
@@ -59,20 +62,13 @@ def beside(one: QualityComparison, row: Mapping[str, Any]) -> Iterator[str]:
 
 def ratio(row: Mapping[str, Any]) -> str:
     """Give A over B of what was spent, with its interval and p."""
-    estimate, low, high = (row[name] for name in ("speedup", "speedup_low", "speedup_high"))
-    if low is None or high is None:
-        return "–" if estimate is None else f"{estimate:.4g}"
-    told = "" if row["p_speedup"] is None else f", p {p_value(row['p_speedup'])}"
-    return f"{estimate:.4f} [{low:.4f}, {high:.4f}]{told}"
+    told = "" if row["p_speedup"] is None else f", {units.p_text(row['p_speedup'])}"
+    numbers = (row[name] for name in ("speedup", "speedup_low", "speedup_high"))
+    return units.ratio_interval(*numbers) + told
 
 
 def _meets(side: SideAt) -> str:
     if side.meets is None or side.meets.p_value is None:
         return "–"
     shown = side.meets.holds and not side.missing
-    return f"{'shown' if shown else 'not shown'} (p {p_value(side.meets.p_value)})"
-
-
-def p_value(value: float) -> str:
-    """Give a p in a sentence."""
-    return f"{value:.2g}"
+    return f"{'shown' if shown else 'not shown'} ({units.p_text(side.meets.p_value)})"

@@ -12,7 +12,7 @@ from ttastats.options import Options
 from ttastats.quality_comparison import QualityComparison
 from ttastats.report.cells import Note
 from ttastats.report.qualities import best_note, rare_note
-from ttastats.report.quality_cells import difference, p_value
+from ttastats.report.quality_cells import difference
 from ttastats.report.verdicts import spent
 from ttastats.stats.means import MeanDifference
 
@@ -41,9 +41,12 @@ def sentence(
         "undecided": f"{b} is not significantly different from {a}",
         "unavailable": "no verdict",
     }[one.verdict]
+    by_design = one.verdict == "undecided" and one.why == one.allowed_for
+    if one.why and by_design:
+        said = f"whether {b} differs from {a} is undecided"
     if one.why == "runs missing":
         said = f"{b} is not called {'better' if _better(one, gap) else 'worse'} than {a}"
-    told = "" if gap.p_value is None else f", p = {p_value(row['p_adjusted'] or gap.p_value)}"
+    told = "" if gap.p_value is None else f", {units.p_text(row['p_adjusted'] or gap.p_value)}"
     text = f"{about}: {said} (B − A = {difference(one)}{told})"
     return " ".join(part for part in (f"{text}{_because(one)}.", spent(row, a, b)) if part)
 
@@ -60,11 +63,12 @@ def _because(one: QualityComparison) -> str:
         return ", because the runs of a side have different lengths"
     if one.why == "one run":
         return ": a verdict needs at least 2 runs per side; 5 are recommended"
-    if one.verdict != "undecided" or gap is None or gap.needed is None:
+    by_design = one.why and one.why == one.allowed_for
+    if one.verdict != "undecided" or by_design or gap is None or gap.needed is None:
         return "" if not one.why else f": {one.why}"
     if gap.needed <= min(gap.n_a, gap.n_b):
         return ""
-    return f"; {gap.needed:,} runs per side would be needed to detect a difference of this size"
+    return f"; {units.runs_needed(gap.needed)}"
 
 
 def notes(
@@ -79,6 +83,9 @@ def notes(
         if one.difference is not None:
             yield from (Note(flag.code, f"{name}{flag.message}.") for flag in one.difference.flags)
     found = [one for _, one in named]
+    for of_design in dict.fromkeys(each for one in found for each in one.findings):
+        who = ", ".join(name.removesuffix(": ") for name, one in named if of_design in one.findings)
+        yield Note(of_design.code, f"{who}: {of_design.message}.".removeprefix(": "))
     if options.estimand == "geomean":
         text = "costs are compared by geometric means (--estimand geomean)."
         yield Note("geomean", text)
@@ -93,12 +100,6 @@ def notes(
         yield Note("undecided", f"~ undecided does not mean equal.{equal}")
     decided = [one for one in found if one.verdict in {"better", "worse", "same"}]
     yield from rare_note([side.n for one in decided for side in (one.a, one.b)], options.confidence)
-    if any(one.separate_sessions for one in found):
-        text = (
-            "all runs of one side started before those of the other: a difference between "
-            "sessions or machines is part of the result."
-        )
-        yield Note("separate_sessions", text)
     if budget.best:
         yield best_note()
 

@@ -42,6 +42,7 @@ from ttastats.report.grouping import (
     row_keys,
     shown_keys,
     unknown_last,
+    with_left_out,
 )
 from ttastats.stats.convergence import Reference, convergence, passes, stopped_early
 from ttastats.stats.moments import coefficient_of_variation
@@ -95,7 +96,8 @@ def report(
     details = [rcp_words.details(row, every=every) for row in rows]
     table = fields.table(rows, _fields(rows, by, options), common_title(rows, by), details)
     notes = (*group_notes(runs, by), *rcp_words.notes(rows, options.confidence, every=every))
-    return Report("rcp", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
+    report = Report("rcp", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
+    return with_left_out(report, runs, by)
 
 
 def unanswered(found: Report) -> int:

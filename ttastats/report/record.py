@@ -23,7 +23,7 @@ _KEYS = (
     "seconds_high", "seconds_p", "seconds_a", "seconds_b", "steps_a", "steps_b",
 )  # fmt: skip
 #: What keeps nothing from being a record where logs do not tell it.
-_SETTLED = ("seeds", "machines", "order", "time")
+_SETTLED = ("seeds", "machines", "order", "time", "same stop")
 
 
 def report(

@@ -141,7 +141,8 @@ def _meets(name: str, runs: pl.DataFrame, rules: Rules) -> Check:
         said += f", margin × √n {score:.2g} (at least {rules.least_score:g})"
     test = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
     if found.p_value is not None:
-        said += f", one-sided {test}: p {found.p_value:.2g}, level {percentages.text(rules.level)}"
+        level = percentages.text(rules.level)
+        said += f", one-sided {test}: {units.p_text(found.p_value)}, level {level}"
     said += "" if rules.tested else _OURS
     if holds(found, rules):
         result: Result = "passed"
@@ -177,7 +178,11 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedR
         f"{_metric(b)}: {_mean(b, digits)}, better by {digits.signed(gain)} "
         f"(at least {rules.margin:.2g})"
     )
-    said += "" if p_value is None else f": p {p_value:.2g}, level {percentages.text(rules.level)}"
+    said += (
+        ""
+        if p_value is None
+        else f": {units.p_text(p_value)}, level {percentages.text(rules.level)}"
+    )
     result: Result = "not known"
     if p_value is not None and p_value < rules.level:
         result = "passed"
@@ -252,14 +257,15 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
         mean_a = stated or math.nan
         one = against(found["B"].to_numpy(), mean_a, higher_is_better=False, level=_SURE / 2)
         estimate, p_value = mean_a / mean_b, None
-        low, high = (mean_a / bound if bound else None for bound in (one.high, one.low))
+        # A mean time that may be 0 or less bounds its reciprocal on one side only.
+        low = mean_a / one.high if one.high else None
+        high = None if one.low is None else mean_a / one.low if one.low > 0 else math.inf
     result: Result = "not known"
     if low is not None and high is not None:
         result = "passed" if low > 1 else "failed" if high < 1 else "not known"
-    span = "" if low is None or high is None else f" [{low:.4f}, {high:.4f}]"
     said = f"A {units.seconds(mean_a)}, B {units.seconds(mean_b)}"
-    said += "" if estimate is None else f": ratio {estimate:.4f}{span}"
-    said += "" if p_value is None else f", p {p_value:.2g}"
+    said += "" if estimate is None else f": ratio {units.ratio_interval(estimate, low, high)}"
+    said += "" if p_value is None else f", {units.p_text(p_value)}"
     check = Check("faster", result, said, disproves=True)
     if not decides:
         check = Check("time ratio", "told", said, decides=False)
@@ -298,10 +304,12 @@ def _of_studies(sides: Sides, rules: Rules) -> JudgedRecord:
     times = {name: _best(runs, rules) for name, runs in sides.items()}
     medians = {name: float(one["best"].median()) for name, one in times.items()}  # type: ignore[arg-type]
     counts = {name: one.height for name, one in times.items()}
+    trials = _trials(times, rules)
     checks = [
         number(counts, {}, rules, "study"),
+        trials,
         *(_reached(name, times[name], medians[name]) for name in sorted(sides, reverse=True)),
-        _faster(times, medians),
+        _faster(times, medians, comparable=trials.result == "passed"),
         *evidence(sides, rules),
     ]
     ratio = medians["A"] / medians["B"] if "A" in sides and math.isfinite(medians["B"]) else None
@@ -334,6 +342,18 @@ def _best(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     )
 
 
+def _trials(times: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
+    """Check that studies have equal numbers of trials: the best of more is better by chance."""
+    numbers = {name: sorted(one["trials"].unique()) for name, one in times.items()}
+    each = [f"{name} {' or '.join(map(str, some))}" for name, some in numbers.items()]
+    said = f"{units.listed(each)} per study"
+    equal = len({n for some in numbers.values() for n in some}) == 1
+    if equal and numbers["B"][0] in rules.trials:
+        return Check("trials", "passed", said)
+    required = " or ".join(map(str, rules.trials))
+    return Check("trials", "failed", f"{said}; the rules require {required} in every study")
+
+
 def _reached(name: str, found: pl.DataFrame, median: float) -> Check:
     times = found["best"].to_list()
     each = units.listed([units.seconds(one, 4) if math.isfinite(one) else "–" for one in times])
@@ -345,10 +365,16 @@ def _reached(name: str, found: pl.DataFrame, median: float) -> Check:
     return Check(title, result, said, decides=name == "B", disproves=True)
 
 
-def _faster(times: Mapping[str, pl.DataFrame], medians: Mapping[str, float]) -> Check:
+def _faster(
+    times: Mapping[str, pl.DataFrame], medians: Mapping[str, float], *, comparable: bool
+) -> Check:
     """Compare medians, as the rules do, and ask by ranks whether chance could have ordered them."""
     if "A" not in times:
         return Check("faster", "not known", "no baseline", disproves=True)
+    if not comparable:
+        return Check(
+            "faster", "not known", "not judged with these numbers of trials", disproves=True
+        )
     a, b = medians["A"], medians["B"]
     if not b < a:
         return Check(
@@ -357,7 +383,11 @@ def _faster(times: Mapping[str, pl.DataFrame], medians: Mapping[str, float]) -> 
     # Times that were not reached rank last and tie.
     ranked = [one["best"].replace(float("inf"), 1e300).to_numpy() for one in times.values()]
     one_sided = mann_whitney(*ranked, rng=np.random.default_rng(1)) / 2
-    ratio = f"ratio of medians {a / b:.4f}" if math.isfinite(a) else "A's median does not reach it"
-    said = f"{ratio}, one-sided rank test of studies: p {one_sided:.2g}"
+    ratio = (
+        f"ratio of medians {units.ratio(a / b)}"
+        if math.isfinite(a)
+        else "A's median does not reach it"
+    )
+    said = f"{ratio}, one-sided rank test of studies: {units.p_text(one_sided)}"
     result: Result = "passed" if one_sided <= _SURE + 1e-9 else "not known"
     return Check("faster", result, said + _OURS, disproves=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from ttastats import schema
 from ttastats.counted import standing
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
@@ -56,8 +57,10 @@ def report(runs: pl.DataFrame) -> Report:
 
 
 def _reached(row: Mapping[str, Any]) -> Text:
+    if row["run_status"] in schema.ABSENT:
+        return Text(f"– ({row['run_status']})")
     reached = "yes" if row["reached"] else "no"
-    if row["run_status"] in {"aborted", "truncated"}:
+    if row["run_status"] in {"aborted", "truncated", "exception"}:
         reached += f" ({row['run_status']})"
     if row["set_aside"] is not None:
         reached += f" (not counted: {row['set_aside'].replace('_', ' ')})"

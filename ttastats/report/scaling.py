@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from ttastats import axis as axes
@@ -17,11 +16,21 @@ from ttastats.errors import TtastatsError
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Note, Quantity, Table, Text
+from ttastats.report.compare_notes import FAILED
 from ttastats.report.fields import Field
-from ttastats.report.grouping import BENCHMARK, failed_notes, groups, left_out_notes, row_keys
+from ttastats.report.grouping import (
+    BENCHMARK,
+    failed_notes,
+    groups,
+    left_out_notes,
+    row_keys,
+    with_left_out,
+)
+from ttastats.sides import expected_seconds, outcomes_of
+from ttastats.stats.outcomes import outcomes
 from ttastats.stats.results import Ratio
 from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
-from ttastats.stats.speedup import ratio_of_means
+from ttastats.stats.speedup import ratio_between
 from ttastats.time_to_target import common_progress
 
 #: What must agree for one curve, unless asked otherwise.
@@ -58,11 +67,13 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     axis = axes.of(runs)
     notes = (
         *_notes(by, curves, axis),
+        *_expected_notes(rows, axis),
         *left_out_notes(runs, by),
         *failed_notes(pl.concat([group for _, group in curves])),
         *_unknown_scale(counted(runs, by).height - counted(known, by).height),
     )
-    return Report("scaling", tuple(rows), (_table(rows, by, axis),), notes, by=by)
+    report = Report("scaling", tuple(rows), (_table(rows, by, axis),), notes, by=by)
+    return with_left_out(report, runs, (*by, "entry", "accelerators"))
 
 
 #: What the runs of one curve agree in, and these.
@@ -101,6 +112,8 @@ def _numbers(base: Point, point: Point) -> dict[str, Any]:
         "reached": solved.height,
         "axis": axes.of(group).name,
         "tta_mean_seconds": solved.get_column("tta_seconds").mean(),
+        "ert_seconds": expected_seconds(group),
+        "failed_runs": any(runs.height > runs["reached"].sum() for runs in (base[2], group)),
     }
     speedup, parts = _compared(base, point) if solved.height else (None, None)
     row |= _ratio("speedup", speedup)
@@ -112,19 +125,24 @@ def _numbers(base: Point, point: Point) -> dict[str, Any]:
     return row
 
 
-def _compared(base: Point, point: Point) -> tuple[Ratio, Scaling | None]:
-    """Give the speedup, and its parts where both tell their progress."""
+def _compared(base: Point, point: Point) -> tuple[Ratio | None, Scaling | None]:
+    """Return the speedup that `compare` gives, and its parts where both tell their progress.
+
+    Failed runs count with their time. The parts are those of the runs that reached the target.
+    """
     (_, base_scale, base_runs), (_, scale, runs) = base, point
     a, b = (side.filter("reached") for side in (base_runs, runs))
-    times = [side["tta_seconds"].to_numpy() for side in (a, b)]
+    untimed = any(side["observed_seconds"].null_count() for side in (base_runs, runs))
+    speedup = None if untimed else ratio_between(outcomes_of(base_runs), outcomes_of(runs))
     unit, _ = common_progress(base_runs, runs)
     if unit is None or not axes.of(runs).is_time:
-        return ratio_of_means(*times), None
+        return speedup, None
+    times = [side["tta_seconds"].to_numpy() for side in (a, b)]
     progress = [side[unit].cast(pl.Float64).to_numpy() for side in (a, b)]
     parts = scaling(
         ScalePoint(base_scale, times[0], progress[0]), ScalePoint(scale, times[1], progress[1])
     )
-    return parts.speedup, parts
+    return speedup, parts
 
 
 def _ratio(name: str, ratio: Ratio | None, factor: float | None = 1.0) -> dict[str, float | None]:
@@ -137,12 +155,17 @@ def _ratio(name: str, ratio: Ratio | None, factor: float | None = 1.0) -> dict[s
 
 
 def _slope(curve: pl.DataFrame) -> str:
-    solved = curve.filter("reached").sort("accelerators")
-    scales, times = [], []
-    for (accelerators,), group in solved.group_by("accelerators", maintain_order=True):
+    known = curve.filter(
+        pl.col("reached").any().over("accelerators"),
+        pl.col("observed_seconds").is_not_null().all().over("accelerators"),
+    ).sort("accelerators")
+    scales, sides = [], []
+    for (accelerators,), group in known.group_by("accelerators", maintain_order=True):
         scales.append(int(str(accelerators)))
-        times.append(np.asarray(group["tta_seconds"].to_numpy()))
-    slope = loglog_slope(scales, times)
+        sides.append(outcomes(group["observed_seconds"].to_numpy(), group["reached"].to_numpy()))
+    slope = loglog_slope(scales, sides)
+    if slope.estimate is None:
+        return "unknown"
     interval = (
         f" [{slope.low:.2f}, {slope.high:.2f}]"
         if slope.low is not None and slope.high is not None
@@ -174,6 +197,7 @@ def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], axis: Axis) -> 
         fields.number("batch", "global_batch_size", rank=3),
         fields.reached(rank=2),
         fields.number(axis.mean, "tta_mean_seconds", axis.unit),
+        *_of_failures(rows, axis),
         Field(Column(speedup, "right"), _speedup),
     ]
     if axis.is_time:
@@ -186,10 +210,18 @@ def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], axis: Axis) -> 
     return fields.table(rows, shown, title)
 
 
+def _of_failures(rows: Sequence[Mapping[str, Any]], axis: Axis) -> list[Field]:
+    """Return the field of the expected time to a success, where a run failed."""
+    if all(row["reached"] == row["n"] for row in rows):
+        return []
+    return [fields.number("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
+
+
 def _speedup(row: Mapping[str, Any]) -> Cell:
     if row["entry"] == row["base_entry"]:
         return Text("base")
-    return Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"])
+    mark = FAILED if row["failed_runs"] and row["speedup"] is not None else ""
+    return Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"], mark=mark)
 
 
 def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note]:
@@ -215,6 +247,17 @@ def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note
         )
         notes.append(Note("mixed_curves", text))
     return notes
+
+
+def _expected_notes(rows: Sequence[Mapping[str, Any]], axis: Axis) -> list[Note]:
+    if not any(row["failed_runs"] for row in rows):
+        return []
+    text = (
+        f"some runs failed: this compares the {axis.expected} to a success (ERT), failed runs "
+        "included, as `compare` does; so do the efficiency and the slope. Throughput and "
+        "statistical efficiency are those of the runs that reached the target."
+    )
+    return [Note("expected", text, FAILED)]
 
 
 def _name(keys: Mapping[str, Any], names: Sequence[str]) -> str:

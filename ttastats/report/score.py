@@ -130,7 +130,7 @@ def _failure() -> pl.Expr:
     ends = {"truncated": "not reached: truncated", "aborted": "not reached: aborted"}
     missed = (
         pl.when(pl.col("evaluations").is_null())
-        .then(pl.lit("not reached: never evaluated"))
+        .then(pl.lit("not reached: no evaluation logged"))
         .otherwise(pl.lit("not reached: target missed"))
     )
     ended = pl.coalesce(status.replace_strict(ends, default=None), missed)

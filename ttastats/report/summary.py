@@ -12,13 +12,18 @@ import polars as pl
 from ttastats import axis as axes
 from ttastats import percentages, units
 from ttastats.counted import counted
+from ttastats.design.side import two_speeds
 from ttastats.report import fields, grouping, strips
 from ttastats.report.answer import Report
 from ttastats.report.cells import Note
+from ttastats.report.verdicts import row_names
 from ttastats.sides import expected_seconds
 from ttastats.stats.moments import mean, standard_deviation
-from ttastats.stats.variation import cv_interval
+from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_interval
 from ttastats.time_to_target import evaluation_interval, solved
+
+#: Groups without an interval that a note names; of more it says how many.
+_NAMED = 3
 
 #: Groups whose times lie further apart than this share a logarithmic axis.
 _FAR = 10.0
@@ -38,7 +43,12 @@ def report(
     With `dots` every run is shown as one, below its row.
     """
     found = [
-        (grouping.key_row(keys) | numbers(group, ddof=ddof, confidence=confidence), group)
+        (
+            grouping.key_row(keys)
+            | numbers(group, ddof=ddof, confidence=confidence)
+            | {"flags": ["mixed_speeds"] if two_speeds(group) else []},
+            group,
+        )
         for keys, group in grouping.groups(runs, by)
     ]
     first = (*grouping.BENCHMARK, "tta_mean_seconds")
@@ -58,7 +68,8 @@ def report(
     if any(row["reached"] < row["n"] for row in rows):
         title = "ERT" if axis.is_time else axis.expected
         shown.append(fields.number(title, "ert_seconds", axis.unit))
-    notes = [*grouping.failed_notes(counted(runs, by)), *_cv_notes(rows, ddof)]
+    notes = [*grouping.failed_notes(counted(runs, by)), *_cv_notes(rows, by, ddof)]
+    notes += _speed_notes(found, by)
     details = _strips(found) if dots else ()
     answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
     return replace(answer, groups=tuple(group for _, group in found))
@@ -83,6 +94,7 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         "cv": spread.estimate,
         "cv_low": spread.low,
         "cv_high": spread.high,
+        "cv_withheld": spread.withheld,
         "ert_seconds": expected_seconds(group),
         "epochs_mean": solved(group, "epochs").mean(),
         "epoch_seconds_mean": None if axis.progress else solved(group, "epoch_seconds").mean(),
@@ -124,12 +136,50 @@ def _benchmark(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in grouping.BENCHMARK)
 
 
-def _cv_notes(rows: Sequence[Mapping[str, Any]], ddof: int) -> list[Note]:
-    notes = []
-    if any(0 < row["reached"] < 3 for row in rows):
-        notes.append(
-            Note("few_runs", "a CV interval needs at least 3 runs that reached the target.")
+#: Why a CV has no interval, in words that follow the names of groups.
+_WITHHELD = {
+    "few_runs": "it needs at least 3 runs that reached the target",
+    "repeated_times": "two of fewer than 5 runs took the same time, or all runs did, so that most "
+    "of the spread may be hidden",
+    "unusual_run": "one of fewer than 10 runs is unlike the others (Grubbs' test, 5%), and how "
+    "often such a run comes is unknown",
+}
+
+
+def _speed_notes(
+    found: Sequence[tuple[Mapping[str, Any], pl.DataFrame]], by: Sequence[str]
+) -> list[Note]:
+    names = row_names([row for row, _ in found], by)
+    return [
+        Note(
+            "mixed_speeds",
+            f"{name}: runs have two speeds ({two_speeds(group)}), as of two machines: mean and CV "
+            "are of that mixture.",
         )
+        for name, (row, group) in zip(names, found, strict=True)
+        if "mixed_speeds" in row["flags"]
+    ]
+
+
+def _cv_notes(rows: Sequence[Mapping[str, Any]], by: Sequence[str], ddof: int) -> list[Note]:
+    notes = []
+    names = row_names(rows, by)
+    for code, reason in _WITHHELD.items():
+        without = [
+            name
+            for name, row in zip(names, rows, strict=True)
+            if row["cv_withheld"] == code and row["reached"]
+        ]
+        if without:
+            text = f"no CV interval for {units.listed(without, _NAMED)}: {reason}."
+            notes.append(Note(code, text))
+    if any(row["cv_low"] is not None and row["reached"] < RUNS_FOR_MOMENTS for row in rows):
+        text = (
+            "CV intervals assume further runs like those seen. If one run in 20 takes three times "
+            "as long, 77% of the samples of 5 runs contain none of these, and their interval is "
+            "too low."
+        )
+        notes.append(Note("like_those_seen", text))
     if ddof == 0:
         notes.append(
             Note("ddof", "standard deviations divide by n (ddof 0), as in Coleman et al. (2019).")

@@ -49,7 +49,8 @@ def grids(
     sizes
         The groups to ask about, with `n`, the number of their runs.
     points
-        Targets between the worst first quality and the best that every run reached.
+        At most so many round targets between the worst first quality and the best that every run
+        reached.
     metric
         The metric to vary; by default the first with a target.
     """

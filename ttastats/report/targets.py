@@ -10,11 +10,12 @@ from typing import Any
 import polars as pl
 
 from ttastats import axis as axes
-from ttastats import comparison, schema, time_to_target
+from ttastats import comparison, left_out, schema, time_to_target
 from ttastats.axis import Axis
 from ttastats.comparison import Comparison
 from ttastats.counted import counted
 from ttastats.errors import TtastatsError
+from ttastats.left_out import LeftOut
 from ttastats.pairing import Pair, Side
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
@@ -44,7 +45,8 @@ def report(
     Parameters
     ----------
     points
-        Targets between the worst first quality and the best that every run reached.
+        At most so many round targets between the worst first quality and the best that every run
+        reached, beside the official one.
     metric
         The metric to vary, where a benchmark has several; by default the first with a target.
         The other official metrics stay at their targets.
@@ -67,8 +69,12 @@ def report(
         [side.evaluations for side in kept], by, _shared(kept, by), points=points, metric=metric
     )
     answers = _answers(kept, by, asked, axis)
+    gone = {id(grid): _left_out(sides, grid) for grid in asked}
     rows = tuple(
-        _base(grid, by) | {"target": target, "official": target == grid.official} | answer
+        _base(grid, by)
+        | {"target": target, "official": target == grid.official}
+        | answer
+        | _numbers_of(gone[id(grid)])
         for grid in asked
         for target, (answer, _) in zip(grid.targets, answers[id(grid)], strict=True)
     )
@@ -79,6 +85,7 @@ def report(
         )
     notes = (
         *_side_notes(sides, by),
+        *_left_out_notes(asked, gone, by),
         *_together(asked),
         *_no_official(asked),
         *_details(asked, answers, by),
@@ -125,11 +132,11 @@ Answer = tuple[dict[str, Any], Comparison | None]
 def _answers(
     sides: Sequence[Side], by: Sequence[str], asked: Sequence[Grid], axis: Axis
 ) -> dict[int, list[Answer]]:
-    """Give the answers to each grid, in the order of its targets.
+    """Return the answers to each grid, in the order of its targets.
 
-    One pass over the evaluations judges all groups, each at its own target.
+    One pass over the evaluations finds the runs of all groups, each at its own target.
     """
-    answers: dict[int, list[Answer]] = {id(grid): [] for grid in asked}
+    runs_of: dict[int, list[list[pl.DataFrame]]] = {id(grid): [] for grid in asked}
     for number in range(max((len(grid.targets) for grid in asked), default=0)):
         left = [grid for grid in asked if number < len(grid.targets)]
         now = goals(left, [grid.targets[number] for grid in left], sides[0].runs)
@@ -145,11 +152,35 @@ def _answers(
             found = [
                 one.get(key, side.runs.head(0)) for one, side in zip(judged, sides, strict=True)
             ]
-            answers[id(grid)].append(_answer(grid.keys, found))
-    return answers
+            runs_of[id(grid)].append(found)
+    return {id(grid): _of_grid(grid, runs_of[id(grid)]) for grid in asked}
 
 
-def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
+def _of_grid(grid: Grid, at_targets: Sequence[Sequence[pl.DataFrame]]) -> list[Answer]:
+    """Return the answers at all targets of a grid, judged together.
+
+    Targets at which the same runs took the same times are one test: Holm counts it once.
+    """
+    pairs: dict[Any, Pair] = {}
+    tests = []
+    for sides in at_targets:
+        test = None
+        if len(sides) > 1 and not any(runs.is_empty() for runs in sides):
+            test = tuple(tuple(runs.select(_JUDGED).iter_rows()) for runs in sides)
+            pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1]))
+        tests.append(test)
+    judged = dict(zip(pairs, comparison.compare([*pairs.values()]), strict=True))
+    return [
+        _answer(sides, None if test is None else judged[test], len(judged))
+        for sides, test in zip(at_targets, tests, strict=True)
+    ]
+
+
+#: What a verdict on runs rests on, and what tells them apart.
+_JUDGED = (*RUN, "reached", "observed_seconds", "epochs", "samples", "steps")
+
+
+def _answer(sides: Sequence[pl.DataFrame], one: Comparison | None, tests: int) -> Answer:
     row: dict[str, Any] = {"axis": axes.of(sides[0]).name}
     for name, runs in zip("ab", sides, strict=False):
         row |= {
@@ -159,17 +190,15 @@ def _answer(keys: Mapping[str, Any], sides: Sequence[pl.DataFrame]) -> Answer:
         }
     if len(sides) < 2:
         return row, None
-    if any(runs.is_empty() for runs in sides):
-        empty = dict.fromkeys(("speedup", "speedup_low", "speedup_high", "p_value"))
-        return row | empty | verdict_numbers(None), None
-    (one,) = comparison.compare([Pair(keys, sides[0], sides[1])])
-    ratio = one.speedup.ratio if one.speedup else None
+    ratio = one.speedup.ratio if one is not None and one.speedup else None
     return row | {
         "speedup": ratio.estimate if ratio else None,
         "speedup_low": ratio.low if ratio else None,
         "speedup_high": ratio.high if ratio else None,
-        "p_value": one.p_value,
-        **verdict_numbers(one.verdict),
+        "p_value": one.p_value if one else None,
+        "p_adjusted": one.p_adjusted if one else None,
+        "tests": tests,
+        **verdict_numbers(one.verdict if one else None),
     }, one
 
 
@@ -181,6 +210,30 @@ def _base(grid: Grid, by: Sequence[str]) -> dict[str, Any]:
 def _name(grid: Grid, by: Sequence[str]) -> str:
     names = [name for name in by if name not in {"suite", "round"}]
     return " ".join(str(grid.keys[name]) for name in names if grid.keys[name] is not None)
+
+
+def _left_out(sides: Sequence[Side], grid: Grid) -> tuple[LeftOut, ...]:
+    """Return what is left out of the runs of each side of a group."""
+    return tuple(left_out.of(side.runs, grid.keys) for side in sides)
+
+
+def _numbers_of(gone: Sequence[LeftOut]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, one in zip("ab", gone, strict=False):
+        found |= one.numbers(f"_{name}")
+    return found
+
+
+def _left_out_notes(
+    asked: Sequence[Grid], gone: Mapping[int, Sequence[LeftOut]], by: Sequence[str]
+) -> Iterator[Note]:
+    """Name the groups of which logs or runs are left out, since each has many rows."""
+    for grid in asked:
+        sides = gone[id(grid)]
+        for letter, one in zip("AB", sides, strict=False):
+            if text := str(one):
+                name = f"{letter}, {_name(grid, by)}" if len(sides) > 1 else _name(grid, by)
+                yield Note("left_out_runs", f"{name}: {text}.")
 
 
 def _side_notes(sides: Sequence[Side], by: Sequence[str]) -> Iterator[Note]:
@@ -241,10 +294,16 @@ def _method(rows: Sequence[Mapping[str, Any]], axis: Axis) -> Note:
     what, verb = ("TTA", "is") if axis.is_time else (axis.to_target, "end at")
     text = (
         f"* the official target. {what} here {verb} the first evaluation that meets the target, "
-        "ignoring the official timing rule, as with --target. Intervals are per target, not "
-        f"simultaneous. A run that misses the target counts with all its {axis.noun} (ERT). † "
-        "holds only if the number of epochs to the target is constant."
+        "ignoring the official timing rule, as with --target. A run that misses the target counts "
+        f"with all its {axis.noun} (ERT)."
     )
+    if any(row.get("tests", 0) > 1 for row in rows):
+        text += (
+            " p and verdicts hold for all targets of a group together (Holm over the targets at "
+            "which the times differ); an interval is for its target alone, so that it may exclude "
+            "1 beside ~ undecided. `compare` judges the official target alone."
+        )
+    text += " † holds only if the number of epochs to the target is constant."
     if any("‡" in row.get("marks", "") and row["verdict"] != "undecided" for row in rows):
         text += (
             " ‡ holds only if no further run fails or straggles; so few runs cannot verify that."
@@ -259,7 +318,7 @@ def _table(
     shown = [
         *fields.keys(grouping.shown_keys(rows, by)),
         Field(Column("metric", rank=2), partial(fields.key, "metric")),
-        fields.words("target", lambda row: f"{row['target']:.5g}{' *' * row['official']}"),
+        fields.words("target", lambda row: f"{row['target']:.7g}{' *' * row['official']}"),
     ]
     for name in "ab"[: len(labels)]:
         shown += [
@@ -271,7 +330,7 @@ def _table(
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
         shown += [
             Field(Column(f"{axis.ratio} [95% CI]"), _speedup),
-            Field(Column("p", "right"), lambda row: PValue(row["p_value"])),
+            Field(Column("p", "right"), lambda row: PValue(row["p_adjusted"])),
             Field(Column("verdict"), lambda row: Text(_verdict(row, axis))),
         ]
     return fields.table(rows, shown, title)
@@ -288,4 +347,5 @@ def _speedup(row: Mapping[str, Any]) -> Quantity:
 def _verdict(row: Mapping[str, Any], axis: Axis) -> str:
     # The marks of a row that is not decided are those of a claim that is not shown here.
     marks = "" if row["verdict"] == "undecided" else row["marks"]
-    return f"{axis.claim(row['verdict'])} {marks}".strip()
+    why = f": {row['why']}" if row["why"] else ""
+    return f"{axis.claim(row['verdict'])}{why} {marks}".strip()

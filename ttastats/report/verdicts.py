@@ -10,6 +10,7 @@ from typing import Any
 
 from ttastats import percentages, units
 from ttastats.axis import Axis, of_row
+from ttastats.design import findings
 from ttastats.report.answer import Report
 from ttastats.report.cells import Tone
 from ttastats.report.digits import digits_of
@@ -61,13 +62,12 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 }
 
 
-#: The flag of a row of which a side has several setups.
-POOLED = "pooled_setups"
+_DECIDED = {"better", "worse", "faster", "slower", "same"}
 
 
-def is_pooled(row: Numbers) -> bool:
-    """Tell whether a claim takes several setups as one, which a reader must know before it."""
-    return POOLED in row["flags"] and row["verdict"] in {"faster", "slower", "same"}
+def carried(row: Numbers) -> str:
+    """Return what a claim carries by its design (`setups pooled`); empty without a claim."""
+    return findings.words(row["conditions"]) if row["verdict"] in _DECIDED else ""
 
 
 def _rows(report: Report) -> Iterator[tuple[Numbers, str, str, Tone]]:
@@ -75,18 +75,19 @@ def _rows(report: Report) -> Iterator[tuple[Numbers, str, str, Tone]]:
     several = len({row["b"] for row in report.rows}) > 1
     for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True):
         word, tone = _WORDS[row["verdict"]]
+        if words := carried(row):
+            word = f"{word}, {words}"
+            tone = "bad" if findings.POOLED in row["conditions"] else tone
         yield row, f"{name}: {row['b']}" if several else name, word, tone
 
 
 def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
     said, tests = [], sum(row["p_adjusted"] is not None for row in report.rows)
     for row, about, word, tone in _rows(report):
-        if is_pooled(row):
-            word, tone = f"{word}, setups pooled", "bad"
         sentence = finding(row, row["a"], row["b"], confidence) + "."
         if row["verdict"] in {"undecided", "unavailable"}:  # others begin with a side's name
             sentence = sentence[:1].upper() + sentence[1:]
-        alone = _alone(row, tests)
+        alone = _alone(row, tests, confidence)
         more = " ".join(part for part in (alone, _plan(row), _why(row), _failures(row)) if part)
         said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
     return tuple(said)
@@ -156,7 +157,8 @@ def finding(row: Numbers, a: str, b: str, confidence: float, on: str = "") -> st
     if word == "same":
         return f"{b} {axis.same} {a}{where} ({axis.claim(row['claim'])}; {span}){condition}"
     if word == "undecided":
-        return f"whether {b} {axis.does(axis.better)} than {a}{where} is undecided: {span}"
+        why = f" ({row['why']})" if row["why"] else ""
+        return f"whether {b} {axis.does(axis.better)} than {a}{where} is undecided{why}: {span}"
     factor, limits = factor_of(row, word, axis)
     does = axis.does(axis.better if word == "faster" else axis.worse, factor)
     p = p_text(row, "; {}")
@@ -166,19 +168,24 @@ def finding(row: Numbers, a: str, b: str, confidence: float, on: str = "") -> st
 def verdict_numbers(verdict: Decision | None) -> dict[str, Any]:
     """Give what rows for programs tell of a verdict."""
     if verdict is None:
-        return {"verdict": "unavailable", "dagger": False, "conditions": [], "marks": ""}
+        return {
+            "verdict": "unavailable", "dagger": False, "conditions": [], "marks": "", "why": None
+        }  # fmt: skip
     return {
         "verdict": verdict.word,
         "dagger": verdict.dagger,
         "conditions": list(verdict.conditions),
         "marks": verdict.marks,
+        "why": verdict.why or None,
     }
 
 
 def condition_of(row: Numbers) -> str:
-    """Give ` if no further run fails or straggles`, or nothing if a claim holds as it stands."""
-    conditions = [CONDITIONS[name] for name in row["conditions"]]
-    return f" if {' and '.join(conditions)}" if conditions else ""
+    """Return `, in these sessions, if no further run fails`; nothing if a claim holds as it is."""
+    conditions = [text for name, text in CONDITIONS.items() if name in row["conditions"]]
+    by_design = f", {words}" if (words := carried(row)) else ""
+    comma = "," if by_design and conditions else ""
+    return by_design + (f"{comma} if {' and '.join(conditions)}" if conditions else "")
 
 
 def factor_of(row: Numbers, word: str, axis: Axis) -> tuple[str, str]:
@@ -204,17 +211,23 @@ def _span(row: Numbers, interval: str) -> str:
 def p_text(row: Numbers, pattern: str) -> str:
     """Give the adjusted p in a pattern, as `p < .001`; nothing where there is none."""
     p = row["p_adjusted"]
-    if p is None:
-        return ""
-    return pattern.format("p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1))
+    return "" if p is None else pattern.format(units.p_text(p))
 
 
-def _alone(row: Numbers, tests: int) -> str:
-    """Say why nothing is decided where the interval beside it does not hold 1."""
-    low, high = row["speedup_low"], row["speedup_high"]
-    if row["verdict"] != "undecided" or tests < 2 or row["p_adjusted"] is None:
-        return ""
-    if low is None or high is None or low <= 1 <= high:
+def is_alone(row: Numbers, tests: int, confidence: float) -> bool:
+    """Tell whether a row is undecided by its adjusted p alone, beside an interval without 1."""
+    low, high, p, adjusted = (
+        row[name] for name in ("speedup_low", "speedup_high", "p_value", "p_adjusted")
+    )
+    if row["verdict"] != "undecided" or tests < 2 or p is None or adjusted is None:
+        return False
+    excludes = low is not None and high is not None and not low <= 1 <= high
+    return excludes and bool(p < 1 - confidence <= adjusted)
+
+
+def _alone(row: Numbers, tests: int, confidence: float) -> str:
+    """Return why nothing is decided where the interval beside it does not hold 1."""
+    if not is_alone(row, tests, confidence):
         return ""
     return (
         "The interval is for this comparison alone; the verdict uses p, adjusted for all "
@@ -226,9 +239,7 @@ def _plan(row: Numbers) -> str:
     needed = row["runs_needed"]
     if row["verdict"] != "undecided" or needed is None or needed <= min(row["n_a"], row["n_b"]):
         return ""
-    return (
-        f"{row['runs_needed']:,} runs per side would be needed to detect a difference of this size."
-    )
+    return f"{units.runs_needed(needed)}."
 
 
 def _why(row: Numbers) -> str:

@@ -22,6 +22,7 @@ from scipy import special
 
 from ttastats.stats.logratio import LogTerm, safe_exp
 from ttastats.stats.outcomes import Estimand, Outcomes, time_term
+from ttastats.stats.quantiles import t_tail
 from ttastats.stats.results import Floats
 
 Labels = NDArray[np.intp]
@@ -62,6 +63,20 @@ class ByBlock:
 
     differences: Mapping[int, float]
     p_value: float | None
+
+    def p_of_any_block(self) -> float | None:
+        """Return the p of "the difference is 0 in blocks like these", by their differences alone.
+
+        A t test of the differences: what varies from block to block is part of the spread. None
+        for fewer than three blocks.
+        """
+        gaps = np.array(list(self.differences.values()))
+        if gaps.size < 3:
+            return None
+        spread = float(gaps.std(ddof=1)) / np.sqrt(gaps.size)
+        if not spread:
+            return 0.0 if gaps.mean() else 1.0
+        return min(1.0, 2 * t_tail(gaps.size - 1, abs(float(gaps.mean())) / spread))
 
 
 def terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTerm]:

@@ -93,6 +93,20 @@ def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
     return min(1.0, float(weights[extreme].sum() / weights.sum()))
 
 
+def fails_more(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
+    """P of Fisher's exact test of "B fails no more often than A": one-sided, conservative.
+
+    It is the share of the tables with these margins in which B succeeds no more often than it did
+    (Fisher 1935).
+    """
+    _check_sides(successes_a, n_a, successes_b, n_b)
+    total = successes_a + successes_b
+    possible = np.arange(max(0, total - n_a), min(n_b, total) + 1, dtype=np.float64)
+    log_p = _log_choose(n_b, possible) + _log_choose(n_a, total - possible)
+    weights = np.exp(log_p - log_p.max())
+    return min(1.0, float(weights[possible <= successes_b].sum() / weights.sum()))
+
+
 def _log_choose(n: int, k: Floats) -> Floats:
     logs: Floats = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return logs

@@ -40,6 +40,11 @@ def benjamini_hochberg(p_values: PValues) -> tuple[float | None, ...]:
     return _adjust(p_values, _benjamini_hochberg)
 
 
+def adjusted(p_values: PValues, *, fdr: bool) -> tuple[float | None, ...]:
+    """Return p values adjusted for their number: to the false discovery rate, or by Holm."""
+    return benjamini_hochberg(p_values) if fdr else holm(p_values)
+
+
 def _adjust(p_values: PValues, method: Callable[[Floats], Floats]) -> tuple[float | None, ...]:
     known = [p for p in p_values if p is not None]
     if not all(0.0 <= p <= 1.0 for p in known):

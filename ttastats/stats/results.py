@@ -19,7 +19,10 @@ FlagCode = Literal[
     "no_runs", "one_run", "zero_variance", "unbalanced", "constant_epochs", "unknown_epochs",
     "unknown_evaluation_interval", "no_success", "borderline", "convergence_differs",
     "convergence_not_used", "untimed_failures", "separate_sessions", "pooled_setups",
-    "no_look", "blocks_differ",
+    "no_look", "blocks_differ", "failed_runs", "straggler", "grids_differ",
+    "earlier_values", "interpolated", "not_evaluated", "looks_differ",
+    "repeated_seeds", "paired_seeds", "parallel_runs", "these_blocks", "stalled_runs",
+    "mixed_speeds",
 ]  # fmt: skip
 
 
@@ -31,12 +34,16 @@ class Flag:
     message: str
 
 
+Withheld = Literal["few_runs", "repeated_times", "unusual_run", "parts_cancel", "no_information"]
+"""Why an estimate has no interval."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One quantity of one sample with its interval.
 
-    ``low`` and ``high`` are None where no interval can be given; ``n`` counts the
-    runs behind it.
+    ``low`` and ``high`` are None where no interval can be given, and ``withheld`` may say why;
+    ``n`` counts the runs behind it.
     """
 
     estimate: float | None
@@ -44,6 +51,7 @@ class Estimate:
     high: float | None
     confidence: float
     n: int
+    withheld: Withheld | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ttastats.stats.decompose import decompose_speedup
 from ttastats.stats.logratio import LogTerm, combine
 from ttastats.stats.moments import as_side
-from ttastats.stats.outcomes import outcomes, time_term
+from ttastats.stats.outcomes import Outcomes, outcomes, time_term
 from ttastats.stats.results import Estimate, Floats, Ratio
 from ttastats.stats.speedup import ratio_of_means
 
@@ -81,25 +81,29 @@ def _scaled(ratio: Ratio, factor: float) -> Ratio:
     )
 
 
-def loglog_slope(accelerators: Sequence[int], times: Sequence[ArrayLike]) -> Estimate:
+def loglog_slope(accelerators: Sequence[int], times: Sequence[ArrayLike | Outcomes]) -> Estimate:
     """Slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
 
     Least squares through the log mean times, one array of seconds per number of
-    accelerators; the interval carries the variances of those means (delta method,
-    Satterthwaite df) and no lack of fit. None with fewer than two different scales.
+    accelerators, or what came of its runs, of which failed ones count (ERT). The interval carries
+    the variances of those means (delta method, Satterthwaite df) and no lack of fit. None with
+    fewer than two different scales.
     """
     confidence = 0.95
     if len(accelerators) != len(times):
         raise ValueError(f"{len(accelerators)} scales but {len(times)} samples")
     if any(n < 1 for n in accelerators):
         raise ValueError(f"numbers of accelerators are positive: {list(accelerators)}")
-    samples = [as_side(sample, str(n)) for n, sample in zip(accelerators, times, strict=True)]
-    runs = sum(sample.size for sample in samples)
+    sides = [
+        one if isinstance(one, Outcomes) else outcomes(as_side(one, str(n)))
+        for n, one in zip(accelerators, times, strict=True)
+    ]
+    runs = sum(side.n for side in sides)
     if len(set(accelerators)) < 2:
         return Estimate(None, None, None, confidence, runs)
     x = np.log(np.asarray(accelerators, dtype=np.float64))
     weights = -(x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    terms = [time_term(outcomes(sample)) for sample in samples]
+    terms = [time_term(side) for side in sides]
     slope = float(np.dot(weights, np.log([term.estimate for term in terms])))
     weighted = [_weighted(term, w) for term, w in zip(terms, weights.tolist(), strict=True)]
     half = combine(slope, weighted, confidence).half_width

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -60,16 +62,33 @@ def _best(curve: Floats, higher_is_better: bool) -> float | None:
 def target_grid(
     curves: Sequence[Floats], points: int = 20, *, higher_is_better: bool = True
 ) -> tuple[float, ...]:
-    """Evenly spaced targets from the worst first value to the best value all runs reached.
+    """Round targets between the worst first value and the best value all runs reached.
 
-    Empty when a run has no finite value, one target when there is no range.
+    The multiples of 1, 2 or 5 times a power of ten, of the smallest such step that makes no more
+    than ``points`` of them, easiest first. Empty when a run has no finite value, and the best value
+    alone when no such multiple lies between: there is no range.
     """
     hardest = hardest_common_target(curves, higher_is_better=higher_is_better)
     if hardest is None:
         return ()
     starts = [float(curve[np.isfinite(curve)][0]) for curve in curves]
     easiest = min(starts) if higher_is_better else max(starts)
-    if easiest == hardest or not math.isfinite(easiest):
-        return (hardest,)
-    # By halves, which are exact: the range of two values near the largest float is no float.
-    return tuple((2 * np.linspace(easiest / 2, hardest / 2, points)).tolist())
+    rising = _multiples(min(easiest, hardest), max(easiest, hardest), points) or [hardest]
+    return tuple(rising if higher_is_better else rising[::-1])
+
+
+def _multiples(low: float, high: float, most: int) -> list[float]:
+    """Return the multiples of the smallest round step that has no more of them from low to high."""
+    # Decimals, by their shortest form: 0.15 is three times 0.05, and no range overflows.
+    first, last = Decimal(repr(low)), Decimal(repr(high))
+    if first == last:
+        return []
+    chosen: list[float] = []
+    for exponent in itertools.count(-(last - first).adjusted()):
+        for factor in (10, 5, 2):
+            step = Decimal(factor).scaleb(-exponent)
+            numbers = range(math.ceil(first / step), math.floor(last / step) + 1)
+            if len(numbers) > most:
+                return chosen
+            chosen = [float(number * step) for number in numbers]
+    return chosen

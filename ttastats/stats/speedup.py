@@ -19,7 +19,13 @@ from ttastats.stats.outcomes import Estimand, Outcomes, outcomes, time_term
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Flag, Ratio
 from ttastats.stats.sequential import Look
-from ttastats.stats.unseen import Bounded, epoch_shift, unseen_share
+from ttastats.stats.unseen import (
+    Bounded,
+    doubts,
+    epoch_shift,
+    share_of_successes,
+    unseen_share,
+)
 
 Limits = tuple[float, float]
 """Low and high of a speedup."""
@@ -32,7 +38,8 @@ class Speedup:
     ``ratio`` is shown. ``a`` and ``b`` say what runs that were not seen could change;
     ``unseen_epochs``, that the epochs are part of it: every run of a side took the same number,
     or nobody knows, and nobody declared them fixed. With a ``look`` all intervals and the p are
-    those that hold at every look of its plan (:mod:`ttastats.stats.sequential`).
+    those that hold at every look of its plan (:mod:`ttastats.stats.sequential`). ``doubts`` are
+    the reasons these runs give to allow for failures and stragglers that were not seen.
     """
 
     ratio: Ratio
@@ -41,6 +48,7 @@ class Speedup:
     unseen_epochs: bool
     flags: tuple[Flag, ...]
     look: Look | None = None
+    doubts: tuple[Flag, ...] = ()
 
     @property
     def epoch_shifts(self) -> tuple[float, float]:
@@ -60,8 +68,17 @@ class Speedup:
         """Give the interval, also allowing for unseen ``epochs`` or ``stragglers`` if asked.
 
         The sides' own limits are combined by MOVER on the log scale (Zou and Donner 2008), and
-        what allows for more is never narrower than what does not. None without a variance.
+        what allows for more is never narrower than what does not. Where evaluation intervals
+        differ, both ends move by how much earlier than seen a side may have met its target: that
+        is a bound, not a spread. None without a variance.
         """
+        limits = self._of_runs(confidence, epochs=epochs, stragglers=stragglers)
+        if limits is None or self.a is None or self.b is None:
+            return None
+        low, high = limits
+        return low * (1 - self.a.late), high / (1 - self.b.late) if self.b.late < 1 else math.inf
+
+    def _of_runs(self, confidence: float, *, epochs: bool, stragglers: bool) -> Limits | None:
         if self.a is None or self.b is None:
             return None
         ratio = self.ratio
@@ -152,12 +169,14 @@ def speedup(
     estimand: Estimand = "mean",
     confidence: float = 0.95,
     look: Look | None = None,
+    late: tuple[float, float] = (0.0, 0.0),
 ) -> Speedup:
     """Speedup of B over A, ready for a verdict; at a ``look`` of a plan, or of fixed runs.
 
     ``epochs_fixed`` asserts that the schedule is deterministic, so that constant epochs
     are no surprise. What is allowed for beyond the interval shown is that of the ratio of means
-    whatever the ``estimand``. ``confidence`` above 0.5.
+    whatever the ``estimand``. ``confidence`` above 0.5. ``late``: by which share of the mean
+    time of the successes A and B may have met the target before the evaluation that shows it.
     """
     equivalence_confidence(confidence)
     terms = _terms(a, b, estimand)
@@ -168,12 +187,20 @@ def speedup(
     flags = () if epochs_fixed else epoch_flags(a, b, confidence)
     unseen = any(flag.code in {"constant_epochs", "unknown_epochs"} for flag in flags)
     one, other = (
-        Bounded(term, side.n, side.n_reached, 0.0 if epochs_fixed else epoch_shift(side))
+        Bounded(
+            term,
+            side.n,
+            side.n_reached,
+            0.0 if epochs_fixed else epoch_shift(side),
+            share_of_successes(side) * share,
+        )
         if term
         else None
-        for side, term in zip((a, b), terms, strict=True)
+        for side, term, share in zip((a, b), terms, late, strict=True)
     )
-    return Speedup(ratio, one, other, unseen, ratio.flags + flags, look)
+    reasons = doubts(a, b)
+    every = tuple(dict.fromkeys((*ratio.flags, *flags, *reasons)))
+    return Speedup(ratio, one, other, unseen, every, look, reasons)
 
 
 def equivalence_confidence(confidence: float) -> float:

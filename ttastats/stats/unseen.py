@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ttastats.stats.fraction import reached_at_least
-from ttastats.stats.logratio import LogTerm
+from ttastats.stats.logratio import LogTerm, unbalanced
 from ttastats.stats.moments import is_constant, mean
 from ttastats.stats.outcomes import Outcomes
+from ttastats.stats.outliers import has_straggler
 from ttastats.stats.quantiles import check_confidence, two_sided_t
+from ttastats.stats.results import Flag, FlagCode
 
 STRAGGLER = 3.0
 """An unseen straggler takes this many times as long as the mean run.
@@ -35,12 +37,15 @@ class Bounded:
 
     ``epoch_shift``: relative change of the mean if every run took one evaluation interval more;
     0 where epochs vary, or cannot by design, infinite where nobody knows how far they could.
+    ``late``: the share of the mean by which the target may have been met before the evaluation that
+    shows it; 0 where the other side is evaluated as often.
     """
 
     term: LogTerm
     n: int
     n_reached: int
     epoch_shift: float
+    late: float = 0.0
 
     def straggler_share(self, confidence: float) -> float:
         """Largest share of runs that may fail or straggle beyond those that did, one-sided.
@@ -76,6 +81,37 @@ class Bounded:
         return unseen_share(self.n_reached, confidence) * self.epoch_shift
 
 
+#: Codes of the reasons to expect failures or stragglers beyond those seen.
+DOUBTS: frozenset[FlagCode] = frozenset({"failed_runs", "straggler", "unbalanced"})
+
+
+def doubts(a: Outcomes, b: Outcomes) -> tuple[Flag, ...]:
+    """Return the reasons these runs give to expect failures or stragglers beyond those seen.
+
+    A run that failed, a run that took far longer than the others of its side, or one side with at
+    least twice the runs of the other: then a rare slow run is missing from the smaller side more
+    often than from the larger. A claim allows for unseen failures only where there is a reason.
+    """
+    flags = [
+        Flag("failed_runs", f"{side.n - side.n_reached} of {side.n} runs of {name} failed")
+        for name, side in (("A", a), ("B", b))
+        if not side.all_reached
+    ]
+    flags += [
+        Flag("straggler", f"one run of {name} took far longer than the other {side.n_reached - 1}")
+        for name, side in (("A", a), ("B", b))
+        if _straggles(side)
+    ]
+    return (*flags, *unbalanced(a.n, b.n))
+
+
+@lru_cache(maxsize=128)  # a league asks of each entry beside every other
+def _straggles(side: Outcomes) -> bool:
+    """Tell whether one of the successes took far longer, or far longer per epoch if known."""
+    times = side.times[side.reached]
+    return has_straggler(times if side.progress is None else times / side.progress.epochs)
+
+
 def unseen_share(n: int, confidence: float = 0.95) -> float:
     """Largest share of runs that may deviate though none of ``n`` did: 0.52 for n=5."""
     if n < 1:
@@ -98,9 +134,13 @@ def epoch_shift(side: Outcomes) -> float:
         return 0.0
     if evaluation_interval is None:
         return math.inf
+    return share_of_successes(side) * evaluation_interval / float(epochs[0])
+
+
+def share_of_successes(side: Outcomes) -> float:
+    """Return the share of the time of all runs that those which reached the target took."""
     successes = side.times[side.reached]
-    share = mean(successes) * successes.size / float(side.times.sum())
-    return share * evaluation_interval / float(epochs[0])
+    return mean(successes) * successes.size / float(side.times.sum())
 
 
 def cv_epochs_high(

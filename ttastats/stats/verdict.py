@@ -1,8 +1,9 @@
 """What may be said in one word about B against A.
 
 The verdict is about B: "faster" means that B needs less time. It follows from the interval
-of the speedup, never from a point estimate. What runs that were not seen could change is
-allowed for; a claim that does not survive that carries the condition under which it holds.
+of the speedup, never from a point estimate. Every claim assumes that further runs are like those
+seen. Where these runs give a reason to doubt that, what could be unseen is allowed for, and a claim
+that does not survive it carries the condition under which it holds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Literal, Protocol
 from ttastats.stats.fraction import fisher
 from ttastats.stats.multiplicity import step_down
 from ttastats.stats.permutation import smallest_p
-from ttastats.stats.results import Flag, Ratio
+from ttastats.stats.results import Flag, FlagCode, Ratio
 from ttastats.stats.speedup import Limits, equivalence_confidence
 
 Word = Literal["faster", "slower", "same", "undecided", "unavailable"]
@@ -40,6 +41,11 @@ class Evidence(Protocol):
         """Give the interval, also allowing for what was not seen."""
         ...
 
+    @property
+    def doubts(self) -> tuple[Flag, ...]:
+        """Return the reasons these runs give to allow for stragglers that were not seen."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -56,15 +62,17 @@ class Bounds:
 class Decision:
     """One word for a table, and the claim in full.
 
-    ``conditions``: what must be true for the claim to hold. ``claim`` starts with no subject:
-    "B is" or "B:" goes before it.
+    ``conditions``: what must be true for the claim to hold, and codes of what else it carries.
+    ``claim`` starts with no subject: "B is" or "B:" goes before it. ``why``: what in the design of
+    the runs leaves it undecided.
     """
 
     word: Word
     claim: str
     margin: float
-    conditions: tuple[Assumption, ...] = ()
+    conditions: tuple[Assumption | FlagCode, ...] = ()
     flags: tuple[Flag, ...] = ()
+    why: str = ""
 
     @property
     def dagger(self) -> bool:
@@ -74,7 +82,7 @@ class Decision:
     @property
     def marks(self) -> str:
         """Give the marks of the conditions."""
-        return "".join(MARKS[condition] for condition in self.conditions)
+        return "".join(mark for condition, mark in MARKS.items() if condition in self.conditions)
 
 
 def check_margin(margin: float) -> float:
@@ -134,11 +142,16 @@ _ALLOWANCES: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
     ({"epochs": False, "stragglers": True}, ("constant_epochs",)),
     ({"epochs": False, "stragglers": False}, ("constant_epochs", "no_stragglers")),
 )
+#: The same where the runs give no reason to expect stragglers.
+_WITHOUT_DOUBTS: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
+    ({"epochs": True}, ()),
+    ({"epochs": False}, ("constant_epochs",)),
+)
 
 
 def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Decision | None:
     """Return "faster" or "slower", with the conditions under which the interval says so."""
-    for allowance, conditions in _ALLOWANCES:
+    for allowance, conditions in _ALLOWANCES if speedup.doubts else _WITHOUT_DOUBTS:
         limits = speedup.limits(speedup.ratio.confidence, **allowance)
         if limits is None:
             return None
@@ -160,7 +173,8 @@ def margin_bounds(
 
     Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
     step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are
-    allowed for, stragglers only where that changes nothing. None stands for no speedup;
+    allowed for; a claim that stragglers not seen would undo carries that condition where these
+    runs give a reason to expect them. None stands for no speedup;
     ``waiting`` counts those that will share alpha at another look.
     """
     known = [one for one in speedups if one is not None and one.ratio.low is not None]
@@ -184,8 +198,8 @@ def margin_bounds(
     def conditions(direction: int) -> list[tuple[Assumption, ...] | None]:
         plain, strict = (shown(direction, stragglers=some) for some in (False, True))
         return [
-            (() if certain else ("no_stragglers",)) if holds else None
-            for holds, certain in zip(plain, strict, strict=True)
+            (("no_stragglers",) if one and one.doubts and not certain else ()) if holds else None
+            for one, holds, certain in zip(speedups, plain, strict, strict=True)
         ]
 
     return tuple(Bounds(*pair) for pair in zip(conditions(-1), conditions(1), strict=True))

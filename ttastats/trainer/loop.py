@@ -11,6 +11,7 @@ import torch
 
 from ttastats.clock import Clock, Seconds
 from ttastats.errors import TtastatsError
+from ttastats.run_ends import reason_of
 from ttastats.run_log import EventLog
 from ttastats.trainer import events, network
 from ttastats.trainer.clock import waiting_seconds
@@ -82,14 +83,14 @@ def _ready(
 def _why(error: BaseException, team: Team) -> dict[str, str]:
     """Give why a run broke off: somebody stopped it, a worker was lost, or the code failed."""
     if said := team.failure():
-        return {"reason": "exception", "error": said.partition("\n")[0]}
+        return {"reason": said.partition("\n")[0]}
     if isinstance(error, Interrupted):
         return {"reason": error.reason}
     if isinstance(error, KeyboardInterrupt):
         return {"reason": "SIGINT"}
     if lost(error):
         return {"reason": "worker_lost"}
-    return {"reason": "exception", "error": f"{type(error).__name__}: {error}"}
+    return {"reason": reason_of(error)}
 
 
 class _Run:

@@ -189,10 +189,11 @@ def _failed(number: int, failure: Any) -> TtastatsError:
     if isinstance(said, dict):
         text = str(said["message"])
         if text.startswith("TtastatsError: "):
-            return TtastatsError(text.removeprefix("TtastatsError: "))
-        return TtastatsError(f"worker {number}: {text}\n{said['extraInfo']['py_callstack']}")
+            what, _, remedy = text.removeprefix("TtastatsError: ").partition("\n  ")
+            return TtastatsError(what, remedy=remedy)
+        return TtastatsError(f"worker {number}: {text}", remedy=said["extraInfo"]["py_callstack"])
     return TtastatsError(
-        f"worker {number} died during a run, which does not count: {failure.message}",
+        f"worker {number} died during a run, which counts as failed: {failure.message}",
         where="--workers",
         remedy="It may have run out of memory. Run the same command again to repeat the run.",
     )

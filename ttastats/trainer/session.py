@@ -136,7 +136,7 @@ def _run(
 
 def _interrupted(error: Interrupted, path: Path) -> TtastatsError:
     return TtastatsError(
-        f"interrupted by {error.reason}; this is recorded in the log, and the run does not count",
+        f"interrupted by {error.reason}; this is recorded in the log, and the run is left out",
         where=str(path),
         remedy="The runs before it are complete. Run the same command again to resume.",
     )
@@ -144,15 +144,16 @@ def _interrupted(error: Interrupted, path: Path) -> TtastatsError:
 
 def _worker_lost(path: Path) -> TtastatsError:
     return TtastatsError(
-        "another worker was lost during the run, which does not count",
+        "another worker was lost during the run, which counts as failed",
         where=str(path),
-        remedy="A worker may have run out of memory. Run the same command again to repeat the run.",
+        remedy="A worker may have run out of memory. Run the same command again to repeat the run; "
+        "delete the log if the loss says nothing about the setup.",
     )
 
 
 def _worker_failed(said: str, path: Path) -> TtastatsError:
     first, _, trace = said.partition("\n")
-    return TtastatsError(f"{first}: this is no run\n{trace}", where=str(path))
+    return TtastatsError(f"{first}: the run counts as failed", where=str(path), remedy=trace)
 
 
 def _ignore(_checkpoint: Checkpoint) -> None:

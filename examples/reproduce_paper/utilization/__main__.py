@@ -27,7 +27,7 @@ from ttastats.profiler.workload import Request
 from ttastats.profiles import answers, store
 from ttastats.render import as_table
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Note, Quantity, Row, Table, Text
 from ttastats.trainer.settings import Overrides
 
 #: The network of DAWNBench at a quarter of its width, on a batch that a CPU takes in seconds.
@@ -54,7 +54,17 @@ PLOTS: Mapping[str, tuple[str, Sequence[str]]] = {
     "tbd_figures_4_6_and_7_batch_size": ("batch-sizes", ("cifar10", "digits", "digits_lm")),
     "tbd_figure_8_memory": ("memory", ("cifar10", "digits", "digits_lm")),
 }
+_ONE_WORKER = ("cifar10", "digits", "digits_lm")
 _LONGEST = 5
+_NOTES = (
+    Note(
+        "tbd",
+        "TBD counts the fp32 instructions of each GPU kernel. Here the FLOPs of products, "
+        "convolutions and attention are counted and no others, so most operators have no "
+        "utilization; that of batch norm is estimated. The kernels of cuDNN and MAGMA run on GPUs "
+        "only.",
+    ),
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -97,14 +107,11 @@ def tables(folder: Path) -> Report:
             _communication(paper, found),
             _whole_steps(paper["single_worker"], rows, found),
             _layers(found["cifar10"]),
-            *(
-                _longest(f"TBD, Table {number}: longest operators below average, {name}", one)
-                for number, name, one in (
-                    ("V", "cifar10", found["cifar10"]),
-                    ("VI", "digits-lm", found["digits_lm"]),
-                )
-            ),
+            _longest(paper["tbd_kernels"], found),
+            _batch_norm(paper["tbd_kernels"], found),
+            _feature_maps(paper["tbd_feature_maps"], found),
         ),
+        _NOTES,
     )
 
 
@@ -194,20 +201,87 @@ def _layers(rows: Rows) -> Table:
     return Table(columns, tuple(body))
 
 
-def _longest(title: str, rows: Rows) -> Table:
-    """Give the longest operators that use the machine less than the average of the step."""
-    titles = ("operator", "share of time", "of peak")
-    columns = (Column(titles[0]), *(Column(one, "right") for one in titles[1:]))
-    below = [row for row in _of(rows, "operator") if (row["of_average"] or 0.0) < 1]
+def _kernels(
+    paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]
+) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return the longest kernels below the average of TBD, and operators here not above theirs."""
+    here = {
+        f"here: {name}": [
+            {**row, "batch_norm": row["category"] == "batch norm"}
+            for row in _of(found[name], "operator")
+            if row["of_average"] is None or row["of_average"] < 1
+        ][:_LONGEST]
+        for name in _ONE_WORKER
+    }
+    return {row["row"]: row["kernels"] for row in paper} | here
+
+
+def _longest(paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]) -> Table:
+    titles = ("TBD, Tables V and VI", "longest not above average", "share of time", "of fp32 peak")
+    columns = (*map(Column, titles[:2]), *(Column(title, "right") for title in titles[2:]))
     body = (
         Row((
-            Text(row["name"]),
-            Quantity(row["share"], "fraction"),
-            Quantity(row["utilization"], "fraction"),
+            Text(name),
+            Text(kernel["name"]),
+            Quantity(kernel["share"], "fraction"),
+            Quantity(kernel["utilization"], "fraction"),
         ))
-        for row in below[:_LONGEST]
+        for name, kernels in _kernels(paper, found).items()
+        for kernel in kernels
     )  # fmt: skip
-    return Table(columns, tuple(body), title)
+    return Table(columns, tuple(body))
+
+
+def _batch_norm(paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]) -> Table:
+    """Return whether batch norm is among the longest operators, and how far below the average.
+
+    Its FLOPs are not counted here. Reading two values and writing one of four bytes, it computes
+    with each about ten times: about one FLOP per byte.
+    """
+    titles = ("batch norm among them", "operators", "share of time", "of average, at 1 FLOP/byte")
+    columns = (Column(titles[0]), *(Column(t, "right") for t in titles[1:]), Column("as in TBD"))
+    estimates = {f"here: {name}": _of_average(found[name]) for name in _ONE_WORKER}
+    body = []
+    for name, kernels in _kernels(paper, found).items():
+        shares = [kernel["share"] for kernel in kernels if kernel.get("batch_norm")]
+        estimate = estimates.get(name)
+        agrees = "yes" if shares and estimate is not None and estimate < 1 else "no"
+        if estimate is None:
+            agrees = "has no batch norm" if name in estimates else "–"
+        cells = (
+            Text(name),
+            Text(f"{len(shares)} of {len(kernels)}"),
+            Quantity(sum(shares), "fraction"),
+            Quantity(estimate, "fraction") if name in estimates else Text("below 100%"),
+            Text(agrees),
+        )
+        body.append(Row(cells))
+    return Table(columns, tuple(body))
+
+
+def _of_average(rows: Rows) -> float | None:
+    """Return the FLOP/s of batch norm, at one per byte, over the average; None without any."""
+    norms = [row for row in _of(rows, "operator") if row["category"] == "batch norm"]
+    if not norms:
+        return None
+    moved = sum(row["bytes"] for row in norms) / sum(row["seconds"] for row in norms)
+    return float(moved / norms[0]["average_flops_per_second"])
+
+
+def _feature_maps(paper: Mapping[str, float], found: Mapping[str, Rows]) -> Table:
+    """Return the share of memory that feature maps take at the peak of a step."""
+    titles = ("TBD, Figure 8: memory of a step", "feature maps", "in all")
+    columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
+    body = [
+        Row((Text(f"paper: {name}"), Quantity(share, "fraction"), Text("–")))
+        for name, share in paper.items()
+    ]
+    for name in _ONE_WORKER:
+        sizes = {row["name"]: row["bytes"] for row in _of(found[name], "memory")}
+        total = sum(sizes.values())
+        share = Quantity(sizes["feature maps"] / total, "fraction")
+        body.append(Row((Text(f"here: {name}"), share, Quantity(total, "bytes"))))
+    return Table(columns, tuple(body))
 
 
 if __name__ == "__main__":

@@ -10,18 +10,10 @@ from pathlib import Path
 from types import ModuleType
 
 from ttastats.errors import TtastatsError
+from ttastats.trainer.built_in import BUILT_IN
 from ttastats.trainer.imports import imported
 from ttastats.trainer.workloads import contract
 from ttastats.trainer.workloads.contract import REQUIRED, Workload
-
-BUILT_IN = {
-    "digits": "ttastats.trainer.workloads.digits",
-    "digits-lm": "ttastats.trainer.workloads.digits_lm",
-    "cifar10": "ttastats.trainer.workloads.cifar10",
-    "airbench94": "ttastats.trainer.workloads.airbench94",
-    "airbench96": "ttastats.trainer.workloads.airbench96",
-    "gpt": "ttastats.trainer.workloads.gpt",
-}
 
 
 @cache

@@ -1,0 +1,175 @@
+"""Names from data only show in a plot: no expression, no markup, nothing that ends a renderer."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import sys
+from collections.abc import Sequence
+from html import unescape
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+from tests.conftest import ROOT
+from tests.plotting import made
+from tests.plotting.test_profiled import profile
+from tests.programs import done
+from ttastats import api
+from ttastats.errors import TtastatsError
+from ttastats.plotting import drawing, kinds, quality, renderer, targets
+from ttastats.plotting.plot import Plot
+from ttastats.plotting.profiled import kinds as of_profiles
+from ttastats.profiles import store
+from ttastats.render.harmless import visible
+
+NAMES = (
+    "a\x07b", "acc $\\uparrow$", "\\xi", '\\"', "it's", "two\nlines", "`${1+1}`", "__proto__",
+    "constructor", "null", " ", "ends in \\", "datum.x", "a.b[c]", "x']", "\\u0041", "{{x}}",
+    "\u202efdp", "\uffff", "<script>&lt;</script>", "]]>", "مرحبا", "👩\u200d👩\u200d👧",
+)  # fmt: skip
+#: Names that could end a string of an expression, or that JavaScript has a meaning for.
+METRICS = ("a\x07b", "acc $\\uparrow$", "\\xi", '\\"', "it's", "two\nlines", "toString", "x\\")
+ALL = " ".join(NAMES)
+
+
+def named(rows: pl.DataFrame, name: str = ALL, entries: Sequence[str] = NAMES) -> pl.DataFrame:
+    """Give a table of runs every name of which is hostile; what differed still does."""
+    old = rows["entry"].unique(maintain_order=True).to_list()
+    spread = {entry: entries[n % len(entries)] + entry[-1] for n, entry in enumerate(old)}
+    return rows.with_columns(
+        pl.col("entry").replace(spread),
+        pl.col("benchmark") + name,
+        **{column: pl.lit(name) for column in ("metric", "submitter", "hardware", "round")},
+    )
+
+
+def sources(kind: str, name: str = ALL) -> tuple[list[pl.DataFrame], dict[str, Any]]:
+    if kind in {"speedups", "targets"}:
+        sides = [made.rows(made.SLOW, entry="lab/slow"), made.rows(made.FAST, entry="lab/fast")]
+        return [named(one, name) for one in sides], {"labels": [f"{name}1", f"{name}2"]}
+    if kind in {"leaderboard", "record"}:
+        return [named(made.leaders(), name)], {}
+    if kind in {"profile", "scaling"}:
+        size = pl.lit(8, pl.Int64) if kind == "profile" else pl.col("accelerators")
+        return [named(made.many_kinds().with_columns(accelerators=size), name)], {}
+    every = [made.rows(made.FAST, entry=f"lab/{n:02}") for n in range(len(NAMES))]
+    return [named(pl.concat(every), name)], {}
+
+
+@functools.cache
+def of_all_kinds() -> dict[str, tuple[Plot, ...]]:
+    """Give the plots of every kind of runs."""
+    found = {}
+    for kind in kinds.KINDS:
+        tables, more = sources(kind)
+        found[kind] = tuple(api.plot(kind, *tables, **more))
+    return found
+
+
+def hostile_profile(folder: Path) -> Path:
+    rows = profile(ALL).with_columns(
+        operator=pl.when(pl.col("operator").is_not_null()).then(pl.col("operator") + ALL),
+        text=pl.when(pl.col("text") == "Abacus 3").then(pl.lit(ALL)).otherwise("text"),
+    )
+    store.write(rows, folder / "p.parquet")
+    return folder / "p.parquet"
+
+
+#: What an SVG draws that is neither an axis, nor a legend, nor the frame.
+_MARKS = re.compile(r'<g class="mark-(?:symbol|line|rect|area|rule|trail) role-mark[^>]*>(.*?)</g>')
+
+
+def expect_drawn(plot: Plot) -> None:
+    drawn = plot.to_svg()
+    ElementTree.fromstring(drawn)
+    assert sum(one.count("<path") + one.count("<line") for one in _MARKS.findall(drawn)) > 1
+    assert "<script" not in drawn
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_every_kind_is_drawn_as_xml(kind: str) -> None:
+    plots = of_all_kinds()[kind]
+    assert plots
+    for plot in plots:
+        expect_drawn(plot)
+        assert plot.title.isprintable()
+        assert plot.caption.isprintable()
+
+
+def test_each_name_is_shown_as_it_is_spelled() -> None:
+    (plot,) = of_all_kinds()["tta"]
+    shown = " ".join(unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)<", plot.to_svg()))
+    # Spaces are one, and folders that all names have are left out.
+    names = [visible(" ".join(name.split())).rsplit("/", maxsplit=1)[-1] for name in NAMES]
+    assert [name for name in names if name not in shown] == []
+
+
+@pytest.mark.parametrize("kind", of_profiles.KINDS)
+def test_every_kind_of_a_profile_is_drawn_as_xml(kind: str, tmp_path: Path) -> None:
+    for plot in api.plot_profiles(kind, hostile_profile(tmp_path)):
+        expect_drawn(plot)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("kind", [quality.TIME, quality.EPOCHS, targets.KIND])
+def test_a_metric_is_the_title_of_an_axis_and_of_no_expression(kind: str, name: str) -> None:
+    tables, more = sources("targets", name)
+    if kind != targets.KIND:
+        tables, more = [pl.concat(tables)], {}
+    (plot,) = api.plot(kind, *tables, **more)
+    expect_drawn(plot)
+    assert any(visible(name) in unescape(text) for text in re.findall(
+        r"<text[^>]*>([^<]*)<", plot.to_svg(title=False)))  # fmt: skip
+    plot.altair()  # is checked against the schema
+
+
+def test_png_and_pdf_are_whole() -> None:
+    plots = of_all_kinds()["tta"]
+    image = drawing.png(plots)
+    assert image.startswith(b"\x89PNG")
+    assert b"IEND" in image[-12:]
+    assert drawing.pdf(plots).rstrip().endswith(b"%%EOF")
+
+
+# --------------------------------------------------------------------------------- the renderer
+
+
+def test_what_the_renderer_refuses_is_an_error_with_its_sentence() -> None:
+    with pytest.raises(
+        TtastatsError, match=r"cannot draw this plot: Vega-Lite to SVG conversion failed"
+    ):
+        renderer.call("vegalite_to_svg", {
+            "data": {"values": [{}]}, "mark": "point", "transform": [{"filter": "datum.x ="}],
+        })  # fmt: skip
+    assert renderer.call("vegalite_to_svg", {"data": {"values": [{}]}, "mark": "point"})
+
+
+def test_a_renderer_that_aborts_is_an_error_and_the_next_plot_is_drawn() -> None:
+    texts = {"mark": {"type": "text", "text": "a\x07b"}, "data": {"values": [{}]}}
+    with pytest.raises(TtastatsError, match=r"the renderer ended without an answer \(SIGABRT\)"):
+        renderer.call("vegalite_to_svg", texts)
+    assert renderer.call("vegalite_to_svg", {"data": {"values": [{}]}, "mark": "point"})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+def test_too_little_address_space_is_an_error_with_a_sentence(tmp_path: Path) -> None:
+    table = tmp_path / "a.parquet"
+    api.ingest([ROOT / "examples" / "two_systems"], table)
+    words = json.dumps(["plot", "tta", str(table), "-o", str(tmp_path / "a.svg")])
+    program = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))\n"
+        f"sys.argv[1:] = {words}\n"
+        "from ttastats.__main__ import main\n"
+        "main()\n"
+    )
+    ended = done(sys.executable, "-c", program)
+    assert ended.returncode == 2
+    assert "the renderer ended without an answer" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "a.svg").exists()

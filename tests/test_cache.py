@@ -1,0 +1,455 @@
+"""Every command takes logs where it takes tables: read once, kept while they do not change."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import sqlite3
+import sys
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ttastats as tta
+from tests.conftest import FIXTURES
+from tests.made_stores import scalar
+from tests.made_traces import steps_on_a_device, trace
+from tests.programs import python
+from tests.test_cli import Done, failed, run
+from tests.test_every_command import COMMANDS, ENDINGS
+from ttastats import given
+from ttastats.errors import TtastatsError
+from ttastats.ingestion import cache, ingest
+
+#: Kinds of logs that no ttastats.toml needs to describe.
+KINDS = [kind.name for kind in sorted(FIXTURES.iterdir()) if not (kind / "ttastats.toml").exists()]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache._temporary.cache_clear()  # each test is a process of its own
+    return tmp_path / "cache" / "ttastats"
+
+
+@pytest.fixture
+def logs(two_systems: Path, tmp_path: Path) -> Path:
+    """Give a folder with folders of logs, `a` and `b`, which tests may change."""
+    shutil.copytree(two_systems / "one_gpu", tmp_path / "a")
+    shutil.copytree(two_systems / "eight_gpus", tmp_path / "b")
+    return tmp_path
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect how many logs each reading reads, other than to see that they are unchanged."""
+    numbers: list[int] = []
+    read_all = ingest._read_all
+
+    def counting(sources: list[object], *others: object) -> object:
+        numbers.append(len(sources))
+        return read_all(sources, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ingest, "_read_all", counting)
+    return numbers
+
+
+def tables(cache: Path) -> list[Path]:
+    return sorted(cache.glob("*/*"))
+
+
+def with_other_values(file: Path) -> None:
+    """Change the numbers of a log a little, so that its runs are not those of the original."""
+    if file.suffix == ".db":
+        with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("UPDATE metrics SET value = value * 1.001")
+    elif file.suffix == ".npz":
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.comment = b"another"
+    elif "tfevents" in file.name:
+        file.write_bytes(file.read_bytes() + scalar(1.7e9 + 10_000, 900, other=1.0))
+    elif file.suffix != ".wandb":
+        number = rb"(?<![\w.])(\d+\.\d+)(?![\w.])"
+        file.write_bytes(re.sub(number, rb"\g<1>1", file.read_bytes()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_folders_of_logs_are_compared_as_their_tables_are(kind: str, tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        ignored = shutil.ignore_patterns("*.expected.jsonl")
+        shutil.copytree(FIXTURES / kind, tmp_path / side, ignore=ignored)
+    for file in (tmp_path / "b").rglob("*"):
+        if file.is_file():
+            with_other_values(file)
+    rejected = max(run("ingest", side, cwd=tmp_path).returncode for side in ("a", "b"))
+    labels = ("--label", "A", "--label", "B", "--format", "json")
+    of_tables = run("compare", "a.parquet", "b.parquet", *labels, cwd=tmp_path)
+    of_logs = run("compare", "a", "b", *labels, cwd=tmp_path)
+    again = run("compare", "a", "b", *labels, cwd=tmp_path)
+    assert of_tables.returncode == 0, of_tables.stderr
+    assert all(row["verdict"] for row in json.loads(of_logs.stdout)["rows"])
+    assert of_logs.stdout == of_tables.stdout == again.stdout
+    assert of_logs.returncode == again.returncode == rejected
+
+
+#: Commands that take runs, each once; F is what they are about, O the place for what they write.
+ONCE = {command.split()[0]: command for command in reversed(COMMANDS)}
+
+
+@pytest.mark.parametrize("command", ONCE)
+@pytest.mark.parametrize("form", ["folder", "archive", "log"])
+def test_every_command_answers_from_logs_as_from_their_table(
+    command: str, form: str, logs: Path
+) -> None:
+    (logs / "a").rename(logs / "adam_logs")
+    forms = {
+        "folder": "adam_logs",
+        "archive": "adam_logs.tar.gz",
+        "log": "adam_logs/digits/result_0.txt",
+    }
+    with tarfile.open(logs / forms["archive"], "w:gz") as archive:
+        archive.add(logs / forms["folder"], "adam_logs")
+    run("ingest", forms[form], "-o", "a.parquet", cwd=logs)
+
+    def answer(source: str, place: str) -> Done:
+        places = {"F": source} | {f"O{end}": f"{place}{end}" for end in ENDINGS}
+        return run(*(places.get(word, word) for word in ONCE[command].split()), cwd=logs)
+
+    of_table, of_logs = answer("a.parquet", "out_x"), answer(forms[form], "out_y")
+    assert of_logs.returncode == of_table.returncode
+    assert of_logs.stdout.replace(forms[form], "a.parquet") == of_table.stdout
+    said = of_logs.stderr.replace("out_y", "out_x").replace(forms[form], "a.parquet")
+    if ".html" not in ONCE[command]:
+        assert said.endswith(of_table.stderr)
+
+
+def test_a_second_question_reads_no_log(logs: Path, own_cache: Path, reads: list[int]) -> None:
+    first = run("compare", "a", "b", cwd=logs)
+    assert first.stderr == (
+        "a: 10 logs read: 10 runs, 101 evaluations\nb: 10 logs read: 10 runs, 208 evaluations\n"
+    )
+    kept = tables(own_cache)
+    second = run("compare", "a", "b", cwd=logs)
+    assert second == Done(first.returncode, first.stdout, "")
+    assert run("summary", "a", cwd=logs).stderr == ""
+    assert reads == [10, 10]
+    assert tables(own_cache) == kept
+
+
+def test_a_second_question_imports_nothing_that_reads_logs(logs: Path) -> None:
+    run("runs", "a", cwd=logs)
+    code = """
+import sys
+from ttastats.cli import app
+try:
+    app(["runs", "a"])
+except SystemExit as end:
+    assert not end.code
+print([name for name in sys.modules if name.startswith(("ttastats_", "ttastats.ingestion."))])
+"""
+    done = python("-c", code, cwd=logs)
+    light = [f"ttastats.ingestion.{name}" for name in ("cache", "sources", "containers", "streams")]
+    assert sorted(eval(done.stdout.splitlines()[-1])) == sorted(light), done.stderr
+
+
+def test_of_changed_logs_only_those_are_read(logs: Path, reads: list[int]) -> None:
+    run("runs", "a", cwd=logs)
+    log = logs / "a" / "digits" / "result_0.txt"
+    log.write_bytes(log.read_bytes() + b"\n")
+    shutil.copy(logs / "b" / "digits" / "result_1.txt", logs / "a" / "digits" / "new.txt")
+    assert "11 runs" in run("runs", "a", cwd=logs).stderr
+    log.unlink()
+    assert "10 runs" in run("runs", "a", cwd=logs).stderr
+    assert reads == [10, 2, 0]
+
+
+def test_a_description_of_logs_above_them_counts(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for seed in (1, 2):
+        (tmp_path / "logs" / f"{seed}.csv").write_text("step,acc\n1,0.5\n2,0.7\n3,0.9\n")
+    block = '[[logs]]\nfiles = "logs/{seed}.csv"\nmetric = "acc >= 0.6"\nstep = "step"\n'
+    (tmp_path / "ttastats.toml").write_text(block)
+    first = tta.runs(tmp_path / "logs").rows
+    (tmp_path / "ttastats.toml").write_text(block.replace("0.6", "0.8"))
+    second = tta.runs(tmp_path / "logs").rows
+    assert [first[0]["target_value"], second[0]["target_value"]] == [0.6, 0.8]
+
+
+def test_an_archive_that_has_changed_is_read_anew(logs: Path, reads: list[int]) -> None:
+    for names in (["a"], ["a", "b"]):
+        with tarfile.open(logs / "x.tar.gz", "w:gz") as archive:
+            for name in names:
+                archive.add(logs / name, name)
+        assert run("runs", "x.tar.gz", cwd=logs).returncode == 0
+        assert run("runs", "x.tar.gz", cwd=logs).stderr == ""
+    assert reads[0] == 10
+    assert len(reads) == 2
+
+
+def test_the_sources_of_runs_are_named_as_the_logs_were(logs: Path) -> None:
+    here = json.loads(run("runs", "a", "--format", "json", cwd=logs).stdout)["rows"]
+    below = json.loads(run("runs", "../a", "--format", "json", cwd=logs / "b").stdout)["rows"]
+    assert here[0]["source"] == "a/digits/result_0.txt"
+    assert below[0]["source"] == "../a/digits/result_0.txt"
+
+
+def test_no_cache_leaves_nothing_and_reads_all(
+    logs: Path, own_cache: Path, reads: list[int]
+) -> None:
+    run("compare", "a", "b", "--no-cache", cwd=logs)
+    assert not own_cache.exists()
+    cache._temporary.cache_clear()
+    for option in ((), ("--no-cache",), ()):
+        assert run("problems", "a", *option, cwd=logs).returncode == 0
+    assert reads == [10, 10, 10, 10]
+
+
+@pytest.mark.parametrize("fault", ["it is a file", "it is full", "there is no home folder"])
+def test_a_cache_that_cannot_be_written_is_no_error(
+    fault: str, logs: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = Path.replace
+
+    def full(path: Path, target: Path) -> Path:
+        if path.is_relative_to(own_cache):
+            raise OSError(28, "No space left on device")
+        return replace(path, target)
+
+    def homeless() -> Path:
+        raise RuntimeError
+
+    if fault == "it is a file":
+        own_cache.parent.write_text("")
+    elif fault == "it is full":
+        monkeypatch.setattr(Path, "replace", full)
+    else:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setattr(Path, "home", homeless)
+    done = run("summary", "a", cwd=logs)
+    assert done.returncode == 0
+    assert "10/10" in done.stdout
+    assert tables(own_cache) == []
+
+
+@pytest.mark.parametrize(
+    ("platform", "place"),
+    [
+        ("linux", ".cache/ttastats"),
+        ("darwin", "Library/Caches/ttastats"),
+        ("win32", "local/ttastats/cache"),
+    ],
+)
+def test_tables_are_kept_where_the_platform_keeps_caches(
+    platform: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setattr(sys, "platform", platform)
+    found = cache._users()
+    monkeypatch.undo()
+    assert found == tmp_path / place
+
+
+def test_a_log_is_known_to_have_a_table_until_it_changes(logs: Path) -> None:
+    log = logs / "a" / "digits" / "result_0.txt"
+    assert not cache.is_kept(str(log))
+    run("runs", str(log))
+    assert cache.is_kept(str(log))
+    log.write_bytes(log.read_bytes() + b"\n")
+    assert not cache.is_kept(str(log))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")
+def test_a_link_whose_file_appears_changes_the_state_of_logs(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "run.txt").symlink_to(tmp_path / "run.txt")
+    before = cache._state([str(tmp_path / "logs")])
+    assert cache._state([str(tmp_path / "logs")]) == before
+    (tmp_path / "run.txt").write_text("x")
+    assert cache._state([str(tmp_path / "logs")]) != before
+
+
+def test_a_damaged_table_is_made_anew(logs: Path, own_cache: Path, reads: list[int]) -> None:
+    before = run("summary", "a", cwd=logs).stdout
+    for damaged in (lambda data: data[:1000], lambda data: data[:1000] + b"x" + data[1001:]):
+        for table in tables(own_cache):
+            table.write_bytes(damaged(table.read_bytes()))
+        assert run("summary", "a", cwd=logs).stdout == before
+    assert reads == [10, 10, 10]
+
+
+def test_a_table_of_another_version_is_made_anew(
+    logs: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("summary", "a", cwd=logs)
+    monkeypatch.setattr("ttastats.ingestion.cache.__version__", "99.0")
+    run("summary", "a", cwd=logs)
+    assert reads == [10, 10]
+
+
+def test_tables_that_nobody_used_for_a_month_are_removed(logs: Path, own_cache: Path) -> None:
+    run("runs", "a", cwd=logs)
+    run("runs", "b", cwd=logs)
+    for table, days in zip(tables(own_cache), (29, 31), strict=True):
+        used = time.time() - days * 24 * 3600
+        os.utime(table, (used, used))
+    recent, old = tables(own_cache)
+    run("runs", "a/digits/result_0.txt", cwd=logs)
+    assert recent.exists()
+    assert not old.parent.exists()
+
+
+def test_tables_of_logs_as_they_were_are_removed_after_an_hour(logs: Path, own_cache: Path) -> None:
+    log = logs / "a" / "digits" / "result_0.txt"
+    for hours in (0.5, 2):
+        run("runs", "a", cwd=logs)
+        for table in tables(own_cache):
+            made = time.time() - hours * 3600
+            os.utime(table, (made, made))
+        log.write_bytes(log.read_bytes() + b"\n")
+    run("runs", "a", cwd=logs)
+    assert len(tables(own_cache)) == 1
+
+
+class TestRejectedLogs:
+    @pytest.fixture
+    def bad(self, logs: Path) -> Path:
+        for number in range(7):
+            log = logs / "a" / "digits" / f"result_{number}.txt"
+            kept = [line for line in log.read_text().splitlines() if "run_start" not in line]
+            log.write_text("\n".join(kept))
+        return logs
+
+    def test_they_are_named_and_the_exit_status_shows_it(self, bad: Path) -> None:
+        first, second = (run("compare", "a", "b", cwd=bad) for _ in range(2))
+        listing = "7 errors (ttastats problems a)"
+        assert first.stderr.splitlines()[0] == f"a: 10 logs read: 3 runs, 30 evaluations; {listing}"
+        assert second.stderr.splitlines()[0] == f"a: {listing}"
+        for done in (first, second):
+            assert done.returncode == 1
+            lines = done.stderr.splitlines()
+            assert lines[1].startswith("  a/digits/result_0.txt: has evaluations or an end but")
+            assert lines[6] == "  and 2 more: ttastats problems a"
+        assert "B faster" in first.stdout or "undecided" in first.stdout
+
+    def test_a_failed_gate_outweighs_them(self, bad: Path) -> None:
+        assert run("compare", "b", "a", "--fail-on", "slower:1%", cwd=bad).returncode == 3
+
+    def test_problems_lists_them(self, bad: Path) -> None:
+        done = run("problems", "a", cwd=bad)
+        assert done.returncode == 1
+        assert "no_run_start  error            7" in done.stdout
+
+    def test_python_warns_of_them(self, bad: Path) -> None:
+        with pytest.warns(UserWarning, match=r"7 errors \(ttastats problems"):
+            rows = tta.runs(bad / "a").rows
+        unreadable = [row for row in rows if row["run_status"] == "unreadable"]
+        assert (len(rows), len(unreadable)) == (10, 7)
+
+
+class TestNoLogs:
+    def test_a_folder_that_nobody_can_read_ends_with_guess(self, tmp_path: Path) -> None:
+        (tmp_path / "my logs").mkdir()
+        (tmp_path / "my logs" / "x.txt").write_text("epoch 1 loss 0.5\n")
+        message = failed(run("summary", "my logs", cwd=tmp_path))
+        assert "my logs: no logs found: none of 1 file(s) is a log" in message
+        assert "`ttastats guess 'my logs'` proposes how to read other logs." in message
+        assert "`ttastats guess 'my logs/x.txt'`" in failed(
+            run("summary", "my logs/x.txt", cwd=tmp_path)
+        )
+        assert tables(tmp_path / "cache" / "ttastats") == []
+
+    def test_what_does_not_exist(self, tmp_path: Path) -> None:
+        assert "none: no such file" in failed(run("summary", "none", cwd=tmp_path))
+        assert "no*: no such file or folder" in failed(run("summary", "no*", cwd=tmp_path))
+
+    def test_traces_are_no_runs(self, tmp_path: Path) -> None:
+        (tmp_path / "traces").mkdir()
+        (tmp_path / "traces" / "x.json").write_bytes(trace(steps_on_a_device()))
+        message = failed(run("summary", "traces", cwd=tmp_path))
+        assert "traces: contains traces of a profiler, not logs of runs" in message
+        assert "ttastats profile traces" in message
+        assert run("profile", "traces", cwd=tmp_path).returncode == 0
+
+
+def test_a_table_among_logs_is_no_log(logs: Path) -> None:
+    alone = run("summary", "a", "--format", "json", cwd=logs)
+    run("ingest", "b", "-o", "a/b.parquet", cwd=logs)
+    beside = run("summary", "a", "--format", "json", cwd=logs)
+    assert beside.stdout == alone.stdout
+    assert "10 logs read, 1 other files" in beside.stderr
+
+
+def test_a_table_in_parts_is_a_table(logs: Path, own_cache: Path) -> None:
+    run("ingest", "a", "-o", "parts/", cwd=logs)
+    assert run("summary", "parts", cwd=logs).stderr == ""
+    assert not own_cache.exists()
+
+
+def test_tables_and_logs_are_one_question(logs: Path, reads: list[int]) -> None:
+    run("ingest", "b", cwd=logs)
+    several = ("a/digits/result_0.txt", "b.parquet", "a/digits/result_1.txt")
+    done = run("summary", *several, "--format", "json", cwd=logs)
+    assert [row["n"] for row in json.loads(done.stdout)["rows"]] == [12]
+    assert reads == [10, 2]
+    assert run("problems", *several, cwd=logs).returncode == 0
+
+
+def test_a_pattern_and_a_url_are_logs(logs: Path, own_cache: Path, reads: list[int]) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://logs/result_0.txt", "wb") as file:
+        file.write((logs / "a" / "digits" / "result_0.txt").read_bytes())
+    assert "10 runs" in run("runs", "a/*/*.txt", cwd=logs).stderr
+    kept = tables(own_cache)
+    done = run("compare", "memory://logs", "b", cwd=logs)
+    assert "A = memory://logs   B = b" in done.stdout
+    assert len(tables(own_cache)) == len(kept) + 1
+    assert reads == [10, 1, 10]
+
+
+def test_parts_of_one_folder_are_compared(logs: Path) -> None:
+    sides = ("--a", "global_batch_size=64", "--b", "global_batch_size=512")
+    done = run("compare", ".", *sides, cwd=logs)
+    assert "A = global_batch_size=64   B = global_batch_size=512" in done.stdout
+
+
+def test_a_page_calls_folders_by_their_names(logs: Path) -> None:
+    (logs / "a").rename(logs / "lr0.1")
+    (logs / "b").rename(logs / "lr0.2")
+    page = tta.html_report(logs / "lr0.1", logs / "lr0.2")
+    assert "lr0.1" in page.html
+    assert "lr0.2" in page.html
+    assert str(logs) not in page.html
+
+
+def test_what_python_functions_take_commands_take(logs: Path) -> None:
+    assert isinstance(tta.read(str(logs / "a")), pl.LazyFrame)
+    of_logs = tta.compare(logs / "a", logs / "b").rows
+    tta.ingest([logs / "a"], logs / "a.parquet")
+    tta.ingest([logs / "b"], logs / "b.parquet")
+    of_tables = tta.compare(logs / "a.parquet", logs / "b.parquet").rows
+    without = ("a", "b")
+    assert [{k: v for k, v in row.items() if k not in without} for row in of_logs] == [
+        {k: v for k, v in row.items() if k not in without} for row in of_tables
+    ]
+    with pytest.raises(TtastatsError, match="neither files nor a table"):
+        given.tidy([b"x"])  # type: ignore[list-item]
+
+
+def test_processes_that_ask_at_the_same_time_agree(logs: Path, own_cache: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    words = ("-m", "ttastats", "summary", "a", "--format", "json")
+    with ThreadPoolExecutor(3) as threads:
+        done = list(threads.map(lambda _: python(*words, cwd=logs), range(3)))
+    assert {one.returncode for one in done} == {0}
+    assert len({one.stdout for one in done}) == 1
+    assert all(table.suffix == ".parquet" for table in tables(own_cache))

@@ -1,0 +1,145 @@
+"""Whatever ends a command, it ends with a sentence and exit code 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.programs import done, ended, environment, python, started
+from tests.test_cli import failed, run
+from ttastats import cli
+from ttastats.errors import TtastatsError
+
+LOGS = ROOT / "examples" / "two_systems" / "Example" / "results"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("defence") / "a.parquet"
+    assert run("ingest", LOGS, "-o", path).returncode == 0
+    return path
+
+
+class TestOtherEncodings:
+    @pytest.mark.parametrize(
+        "encoding",
+        [
+            {"PYTHONIOENCODING": "latin-1"},
+            {"PYTHONIOENCODING": "cp1252"},
+            {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        ],
+    )
+    def test_a_table_is_printed_with_escapes(self, encoding: dict[str, str], table: Path) -> None:
+        words = "-m", "ttastats", "summary", table, "--by", "hardware"
+        made = python(*words, env=environment(**encoding), text=False)
+        assert made.returncode == 0, made.stderr
+        assert b"----" in made.stdout
+        assert b"mean TTA" in made.stdout
+
+    def test_json_holds_the_same(self, table: Path) -> None:
+        sides = ("--a", "accelerators=1", "--b", "accelerators=8")
+        words = ("-m", "ttastats", "compare", table, *sides, "--format", "json")
+        plain, escaped = (
+            python(*words, env=environment(PYTHONIOENCODING=name)) for name in ("utf-8", "latin-1")
+        )
+        assert not plain.stdout.isascii()
+        assert escaped.stdout.isascii()
+        assert json.loads(escaped.stdout) == json.loads(plain.stdout)
+
+    def test_a_page_stays_utf_8(self, table: Path) -> None:
+        words = "-m", "ttastats", "report", table, "-o", "-"
+        made = python(*words, env=environment(PYTHONIOENCODING="ascii"), text=False)
+        assert made.returncode == 0, made.stderr
+        assert "·" in made.stdout.decode()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_full_device_is_named(table: Path, *, buffered: bool) -> None:
+    flags = () if buffered else ("-u",)
+    own = {name: text for name, text in environment().items() if name != "PYTHONUNBUFFERED"}
+    for words in (("summary", str(table)), ("--help",)):
+        with Path("/dev/full").open("w") as full:
+            process = started(*flags, "-m", "ttastats", *words, stdout=full, env=own)
+            code, _, said = ended(process)
+        assert code == 2
+        assert said.strip().endswith("No space left on device")
+        assert said.count("\n") == 1
+
+
+class TestUncaught:
+    def end_with(self, error: BaseException, patch: pytest.MonkeyPatch) -> None:
+        def raising() -> None:
+            raise error
+
+        patch.setattr("ttastats.cli.app", raising)
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        assert end.value.code == 2
+
+    def test_an_exception_is_one_sentence(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.end_with(KeyError("a\x07b"), monkeypatch)
+        said = capsys.readouterr().err.splitlines()
+        assert said[0] == r"ttastats: internal error: KeyError: 'a\x07b'"
+        assert "TTASTATS_TRACEBACK=1" in said[1]
+        assert len(said) == 2
+
+    def test_its_traceback_is_printed_on_request(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("TTASTATS_TRACEBACK", "1")
+        self.end_with(ZeroDivisionError(), monkeypatch)
+        said = capsys.readouterr().err
+        assert said.startswith("Traceback (most recent call last):")
+        assert "in raising" in said
+        self.end_with(TtastatsError("is missing"), monkeypatch)
+        assert capsys.readouterr().err == "ttastats: is missing\n"
+
+    def test_too_little_memory_is_said(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.end_with(MemoryError(), monkeypatch)
+        assert capsys.readouterr().err.startswith("ttastats: not enough memory\n")
+
+    def test_an_error_of_the_system_names_its_file(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.end_with(PermissionError(13, "Permission denied", "/root/x"), monkeypatch)
+        assert capsys.readouterr().err == "ttastats: /root/x: Permission denied\n"
+
+    def test_an_interrupt_is_no_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted() -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("ttastats.cli.app", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            cli.main()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+def test_line_feeds_in_names_stay_in_their_line(tmp_path: Path) -> None:
+    bad = tmp_path / "a\nttastats: all is well"
+    said = failed(run("summary", bad))
+    assert r"a\nttastats: all is well: no such file" in said
+    log = next(LOGS.rglob("*.txt"))
+    folder = tmp_path / "x\ny"
+    folder.mkdir()
+    (folder / log.name).write_bytes(log.read_bytes()[:200])
+    (folder / "b.txt").write_bytes(log.read_bytes())
+    printed = run("ingest", folder, "-o", tmp_path / "t.parquet")
+    assert r"x\ny" in printed.stderr
+    assert "x\ny" not in printed.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a stream is closed by other means")
+def test_a_closed_standard_output_ends_as_usual(table: Path) -> None:
+    words = f"exec {sys.executable} -m ttastats summary {table} >&-"
+    ended = done("sh", "-c", words)
+    assert (ended.returncode, ended.stderr) == (0, "")

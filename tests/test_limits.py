@@ -1,0 +1,413 @@
+"""No file takes more memory than its limit, whatever it lies in; what exceeds it is named."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import sqlite3
+import sys
+import tarfile
+import tracemalloc
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests import made_stores as stores
+from tests.programs import done, environment, python
+from ttastats import limits, schema, store
+from ttastats.dialect import log_from_bytes
+from ttastats.errors import TtastatsError
+from ttastats.ingestion.containers import opened
+from ttastats.ingestion.ingest import Account, ingest
+from ttastats.ingestion.registry import named
+from ttastats.records import Problem, Run
+
+MB = limits.MEGABYTE
+#: Runs a command line under a limit on its address space and prints its peak in MB at the end.
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+sys.argv = ["ttastats", *sys.argv[1:]]
+from ttastats import cli
+try:
+    cli.main()
+finally:
+    lines = open("/proc/self/status").read().splitlines()
+    print("peak", next(int(line.split()[1]) // 1024 for line in lines if "VmHWM" in line))
+"""
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+
+
+def limited(*words: str | Path) -> tuple[int, str, int]:
+    """Return the exit code of a command, what it wrote on stderr, and its peak in MB."""
+    ended = python("-c", LIMITED, *words)
+    return ended.returncode, ended.stderr, int(ended.stdout.split()[-1])
+
+
+@pytest.fixture
+def log(two_systems: Path) -> bytes:
+    return (two_systems / "one_gpu" / "digits" / "result_0.txt").read_bytes()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the limit to 1 MB of a file, so a quarter of a document."""
+    monkeypatch.setenv(limits.VARIABLE, "1")
+
+
+def pieces(piece: bytes, megabytes: int) -> Iterator[bytes]:
+    for _ in range(megabytes):
+        yield piece * (MB // len(piece))
+
+
+def add(archive: zipfile.ZipFile, name: str, content: Iterable[bytes]) -> None:
+    with archive.open(name, "w", force_zip64=True) as member:
+        for piece in content:
+            member.write(piece)
+
+
+def rejected(account: Account) -> dict[str, str]:
+    return {str(p.source).rsplit("/", 1)[-1]: p.message for p in account.rejected}
+
+
+# --------------------------------------------------------------------------------- bounded memory
+
+
+def mlflow(generated: str) -> bytes:
+    """Return a database of twenty runs with one more column, which is computed."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        runs = [{"run_uuid": f"{n:032x}", "name": "a", "start_time": n} for n in range(20)]
+        connection.deserialize(stores.mlflow_database(runs, [], []))
+        connection.execute(f"ALTER TABLE runs ADD COLUMN more {generated}")
+        connection.commit()
+        return connection.serialize()
+
+
+@linux
+def test_a_generated_column_of_a_database_takes_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "mlflow.db").write_bytes(mlflow("TEXT GENERATED ALWAYS AS (hex(zeroblob(1e8)))"))
+    code, stderr, peak = limited("ingest", tmp_path / "mlflow.db", "-o", tmp_path / "x.parquet")
+    assert code == 2
+    assert peak < 300
+    assert f"{tmp_path}/mlflow.db: no run could be read" in stderr
+    assert "a value is longer than 1,024 KiB" in stderr
+
+
+@linux
+def test_a_member_that_unpacks_to_more_than_the_limit_is_named(tmp_path: Path, log: bytes) -> None:
+    with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
+        add(z, "a/trainer_state.json", [b'{"log_history": [', *pieces(b"[],", 300)])
+        add(z, "b/systems/one.json", [b'{"a": [', *pieces(b"[],", 300)])
+        z.writestr("b/results/one/digits/result_0.txt", log)
+    code, stderr, peak = limited("ingest", tmp_path / "all.zip", "-o", tmp_path / "x.parquet")
+    assert code == 1
+    assert peak < 500
+    assert "all.zip/a/trainer_state.json: larger than 64 MB" in stderr
+    assert "result_0.txt: read without" in stderr
+    assert "b/systems/one.json: larger than 64 MB" in stderr
+    runs = pl.read_parquet(tmp_path / "x.parquet").group_by("source").first()
+    assert sorted(runs["run_status"]) == ["success", "unreadable"]
+
+
+def packed(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content, 1)).decode()
+
+
+@linux
+def test_a_footer_that_unpacks_to_more_than_the_limit_is_named(
+    two_systems: Path, tmp_path: Path
+) -> None:
+    ingest([two_systems], tmp_path / "x.parquet", workers=1)
+    bomb = packed(b"[" + b"[]," * (100 * MB) + b"[]]")
+    edited(tmp_path / "x.parquet", {"ttastats.problems": bomb, "ttastats.ledger": bomb})
+    code, stderr, peak = limited("problems", tmp_path / "x.parquet")
+    assert code == 2
+    assert peak < 600
+    assert f"{tmp_path}/x.parquet: the problems in its footer cannot be read: larger than" in stderr
+    # A list of what was read that cannot be used is none: everything is read again.
+    assert ingest([two_systems], tmp_path / "x.parquet", workers=1).unchanged == 0
+
+
+def test_other_methods_of_a_zip_are_unpacked_in_small_pieces(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_LZMA) as archive:
+        add(archive, "result_0.txt", pieces(b"\0", 200))
+    tracemalloc.start()
+    with opened(str(tmp_path / "a.zip")).open("result_0.txt") as member:
+        assert member.read(10) == bytes(10)
+        assert len(member.read(3 * MB)) == 3 * MB
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 80 * MB
+
+
+def test_a_member_of_a_zip_file_grows_no_more_than_a_compressed_log(
+    tmp_path: Path, log: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "HARMLESS", MB)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_LZMA) as archive:
+        add(archive, "result_0.txt", [log, *pieces(b"\0", 30)])
+    with pytest.raises(TtastatsError, match="more than 1,000 times when decompressed"):
+        ingest([tmp_path / "a.zip"], tmp_path / "x.parquet", workers=1)
+
+
+# ----------------------------------------------------------------------------------- the one budget
+
+
+@pytest.mark.usefixtures("small")
+class TestLimit:
+    def read(self, name: str, content: bytes, tmp_path: Path) -> str:
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(TtastatsError) as error:
+            ingest([tmp_path / name], tmp_path / "x.parquet", workers=1)
+        assert error.value.where == str(tmp_path / name)
+        return error.value.what
+
+    @pytest.mark.parametrize(
+        ("name", "content", "most"),
+        [
+            ("trainer_state.json", b'{"log_history": [%s]}' % (b" " * (MB // 4)), "0.25"),
+            ("run-a.wandb", b":W&B\xe1\xbe\x00" + bytes(MB), "1"),
+            ("events.out.tfevents.1", stores.first_event(1.0) + bytes(MB), "1"),
+            ("mlflow.db", b"SQLite format 3\0latest_metrics" + bytes(MB), "1"),
+            ("0.monitor.csv", b'#{"t_start": 1.5}\nr,l,t\n' + b"1,1,1\n" * 200_000, "1"),
+        ],
+    )
+    def test_a_file_that_is_read_whole(
+        self, name: str, content: bytes, most: str, tmp_path: Path
+    ) -> None:
+        said = self.read(name, content, tmp_path)
+        assert f"larger than {most} MB, the limit for a file of this kind" in said
+        assert "(TTASTATS_LIMIT_MB=1 sets it)" in said
+
+    def test_the_arrays_in_a_file(self, tmp_path: Path) -> None:
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, timesteps=np.arange(9**6), results=np.zeros((9**6, 1)))
+        assert len(buffer.getvalue()) < MB
+        assert "its arrays are larger" in self.read("evaluations.npz", buffer.getvalue(), tmp_path)
+
+    def test_the_cells_of_a_parquet_file(self, tmp_path: Path) -> None:
+        frame = pl.DataFrame({"seconds": pl.repeat(1.0, 200_000, eager=True), "acc": 0.5})
+        frame.write_parquet(tmp_path / "log.parquet")
+        assert (tmp_path / "log.parquet").stat().st_size < MB // 4
+        block = {"metric": "acc", "seconds": "seconds s"}
+        with pytest.raises(TtastatsError, match="its cells are larger than 1 MB"):
+            ingest([tmp_path / "log.parquet"], tmp_path / "x.parquet", block=block, workers=1)
+
+    def test_the_values_of_a_database(self, tmp_path: Path) -> None:
+        wide = mlflow("TEXT GENERATED ALWAYS AS (hex(zeroblob(4e5)))")
+        assert "the values in its tables are larger" in self.read("mlflow.db", wide, tmp_path)
+
+    def test_a_header_of_a_tar_file(self, tmp_path: Path) -> None:
+        with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+            member = tarfile.TarInfo("result_0.txt")
+            member.pax_headers = {"comment": "a" * (2 * MB)}
+            archive.addfile(member)
+        with pytest.raises(TtastatsError, match="larger than 1 MB"):
+            ingest([tmp_path / "a.tar.gz"], tmp_path / "x.parquet", workers=1)
+
+    def test_a_description_of_own_logs(self, tmp_path: Path) -> None:
+        (tmp_path / "ttastats.toml").write_bytes(b"#" * MB)
+        (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+        for path in (tmp_path, tmp_path / "a.csv"):
+            with pytest.raises(
+                TtastatsError, match=r"cannot be read: larger than 0\.25 MB"
+            ) as error:
+                ingest([path], tmp_path / "x.parquet", workers=1)
+            assert error.value.where == str(tmp_path / "ttastats.toml")
+
+    def test_standard_input(self, tmp_path: Path) -> None:
+        words = ("-m", "ttastats", "ingest", "-", "-o", tmp_path / "x.parquet")
+        ended = python(*words, input="a" * (2 * MB))
+        assert ended.returncode == 2
+        assert "standard input: larger than 1 MB" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["a.csv", "0.monitor.csv"])
+def test_more_evaluations_than_the_limit_are_an_error(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "EVALUATIONS", 9)
+    head = '#{"t_start": 1.5}\nr,l,t\n' if "monitor" in name else "acc,step,x\n"
+    block = None if "monitor" in name else {"metric": "acc", "step": "step"}
+
+    def read(rows: int) -> Account:
+        text = head + "".join(f"0.{n},{n},{n}\n" for n in range(rows))
+        (tmp_path / name).write_text(text)
+        return ingest([tmp_path / name], tmp_path / "x.parquet", block=block, workers=1)
+
+    assert read(3).runs == 1
+    with pytest.raises(TtastatsError, match="are more than 9, the limit for a file"):
+        read(11)
+
+
+@pytest.mark.parametrize("setting", ["0", "-1", "1e3", "many"])
+def test_a_limit_that_is_no_number_is_an_error(
+    setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(limits.VARIABLE, setting)
+    with pytest.raises(TtastatsError, match="is not a positive whole number"):
+        ingest([tmp_path], tmp_path / "x.parquet")
+
+
+def test_security_states_the_limits() -> None:
+    text = (Path(__file__).parents[1] / "SECURITY.md").read_text("utf-8")
+    assert f"{limits.whole() // MB} MB" in text
+    assert f"{limits.document() // MB} MB" in text
+    assert f"{limits.HARMLESS // MB:,} MB" in text
+    assert f"{limits.MOST_GROWTH:,} times" in text
+    assert f"{limits.EVALUATIONS:,} in a file" in text
+    assert limits.VARIABLE in text
+
+
+# ---------------------------------------------------------------------------------- nothing is lost
+
+
+def test_a_description_of_a_system_is_not_read_where_it_is_none(tmp_path: Path, log: bytes) -> None:
+    place = tmp_path / "v5.0" / "Org"
+    for name, content in (
+        ("results/one/digits/result_0.txt", log),
+        ("systems/one.json", b'{"a": 1}' + b" " * MB),
+        ("results/one/digits/scaling.json", b'{"scaling_factor": 2}' + b" " * MB),
+    ):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content)
+    account = ingest([tmp_path / "v5.0"], tmp_path / "x.parquet", workers=1)
+    said = {problem.code: problem.message for problem in account.problems}
+    assert said["bad_system_file"] == "one.json is not read: larger than 1 MB"
+    assert store.read([account.output]).select("scaling_factor").collect().item(0, 0) is None
+
+
+class TestTwoMembersOfOneName:
+    def expect(self, account: Account) -> None:
+        assert account.runs == 1
+        (said,) = account.rejected
+        assert (
+            "contains several files named a/result_0.txt; the last of each is read" in said.message
+        )
+
+    def test_in_a_zip_file_are_a_problem(self, log: bytes, tmp_path: Path) -> None:
+        with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+            archive.writestr("a/result_0.txt", log)
+            with pytest.warns(UserWarning, match="Duplicate name"):
+                archive.writestr("a/result_0.txt", log.replace(b"1000", b"2000"))
+        self.expect(ingest([tmp_path / "all.zip"], tmp_path / "x.parquet", workers=1))
+
+    def test_in_a_tar_file_are_a_problem(self, log: bytes, tmp_path: Path) -> None:
+        with tarfile.open(tmp_path / "all.tar", "w") as archive:
+            for _ in range(2):
+                member = tarfile.TarInfo("a/result_0.txt")
+                member.size = len(log)
+                archive.addfile(member, io.BytesIO(log))
+        self.expect(ingest([tmp_path / "all.tar"], tmp_path / "x.parquet", workers=1))
+
+
+class TestKilledBeforeTheFirstRow:
+    """A W&B run whose store has no history, with what may stand in the summary beside it."""
+
+    def run(self, summary: dict[str, Any]) -> tuple[Run, list[Problem]]:
+        records = [stores.run_record("abc", "proj", {"lr": 0.1}, 1_700_000_000, 0)]
+        store = stores.wandb_store(records)
+        log = log_from_bytes(
+            store, "/w/run-abc.wandb", {"/w/files/wandb-summary.json": json.dumps(summary).encode()}
+        )
+        (run,) = named("wandb").parse(log)
+        assert isinstance(run, Run)
+        return run, list(run.problems)
+
+    def test_is_a_run_without_evaluations_of_known_length(self) -> None:
+        run, problems = self.run({"_wandb": {"runtime": 3}})
+        assert (run.run_status, run.run_seconds, run.evaluations) == ("truncated", 3.0, ())
+        assert [one.code for one in problems] == ["no_exit_record", "no_evaluation"]
+
+    def test_has_the_values_of_a_summary_without_a_step(self) -> None:
+        run, problems = self.run({"val/acc": 0.5, "_runtime": 2.0})
+        assert [one.value for one in run.evaluations] == [0.5]
+        assert "its last values come from wandb-summary.json" in [one.message for one in problems]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no shell closes standard input there")
+def test_standard_input_that_is_closed_is_an_error(tmp_path: Path) -> None:
+    words = f"exec {sys.executable} -m ttastats ingest - -o {tmp_path}/x.parquet <&-"
+    ended = done("sh", "-c", words, env=environment())
+    assert ended.returncode == 2
+    assert "standard input is closed" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_too_little_memory_is_a_reason(
+    log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "result_0.txt").write_bytes(log)
+
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("ttastats_parsers.mlperf_mllog.parse", fail)
+    with pytest.raises(TtastatsError, match="not enough memory to read it"):
+        ingest([tmp_path / "result_0.txt"], tmp_path / "x.parquet", workers=1)
+
+
+# ----------------------------------------------------------------------------- tables made by hand
+
+
+def edited(path: Path, metadata: dict[str, str]) -> None:
+    """Write a table of ours again with another footer."""
+    rows, before = pl.read_parquet(path), pl.read_parquet_metadata(path)
+    before.pop("ARROW:schema")
+    rows.write_parquet(path, metadata=before | metadata)
+
+
+class TestTablesMadeByHand:
+    @pytest.fixture
+    def table(self, two_systems: Path, tmp_path: Path) -> Path:
+        return ingest([two_systems], tmp_path / "x.parquet", workers=1).output
+
+    @pytest.mark.parametrize("version", [0, -3])
+    def test_a_schema_that_never_was_is_an_error(self, version: int, table: Path) -> None:
+        edited(table, {"ttastats": json.dumps({"schema": version, "table": "runs"})})
+        with pytest.raises(TtastatsError, match=f"x.parquet: its footer states schema {version}"):
+            store.read([table])
+
+    @pytest.mark.parametrize("version", [True, None, "2", 2.5])
+    def test_a_schema_that_is_no_number_is_an_error(self, version: Any, table: Path) -> None:
+        edited(table, {"ttastats": json.dumps({"schema": version, "table": "runs"})})
+        with pytest.raises(TtastatsError, match=f"with schema {version}"):
+            store.read([table])
+
+    @pytest.mark.parametrize(
+        "problems", [[None], {"a": 1}, 7, [[1, 2]], [["a", "b", "c", "odd", None]]]
+    )
+    def test_problems_that_are_none_are_an_error(self, problems: Any, table: Path) -> None:
+        edited(table, {"ttastats.problems": packed(json.dumps(problems).encode())})
+        with pytest.raises(TtastatsError, match=r"x\.parquet: the problems in its footer"):
+            store.problems_of(table)
+
+    def test_problems_of_no_file_are_read(self, table: Path) -> None:
+        of_no_file = [[None, "odd", "text", "info", None]]
+        edited(table, {"ttastats.problems": packed(json.dumps(of_no_file).encode())})
+        assert store.problems_of(table) == [Problem("odd", "text", "info", None, None)]
+
+    @pytest.mark.parametrize("column", schema.RUN)
+    def test_a_run_without_a_name_is_an_error(self, column: str, table: Path) -> None:
+        metadata = pl.read_parquet_metadata(table)
+        metadata.pop("ARROW:schema")
+        rows = pl.read_parquet(table)
+        named = pl.when(pl.int_range(pl.len()) > 2).then(column).alias(column)
+        rows.with_columns(named).write_parquet(table, metadata=metadata)
+        with pytest.raises(TtastatsError, match=f"column {column} is null in 3 rows"):
+            store.read([table])
+
+    @pytest.mark.parametrize("manifest", [None, 7, [1], {"files": [1]}, {"files": {"a": 1}}])
+    def test_a_list_of_what_was_read_that_is_none_is_not_used(
+        self, manifest: Any, table: Path, two_systems: Path
+    ) -> None:
+        edited(table, {"ttastats.ledger": packed(json.dumps(manifest).encode())})
+        assert ingest([two_systems], table, workers=1).unchanged == 0

@@ -1,0 +1,90 @@
+"""The example that reproduces a paper tests its published means, and trains runs beside them."""
+
+from __future__ import annotations
+
+import runpy
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.conftest import ROOT, matches_accepted
+from ttastats.render import as_table
+from ttastats.report.answer import Report
+
+FOLDER = ROOT / "examples" / "reproduce_paper"
+ACCEPTED = ROOT / "tests" / "reference" / "answers" / "unseen_data_of_the_paper.txt"
+
+
+@pytest.fixture(scope="module")
+def example() -> dict[str, Any]:
+    return runpy.run_path(str(FOLDER / "__main__.py"))
+
+
+@pytest.fixture(scope="module")
+def paper() -> dict[str, Any]:
+    return tomllib.loads((FOLDER / "paper.toml").read_text("utf-8"))
+
+
+def test_the_tables_of_unseen_data_are_as_accepted(
+    example: dict[str, Any], paper: dict[str, Any]
+) -> None:
+    tables = (example["_table_5"](paper["table_5"]), example["_table_6"](paper["table_6"]))
+    printed = as_table.text(Report("reproduce_paper", (), tables, example["_NOTES"]))
+    assert matches_accepted(ACCEPTED, printed + "\n")
+
+
+@pytest.mark.parametrize("of_sample", [(3 / 2) ** 0.5, 1.0])
+def test_table_6_shows_no_difference_whatever_its_deviations_divide_by(
+    paper: dict[str, Any], of_sample: float
+) -> None:
+    for row in paper["table_6"]:
+        sides = [(mean, of_sample * sd, 3) for mean, sd in (row["dgx1"], row["reference"])]
+        theirs = stats.ttest_ind_from_stats(*sides[0], *sides[1], equal_var=False)
+        assert theirs.pvalue > 0.2
+
+
+def test_the_difference_of_table_6_is_that_of_scipy_from_summary_statistics(
+    example: dict[str, Any], paper: dict[str, Any]
+) -> None:
+    table = example["_table_6"](paper["table_6"])
+    for row, printed in zip(paper["table_6"], table.rows, strict=True):
+        sides = [(mean, (3 / 2) ** 0.5 * sd, 3) for mean, sd in (row["dgx1"], row["reference"])]
+        theirs = stats.ttest_ind_from_stats(*sides[0], *sides[1], equal_var=False)
+        assert printed.cells[5].value == pytest.approx(theirs.pvalue)
+
+
+def test_three_runs_stand_for_a_mean_and_a_deviation(example: dict[str, Any]) -> None:
+    values = example["_three_runs"](23.44, 0.08)
+    assert (np.mean(values), np.std(values)) == pytest.approx((23.44, 0.08))
+
+
+@pytest.mark.parametrize(("dgx1", "word"), [(30.0, "better"), (20.0, "worse")])
+def test_a_difference_that_three_runs_show_is_named(
+    example: dict[str, Any], dgx1: float, word: str
+) -> None:
+    row = example["_row_6"]("made", (25.0, 0.1), (dgx1, 0.1))
+    assert row.details == (f"Three runs a side show that DGX-1 is {word}.",)
+
+
+def test_without_a_folder_of_logs_the_usage_is_printed(
+    example: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert example["main"]([]) == 2
+    assert "FOLDER [SWEEP]" in capsys.readouterr().err
+
+
+def test_a_sweep_is_made_once_and_its_quality_on_unseen_data_compared(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="training needs PyTorch")
+    table = example["sweep"](tmp_path, range(2))
+    logs = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result_*.txt")}
+    assert len(logs) == 4
+    assert [row.cells[0].text for row in table.rows] == ["batch_size 32", "batch_size 128"]
+    assert "on data that were not used to stop them (cf. Table 5)" in table.title
+    assert example["sweep"](tmp_path, range(2)) == table
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result_*.txt")} == logs

@@ -1,0 +1,197 @@
+"""Which runs belong to the sets of runs in a table and are not there: rejected logs, gaps?
+
+They get a row each, of which `run_status` says what it is, so that every answer can count them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import xxhash
+
+from ttastats import tables
+from ttastats.ingestion.described import block_for
+from ttastats.ingestion.sources import Source
+from ttastats.own_logs.block import Block, fields_of
+from ttastats.records import Problem, Run
+
+#: What is taken over from the runs that lie beside, as far as these agree.
+_SHARED = (
+    "suite", "round", "benchmark", "division", "submitter", "system", "entry", "hardware",
+    "accelerators", "nodes", "framework", "global_batch_size",
+)  # fmt: skip
+#: What runs of one set share; their seeds count it.
+_SET = ("suite", "round", "benchmark", "division", "submitter", "system", "entry")
+#: The columns of `tables.heads` that are looked at here.
+COLUMNS = (*_SHARED, "seed")
+#: The code of a file that is no log although its name is one of a numbered set of logs.
+_UNLIKE = "not_like_its_set"
+_MISSING = "missing_run"
+#: Problems that depend on which files lie beside.
+CODES = (_UNLIKE, _MISSING)
+#: A name with a number at its end, before the extension.
+_NUMBERED = re.compile(r"(.*?)(\d{1,6})((?:\.[^/]*)?)")
+#: Fewer numbers, or a smaller share of those up to the largest, count nothing.
+_LEAST, _SHARE = 3, 2 / 3
+
+
+def rows(
+    runs: pl.DataFrame,
+    sources: Sequence[Source],
+    problems: Iterable[Problem],
+    blocks: Sequence[Block],
+) -> pl.DataFrame:
+    """Return the rows of rejected logs and of missing runs, in the order of a table.
+
+    Parameters
+    ----------
+    runs
+        The runs that were read (`tables.heads`).
+    sources
+        All files that were given.
+    problems
+        Those of the files; a file with an error and without a run was rejected.
+    blocks
+        Those of `ttastats.toml`, of which patterns say which run a file holds.
+    """
+    read = set(runs.get_column("source"))
+    reasons = {
+        one.source: one
+        for one in problems
+        if one.severity == "error" and one.source is not None and one.source not in read
+    }
+    rejected = [source for source in sources if source.name in reasons]
+    runs = runs.with_columns(
+        folder=pl.col("source").map_elements(posixpath.dirname, return_dtype=pl.String)
+    )
+    found = [
+        _sourced(_unreadable(source, reasons[source.name], runs, blocks), source.name)
+        for source in rejected
+    ]
+    names = {source.name for source in sources}
+    found += [_sourced(run, name) for name, run in _missing(runs, names, rejected)]
+    return tables.frame_of(found).with_columns(
+        pl.lit(None, pl.String).alias(name) for name in ("source_digest", "dialect")
+    )
+
+
+def unlike(read: Iterable[str], others: Iterable[str]) -> list[Problem]:
+    """Return the problem of each file that is no log although most files of its numbered set are.
+
+    A run that crashed before it logged anything leaves such a file, often an empty one.
+    """
+    runs, rest = _numbered(read), _numbered(others)
+    said = "not a log, unlike the other files of its numbered set: empty or damaged"
+    return [
+        Problem(_UNLIKE, said, "error", source=posixpath.join(folder, f"{prefix}{number}{suffix}"))
+        for (folder, prefix, suffix), numbers in rest.items()
+        if len(runs.get((folder, prefix, suffix), ())) >= max(2, len(numbers))
+        for number in sorted(numbers)
+    ]
+
+
+def _sourced(run: Run, name: str) -> tables.SourcedRun:
+    return tables.SourcedRun(run, name, xxhash.xxh3_128_hexdigest(name.encode()), 0, "")
+
+
+def _unreadable(
+    source: Source, problem: Problem, runs: pl.DataFrame, blocks: Sequence[Block]
+) -> Run:
+    """Return a rejected log as a run of the entry that its place gives it.
+
+    It is that of the runs in its folder or, where there are none, in the nearest folder above that
+    has runs; if they are of several entries, it is what a log without a name belongs to.
+    """
+    base = posixpath.basename(source.file.name)
+    place = f"{source.container.folder(source.file.name)}/{base}"
+    hit = block_for(place, blocks, with_pattern=True)
+    named = {key: value for key, value in fields_of(hit[1] if hit else {}).items() if value}
+    beside = _beside(source.name, runs)
+    if "entry" in named:
+        beside = beside.filter(pl.col("entry") == named["entry"])
+    known = {**_agreed(beside), **named}
+    return Run(
+        **{**known, "entry": known.get("entry") or source.entry},
+        run_status="unreadable",
+        problems=(Problem(problem.code, problem.message, "error", problem.line),),
+    )
+
+
+def _beside(name: str, runs: pl.DataFrame) -> pl.DataFrame:
+    folder = posixpath.dirname(name)
+    while True:
+        beside = runs.filter(pl.col("folder") == folder)
+        above = posixpath.dirname(folder)
+        if beside.height or above == folder:
+            return beside
+        folder = above
+
+
+def _agreed(runs: pl.DataFrame) -> dict[str, Any]:
+    """Return what all of some runs share; unknown is left out."""
+    values = {name: runs.get_column(name).unique() for name in _SHARED}
+    return {
+        name: found[0]
+        for name, found in values.items()
+        if found.len() == 1 and found[0] is not None
+    }
+
+
+def _missing(
+    runs: pl.DataFrame, names: set[str], rejected: Sequence[Source]
+) -> Iterator[tuple[str, Run]]:
+    """Yield the runs that are missing, under the name that their log would have.
+
+    Where the numbers of files have no gap, or no numbers, the seeds of a set may have one; a
+    rejected log may be the one that fills it.
+    """
+    folders = {posixpath.dirname(source.name) for source in rejected}
+    of_files: set[Any] = set()
+    for (folder, prefix, suffix), numbers in _numbered(runs.get_column("source")).items():
+        gaps, span = _gaps(numbers)
+        for number in gaps:
+            name = posixpath.join(folder, f"{prefix}{number}{suffix}")
+            if name in names:
+                continue
+            beside = runs.filter(pl.col("folder") == folder)
+            of_files.update(beside.get_column("entry"))
+            yield name, _gap(_agreed(beside), f"run {number} of {span} is missing")
+    seeded = runs.filter(pl.col("seed").is_between(0, 10**6))
+    for _, some in seeded.group_by(_SET, maintain_order=True):
+        gaps, span = _gaps(set(some.get_column("seed")))
+        if not gaps or some["entry"][0] in of_files or folders & set(some.get_column("folder")):
+            continue
+        for seed in gaps:
+            name = posixpath.join(some["folder"][0], f"(seed {seed})")
+            run = _gap(_agreed(some), f"the run of seed {seed} is missing ({span})", seed)
+            yield name, run
+
+
+def _numbered(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[int]]:
+    found: dict[tuple[str, str, str], set[int]] = {}
+    for name in names:
+        folder, base = posixpath.split(name)
+        match = _NUMBERED.fullmatch(base)
+        # A number with leading zeros would have another name than what is derived from it.
+        if match and str(int(match[2])) == match[2]:
+            found.setdefault((folder, match[1], match[3]), set()).add(int(match[2]))
+    return found
+
+
+def _gaps(numbers: set[int]) -> tuple[list[int], str]:
+    """Return the numbers that are missing, and the span; random numbers count nothing."""
+    if len(numbers) < _LEAST or min(numbers) > 1:
+        return [], ""
+    first, last = min(numbers), max(numbers)
+    if len(numbers) < _SHARE * (last - first + 1):
+        return [], ""
+    return sorted(set(range(first, last)) - numbers), f"{first} to {last}"
+
+
+def _gap(known: Mapping[str, Any], said: str, seed: int | None = None) -> Run:
+    problem = Problem(_MISSING, said, "warning")
+    return Run(**known, seed=seed, run_status="missing", problems=(problem,))

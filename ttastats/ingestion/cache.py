@@ -1,0 +1,217 @@
+"""Which table holds the logs that a question is about, read on the way to its answer?
+
+Tables of logs are kept in the user's cache folder: one folder for the paths as they were given,
+and in it `STATE.CONTENT.parquet`. The state is a digest of name, size and time of change of every
+file that the paths mean, the content one of the table itself. So a damaged table, or one of logs
+that have changed since, has another name than the one looked for. No table is ever replaced: a
+process that reads one is not disturbed by others.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from ttastats import atomic, schema
+from ttastats.errors import TtastatsError
+from ttastats.ingestion import sources
+from ttastats.own_logs import FILE
+from ttastats.version import __version__
+
+if TYPE_CHECKING:
+    from ttastats.ingestion.ingest import Account, Progress
+
+    #: What shows the progress of reading while it lasts.
+    Watched = Callable[[], AbstractContextManager[Progress | None]]
+
+#: Seconds after which a table that nobody used is removed, and one of logs as they were before.
+_UNUSED = 30 * 24 * 3600
+_OUTDATED = 3600
+_BLOCK = 1 << 20
+
+
+def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, Account | None]:
+    """Return the table of some logs, and the account of reading them where that was necessary.
+
+    With `keep`, the table is kept for later questions if the cache folder can be written to. Files
+    at a URL are read once per process, since whether they have changed cannot be known.
+
+    Raises
+    ------
+    TtastatsError
+        As `ingest`, or there are only traces.
+    """
+    keep = keep and not any("://" in path for path in paths)
+    key, state = _key(paths), _state(paths)
+    for folder in _folders(keep=keep):
+        if (found := _kept(folder / key, state)) is not None:
+            return found, None
+    *users, own = _folders(keep=keep)
+    for folder in users:
+        try:
+            return _made(paths, folder / key, state, watched)
+        except OSError:
+            pass  # it is read-only, or full
+        except TtastatsError as error:
+            if error.__cause__ is None:
+                raise
+    with atomic.naming(own):
+        return _made(paths, own / key, state, watched)
+
+
+def is_kept(path: str) -> bool:
+    """Tell whether the logs at a path, as they are now, have a table in the user's cache folder."""
+    return any(_kept(folder / _key([path]), _state([path])) for folder in _folders(keep=True))
+
+
+# ------------------------------------------------------------------------------------ where, which
+
+
+def _folders(*, keep: bool) -> Iterator[Path]:
+    """Yield the folders for tables: the user's, if tables are kept, and one of this process."""
+    if keep:
+        with suppress(RuntimeError):  # there is no home folder
+            yield _users()
+    yield _temporary()
+
+
+def _users() -> Path:
+    """Give the cache folder by the conventions of the platform."""
+    if (base := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
+        return base / "ttastats"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home(), "ttastats", "cache")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "ttastats"
+    return Path.home() / ".cache" / "ttastats"
+
+
+@cache
+def _temporary() -> Path:
+    folder = tempfile.mkdtemp(prefix="ttastats-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _key(paths: Sequence[str]) -> str:
+    """Give the name for some paths: as typed, since that is what the table calls them."""
+    named = [str(Path.cwd()), *paths]
+    return _digest(json.dumps([__version__, schema.VERSION, named]).encode())
+
+
+def _state(paths: Sequence[str]) -> str:
+    """Give a digest of the files that some paths mean, and of the descriptions of logs above."""
+    seen = xxhash.xxh3_128()
+    for path in paths:
+        for name, size, changed in _files(path):
+            seen.update(f"{name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
+    return seen.hexdigest()
+
+
+def _files(path: str) -> Iterator[tuple[str, int, int]]:
+    for match in map(Path, [] if "://" in path else sources.matches(path)):
+        if match.is_dir():
+            for below, entry in sources.walk(str(match)):
+                yield _file(match / below, entry)
+        place = match.resolve()
+        for file in (match, *(folder / FILE for folder in (place, *place.parents))):
+            if file.is_file():
+                yield _file(file, file)
+
+
+def _file(path: Path, entry: Path | os.DirEntry[str] | OSError) -> tuple[str, int, int]:
+    with suppress(OSError):
+        if not isinstance(entry, OSError):
+            found = entry.stat()
+            return str(path), found.st_size, found.st_mtime_ns
+    return str(path), -1, 0
+
+
+def _digest(data: bytes) -> str:
+    return xxhash.xxh3_128_hexdigest(data)
+
+
+def _content(path: Path) -> str:
+    """Give the digest of a file."""
+    seen = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            seen.update(block)
+    return seen.hexdigest()
+
+
+# ------------------------------------------------------------------------------- reading, writing
+
+
+def _kept(place: Path, state: str) -> Path | None:
+    """Give the table of a state, whole, and note that it is used."""
+    for found in sorted(place.glob(f"{state}.*.parquet")):
+        if _is_whole(found):
+            with suppress(OSError):
+                os.utime(found)
+            return found
+    return None
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        return _content(path) == path.name.split(".")[1]
+    except OSError:
+        return False
+
+
+def _made(paths: Sequence[str], place: Path, state: str, watched: Watched) -> tuple[Path, Account]:
+    """Read logs into a new table; of those that have not changed since the last, take its rows."""
+    from ttastats.ingestion.ingest import ingest  # the table is mostly there
+
+    new = place / f".{os.urandom(8).hex()}.parquet"
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        if before := _last(place):
+            shutil.copyfile(before, new)
+        with watched() as on_progress:
+            account = ingest(paths, new, on_progress=on_progress)
+        if account.traces:
+            where = ", ".join(paths)
+            raise TtastatsError(
+                "contains traces of a profiler, not logs of runs",
+                where=where,
+                remedy=f"Use `ttastats profile {where}`.",
+            )
+        made = place / f"{state}.{_content(new)}.parquet"
+        new.replace(made)
+    finally:
+        new.unlink(missing_ok=True)
+        with suppress(OSError):  # refused where there is a table
+            place.rmdir()
+    _remove_old(made)
+    return made, account
+
+
+def _last(place: Path) -> Path | None:
+    tables = sorted(place.glob("[!.]*.parquet"), key=lambda path: path.stat().st_mtime)
+    return next((path for path in reversed(tables) if _is_whole(path)), None)
+
+
+def _remove_old(made: Path) -> None:
+    """Remove what nobody has used for a month, and tables of these logs as they were before."""
+    now = time.time()
+    for path in made.parent.parent.glob("*/*"):
+        is_before = path.parent == made.parent and not path.name.startswith(".")
+        longest = _OUTDATED if is_before else _UNUSED
+        with suppress(OSError):
+            if path != made and now - path.stat().st_mtime > longest:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                path.parent.rmdir()  # refused while there are others

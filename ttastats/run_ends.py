@@ -1,0 +1,73 @@
+"""Why does a recorded run end early: by an exception, or because somebody stopped the process?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+
+#: What a shell reports of a process that a signal ended; programs exit with it in a handler.
+_EXIT_CODES = {128 + number: number.name for number in (signal.SIGINT, signal.SIGTERM)}
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the reason that a log gives for an early end, in one line.
+
+    A user's interruption is the name of its signal or `KeyboardInterrupt`; all else is the type
+    of the exception with its message, such as `RuntimeError: CUDA out of memory`.
+    """
+    name = type(error).__name__
+    if name == "SIGTERMException":  # that of Lightning
+        return "SIGTERM"
+    if isinstance(error, KeyboardInterrupt):
+        return "KeyboardInterrupt"
+    if isinstance(error, SystemExit):
+        code = error.code
+        return _EXIT_CODES.get(code if isinstance(code, int) else 0, f"{name}: {code}")
+    message = str(error).strip().partition("\n")[0]
+    return f"{name}: {message}" if message else name
+
+
+class EndWatch:
+    """Passes the reason to `finish` when SIGTERM or an uncaught exception ends this process.
+
+    A framework that calls back says nothing of an exception, and the default action of SIGTERM
+    leaves a log without an end, which reads like a crash. Handlers of others stay in place.
+    """
+
+    def __init__(self, finish: Callable[[str], None]) -> None:
+        self._finish, self._process = finish, os.getpid()
+        self._hook = sys.excepthook
+        sys.excepthook = self._on_exception
+        # Python lets no other thread handle signals.
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._on_sigterm)
+
+    def close(self) -> None:
+        """Restore what was there before, where nobody else has taken its place since."""
+        if sys.excepthook == self._on_exception:
+            sys.excepthook = self._hook
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGTERM) == self._on_sigterm:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _end(self, reason: str) -> None:
+        if os.getpid() == self._process:  # a forked worker inherits both handlers
+            self._finish(reason)
+
+    def _on_exception(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        self._end(reason_of(error))
+        self._hook(kind, error, trace)
+
+    def _on_sigterm(self, number: int, _frame: FrameType | None) -> None:
+        try:
+            self._end("SIGTERM")
+        finally:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
