@@ -88,10 +88,12 @@ def lint(_: list[str]) -> int:
 
 
 def types(_: list[str]) -> int:
-    """Check types."""
+    """Check types, and which folder imports which."""
     scripts = _environment(".[dev,train]")
-    return _run(scripts / "mypy") or _run(
-        scripts / "basedpyright", "--pythonpath", scripts / "python"
+    return (
+        _run(scripts / "lint-imports")
+        or _run(scripts / "mypy")
+        or _run(scripts / "basedpyright", "--pythonpath", scripts / "python")
     )
 
 

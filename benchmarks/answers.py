@@ -35,7 +35,7 @@ ENTRIES, BENCHMARKS, RUNS, EVALUATIONS = 2_000, ("bert", "dlrm", "gpt", "resnet"
 
 def eleven(tables: Path, folder: Path) -> list[Path]:
     """Write eleven tables: rounds there are, repeated under other names."""
-    from ttastats import store
+    from ttastats.table import store
 
     written = []
     for number, name in enumerate(ELEVEN):
@@ -48,7 +48,7 @@ def eleven(tables: Path, folder: Path) -> list[Path]:
 
 def large(folder: Path) -> list[Path]:
     """Write one table of 100,000 made runs, of which one in ten was aborted."""
-    from ttastats import schema, store
+    from ttastats.table import schema, store
 
     rng = np.random.default_rng(1)
     pace = pl.DataFrame({"e": range(ENTRIES), "pace": np.exp(rng.normal(6, 1, ENTRIES))})

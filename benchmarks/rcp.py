@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ttastats import benchmarks, convergence_records, convergence_rules
-from ttastats.convergence_records import Library, Record
+from ttastats.answers.rcp import convergence_records, convergence_rules
+from ttastats.answers.rcp.convergence_records import Library, Record
+from ttastats.base import benchmarks
 from ttastats.stats.convergence import (
     Reference,
     WeightedRuns,

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 import ttastats as tta
-from ttastats import tables
-from ttastats.records import Evaluation, Run
+from ttastats.base.records import Evaluation, Run
+from ttastats.table import tables
 
 _LOGS = itertools.count(1)
 

@@ -19,16 +19,18 @@ import pytest
 from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.plotting import test_profiled
-from ttastats import api, tables, time_to_target
-from ttastats.options import Options, View
-from ttastats.profiles import kineto
-from ttastats.profiles import table as profiles
-from ttastats.records import Evaluation, Problem, Run
-from ttastats.report import profile, profile_change
+from ttastats import api
+from ttastats.answers.compare.headline import caveats, headlines
+from ttastats.answers.compare.verdicts import verdicts
+from ttastats.answers.profile import profile, profile_change
+from ttastats.base.records import Evaluation, Problem, Run
+from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
-from ttastats.report.headline import caveats, headlines
 from ttastats.report.ordering import arranged
-from ttastats.report.verdicts import verdicts
+from ttastats.sides.options import Options, View
+from ttastats.table import tables
+from ttastats.traces import kineto
+from ttastats.traces import table as profiles
 
 ACCEPTED = ROOT / "tests" / "reference" / "answers"
 

@@ -20,35 +20,22 @@ from msgspec.structs import replace
 from tests import test_gate
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.made_curves import curve, evaluation, frame, of
-from ttastats import (
-    api,
-    at_budget,
-    at_stop,
-    axis,
-    comparison,
-    contest_rules,
-    convergence_rules,
-    convergence_sides,
-    gate,
-    lengths,
-    looks,
-    pairing,
-    quality_gate,
-    record_checks,
-    sides,
-    tables,
-    target,
-    time_to_target,
-)
-from ttastats.benchmarks import FEWEST_SAMPLES
-from ttastats.budget import END, Budget, parse
-from ttastats.convergence_records import Record, ruleset_of
-from ttastats.errors import TtastatsError
-from ttastats.options import Options, View
-from ttastats.pairing import Pair, Side
-from ttastats.records import Run
-from ttastats.report import compare_qualities, fixed_length, record_judged
+from ttastats import api
+from ttastats.answers.compare import compare_qualities, fixed_length, gate, quality_gate
+from ttastats.answers.rcp import convergence_rules, convergence_sides
+from ttastats.answers.rcp.convergence_records import Record, ruleset_of
+from ttastats.answers.record import contest_rules, record_checks, record_judged
+from ttastats.base.benchmarks import FEWEST_SAMPLES
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
+from ttastats.outcomes import at_budget, at_stop, axis, lengths, target, time_to_target
+from ttastats.outcomes.budget import END, Budget, parse
 from ttastats.report.answer import Report
+from ttastats.sides import comparison, looks, pairing
+from ttastats.sides import numbers as sides
+from ttastats.sides.options import Options, View
+from ttastats.sides.pairing import Pair, Side
+from ttastats.table import tables
 
 ACCEPTED = ROOT / "tests" / "reference" / "judgements"
 Found = Iterator[tuple[Any, Any]]

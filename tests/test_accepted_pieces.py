@@ -18,9 +18,9 @@ import pytest
 
 from tests import made_stores as stores
 from tests.conftest import ROOT, matches_accepted
-from ttastats import target
-from ttastats.errors import TtastatsError
-from ttastats.own_logs.block import Metric, TimeColumn
+from ttastats.base.errors import TtastatsError
+from ttastats.formats.own_logs.block import Metric, TimeColumn
+from ttastats.outcomes import target
 from ttastats_parsers import (
     leveldb_log,
     mlflow_places,

@@ -12,10 +12,11 @@ import pytest
 import ttastats as tta
 from tests.made_curves import evaluation, logs
 from tests.test_cli import run
-from ttastats import api, store
-from ttastats.errors import TtastatsError
-from ttastats.records import Evaluation, Run
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Run
 from ttastats.report.answer import Report
+from ttastats.table import store
 
 TEST = {"metric": "test_accuracy", "higher_is_better": True}
 ACCURACIES = [0.931, 0.934, 0.932, 0.930, 0.933]

@@ -11,8 +11,8 @@ import pytest
 
 from tests.test_compare import Outcome, compared, row, side
 from ttastats import api
+from ttastats.answers.compare.verdicts import finding
 from ttastats.report.cells import Text
-from ttastats.report.verdicts import finding
 from ttastats.stats.permutation import permutation_test
 
 SOME_FAIL: list[Outcome] = [(300, 3), (402, 4), (350, None), (399, 4), (302, 3)]

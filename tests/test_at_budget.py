@@ -11,12 +11,12 @@ import pytest
 
 from tests.made_curves import curve, evaluation, frame, of
 from tests.wild_tables import nanogpt
-from ttastats import at_budget, time_to_target
-from ttastats.budget import END, Budget, parse
-from ttastats.errors import TtastatsError
-from ttastats.lengths import Lengths, lengths
-from ttastats.records import Run
-from ttastats.target import parse_all
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
+from ttastats.outcomes import at_budget, time_to_target
+from ttastats.outcomes.budget import END, Budget, parse
+from ttastats.outcomes.lengths import Lengths, lengths
+from ttastats.outcomes.target import parse_all
 
 
 def found(budget: Budget, *runs: Run, **asked: Any) -> list[dict[str, Any]]:

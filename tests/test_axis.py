@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 import ttastats as tta
-from ttastats import api, axis, time_to_target, units
-from ttastats.errors import TtastatsError
-from ttastats.render import as_markdown
+from ttastats import api
+from ttastats.base import units
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import axis, time_to_target
+from ttastats.report.render import as_markdown
 
 #: Losses at steps 500, 1000, ...: with a target of 3.0 the runs reach it at 1,500 and so on.
 _A = ((3.5, 3.2, 2.9, 2.8), (3.6, 3.1, 3.05, 2.9), (3.4, 3.1, 2.95, 2.9), (3.5, 3.2, 2.9, 2.9))

@@ -21,11 +21,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ttastats import store
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
 from ttastats.ingestion import registry
 from ttastats.ingestion.ingest import Account, ingest
-from ttastats.records import Run
+from ttastats.table import store
 
 if sys.version_info >= (3, 14):
     from compression import zstd

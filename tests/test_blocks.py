@@ -16,10 +16,11 @@ import pytest
 from tests.made_curves import curve, evaluation, logs, of
 from tests.test_cli import run
 from tests.test_compare import side
-from ttastats import api, store
-from ttastats.errors import TtastatsError
-from ttastats.options import Options
+from ttastats import api
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.sides.options import Options
+from ttastats.table import store
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 #: How slow each day is, and how a run differs from the mean of its day.

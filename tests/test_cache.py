@@ -24,9 +24,8 @@ from tests.made_traces import steps_on_a_device, trace
 from tests.programs import python
 from tests.test_cli import Done, failed, run
 from tests.test_every_command import COMMANDS, ENDINGS
-from ttastats import given
-from ttastats.errors import TtastatsError
-from ttastats.ingestion import cache, ingest
+from ttastats.base.errors import TtastatsError
+from ttastats.ingestion import cache, given, ingest
 
 #: Kinds of logs that no ttastats.toml needs to describe.
 KINDS = [kind.name for kind in sorted(FIXTURES.iterdir()) if not (kind / "ttastats.toml").exists()]
@@ -155,7 +154,7 @@ except SystemExit as end:
 print([name for name in sys.modules if name.startswith(("ttastats_", "ttastats.ingestion."))])
 """
     done = python("-c", code, cwd=logs)
-    light = [f"ttastats.ingestion.{name}" for name in ("cache", "sources", "containers", "streams")]
+    light = [f"ttastats.ingestion.{name}" for name in ("cache", "containers", "given", "sources")]
     assert sorted(eval(done.stdout.splitlines()[-1])) == sorted(light), done.stderr
 
 

@@ -11,13 +11,14 @@ import pytest
 
 from tests.test_target import rows
 from tests.test_time_to_target import evaluation, mlperf
-from ttastats import api, choice
-from ttastats.choice import Selection
-from ttastats.conditions import parse_all
-from ttastats.errors import TtastatsError
-from ttastats.plotting import curves
-from ttastats.records import Run
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
+from ttastats.outcomes.conditions import parse_all
+from ttastats.output.plots import curves
 from ttastats.report.answer import Report
+from ttastats.sides import choice
+from ttastats.sides.choice import Selection
 
 Command = Callable[..., Report]
 

@@ -15,9 +15,10 @@ from scipy import stats
 from tests.made_curves import curve, evaluation, logs, of, side
 from tests.test_cli import run
 from tests.wild_tables import nanochat, nanogpt, parameter_golf, track_3
-from ttastats import api, store
-from ttastats.errors import TtastatsError
+from ttastats import api
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.table import store
 
 LOSSES = [3.277, 3.279, 3.276, 3.278, 3.275]
 

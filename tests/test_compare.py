@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ttastats import api, tables, time_to_target
-from ttastats.errors import TtastatsError
-from ttastats.options import Options, View
-from ttastats.records import Evaluation, Run
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Run
+from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
+from ttastats.sides.options import Options, View
+from ttastats.table import tables
 
 Outcome = tuple[float, float | None]  # seconds, epochs to the target or None for a failed run
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ttastats.conditions import Condition, parse, parse_all
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes.conditions import Condition, parse, parse_all
 
 
 @pytest.mark.parametrize(

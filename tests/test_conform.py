@@ -15,9 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import ttastats as tta
-from ttastats import api, at_budget, schema
-from ttastats.conform import conform
-from ttastats.errors import TtastatsError
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import at_budget
+from ttastats.table import schema
+from ttastats.table.conform import conform
 
 SMALL = pl.DataFrame(
     {

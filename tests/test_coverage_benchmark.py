@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 from tests.conftest import ROOT
-from ttastats import comparison, ingest, pairing
-from ttastats.options import Options
+from ttastats import ingest
+from ttastats.sides import comparison, pairing
+from ttastats.sides.options import Options
 from ttastats.stats.verdict import Decision
 
 # An installed copy is tested without the benchmarks.

@@ -77,7 +77,7 @@ def test_the_core_is_what_the_product_imports() -> None:
 @pytest.mark.parametrize(
     ("extra", "places"),
     [
-        ("train", ("ttastats/trainer/**/*.py", "ttastats/profiler/*.py")),
+        ("train", ("ttastats/trainer/**/*.py",)),
         ("cluster", ("ttastats/ingestion/workers.py",)),
         ("writers", ("tests/test_real_writers.py",)),
         ("dev", ("tests/**/*.py", "dev.py", "benchmarks/**/*.py")),
@@ -85,7 +85,7 @@ def test_the_core_is_what_the_product_imports() -> None:
 )
 def test_an_extra_is_used_by_those_it_is_for(extra: str, places: tuple[str, ...]) -> None:
     found = set(mentioned(*places))
-    by_hand = {"ipykernel", "pre_commit"}  # runs the notebook's cells; CONTRIBUTING
+    by_hand = {"import_linter", "ipykernel", "pre_commit"}  # commands; the notebook's cells
     unused = {
         each
         for each in names(EXTRAS[extra]) - by_hand

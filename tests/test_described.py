@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import ttastats as tta
-from ttastats import schema
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
+from ttastats.table import schema
 
 CSV = "step,time,val_loss\n10,1.0,3.5\n20,2.0,3.2\n"
 TOML = """[[logs]]
@@ -224,14 +224,14 @@ class TestPreset:
     def test_of_several_that_a_file_looks_like_none_is_chosen(
         self, monkeypatch: pytest.MonkeyPatch, logs: Path
     ) -> None:
-        from ttastats.own_logs import presets
+        from ttastats.formats.own_logs import presets
 
         monkeypatch.setattr(presets, "recognised", lambda *_: {"keras": {}, "lightning": {}})
         _, said, _ = ingested(logs)
         assert "matches several presets: keras, lightning" in said
 
     def test_says_what_it_is_and_can_be_read(self) -> None:
-        from ttastats.own_logs import config, presets
+        from ttastats.formats.own_logs import config, presets
 
         for name, preset in presets.presets().items():
             config.described({"preset": name}, lambda key: key, "/")

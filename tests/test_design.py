@@ -11,13 +11,13 @@ import pytest
 
 from tests.made_curves import evaluation, judged, logs, of
 from ttastats import api
-from ttastats.budget import Budget
-from ttastats.design import at_budget as budget_design
-from ttastats.design import checks, findings
-from ttastats.design import side as side_design
-from ttastats.errors import TtastatsError
-from ttastats.options import Options
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes.budget import Budget
 from ttastats.report.answer import Report
+from ttastats.sides.design import at_budget as budget_design
+from ttastats.sides.design import checks, findings
+from ttastats.sides.design import side as side_design
+from ttastats.sides.options import Options
 from ttastats.stats.outcomes import outcomes
 from ttastats.stats.speedup import speedup
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import python
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import registry
 
 
@@ -69,7 +69,7 @@ def test_two_claimants_are_an_error_that_names_them(monkeypatch: pytest.MonkeyPa
 
 PLUGIN = '''
 """Lines such as `score 12.5 0.7`: seconds and quality."""
-from ttastats.records import Evaluation, Run
+from ttastats.base.records import Evaluation, Run
 
 name = "scores"
 

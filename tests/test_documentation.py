@@ -13,11 +13,11 @@ import pytest
 from tests.conftest import ROOT, matches_accepted
 from tests.test_cli import run
 from tests.wild_tables import nanogpt
-from ttastats import footer, schema
 from ttastats.ingestion.ingest import Account
-from ttastats.plotting import kinds
-from ttastats.profiles import table as profile_table
-from ttastats.profiles.measures import MEASURES
+from ttastats.output.plots import kinds
+from ttastats.table import footer, schema
+from ttastats.traces import table as profile_table
+from ttastats.traces.measures import MEASURES
 
 
 def program(*words: str, cwd: Path) -> str:

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import ttastats as tta
-from ttastats import schema, store
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
-from ttastats.plotting.kinds import KINDS
+from ttastats.output.plots.kinds import KINDS
+from ttastats.table import schema, store
 
 #: Every command that reads a table. F is the table, O the place for what it writes.
 COMMANDS = (

@@ -14,10 +14,11 @@ import pytest
 
 from tests.conftest import FIXTURES, ROOT
 from tests.test_cli import failed, run
-from ttastats import api, schema, store
-from ttastats.errors import TtastatsError
-from ttastats.file_names import file_name
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.base.file_names import file_name
 from ttastats.ingestion.ingest import Account
+from ttastats.table import schema, store
 
 EXAMPLE = ROOT / "examples" / "two_systems" / "Example" / "results"
 #: What a log cannot hold, or holds differently: where it lies, in which format, what was odd.

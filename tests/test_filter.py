@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 import ttastats as tta
 from tests.test_cli import run as program
-from ttastats import store
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
+from ttastats.table import store
 
 LOGS = 10
 

@@ -19,13 +19,13 @@ import pytest
 import xxhash
 
 from tests.conftest import FIXTURES, ROOT, matches_accepted
-from ttastats.dialect import Log, log_from_bytes
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log, log_from_bytes
+from ttastats.formats.own_logs import FILE, config
+from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import registry
 from ttastats.ingestion.reading import Reading
 from ttastats.ingestion.reading import way as reading_way
-from ttastats.own_logs import FILE, config
-from ttastats.own_logs.block import Block
-from ttastats.records import Problem, Run
 
 CASES = sorted(
     path

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from tests.conftest import FIXTURES
 from tests.programs import within
-from ttastats import api, cli, tables
-from ttastats.dialect import log_from_bytes
-from ttastats.errors import TtastatsError
+from ttastats import api, cli
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
-from ttastats.records import Problem, Run
 from ttastats.report.answer import Report
+from ttastats.table import tables
 
 # An installed copy is tested without the benchmarks.
 pytest.importorskip("benchmarks.fuzz.command")
@@ -250,11 +251,13 @@ class TestFindings:
     def test_what_is_printed(
         self, printed: str, said: str, table: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("ttastats.render.as_json.render", lambda _report: printed)
+        monkeypatch.setattr("ttastats.report.render.as_json.render", lambda _report: printed)
         assert said in self.findings("runs", table, "-f", "json")
 
     def test_a_name_in_markdown(self, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ttastats.render.as_markdown.render", lambda _report: "<img src=x>")
+        monkeypatch.setattr(
+            "ttastats.report.render.as_markdown.render", lambda _report: "<img src=x>"
+        )
         assert "Markdown holds" in self.findings("runs", table, "-f", "md")
 
     @pytest.mark.parametrize(
@@ -300,7 +303,7 @@ class TestAround:
         def fail(*_: Any, **__: Any) -> Report:
             raise KeyError(0)
 
-        monkeypatch.setattr("ttastats.footer.expect", fail)
+        monkeypatch.setattr("ttastats.table.footer.expect", fail)
         found = " ".join(around.draw("footers", [2], SEED).found)
         assert "KeyError: 0" in found
         assert "footers 2: " in found

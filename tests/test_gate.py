@@ -13,13 +13,14 @@ import pytest
 
 from tests.test_cli import failed, run
 from tests.test_compare import STEADY, VARIED_A, VARIED_B, Outcome, compared, side
-from ttastats import api, gate
-from ttastats.errors import TtastatsError
-from ttastats.options import Options
-from ttastats.render import as_csv, as_html, as_json, as_markdown, words
+from ttastats import api
+from ttastats.answers.compare import gate
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.cells import Gate
 from ttastats.report.grouping import BENCHMARK
+from ttastats.report.render import as_csv, as_html, as_json, as_markdown, words
+from ttastats.sides.options import Options
 from ttastats.stats.speedup import ratio_of_means
 from ttastats.stats.unseen import unseen_share
 

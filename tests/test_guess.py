@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 import ttastats as tta
 from tests.conftest import matches_accepted
 from tests.test_wild import KINDS, differences, order_of, read_runs, told
+from ttastats.answers.guessing import kinds, layout, lines
+from ttastats.answers.guessing.proposal import NoLogError, Proposal
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
-from ttastats.guessing import kinds, layout, lines
-from ttastats.guessing.proposal import NoLogError, Proposal
 
 ACCEPTED = Path(__file__).parent / "reference" / "guess.txt"
 
@@ -220,7 +220,7 @@ class TestFolder:
     def test_a_large_file_is_looked_at_in_part(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("ttastats.guessing.trial._MOST_READ", 200)
+        monkeypatch.setattr("ttastats.answers.guessing.trial._MOST_READ", 200)
         text = "step,val_loss\n" + "".join(f"{n},{n}\n" for n in range(1000, 2000))
         (tmp_path / "a.csv").write_text(text)
         (kind,) = tta.guess(tmp_path).kinds

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
+from ttastats.base.note import Note
 from ttastats.cli.output import say
-from ttastats.render import as_csv, as_json, as_markdown, as_table
-from ttastats.render.harmless import visible, visible_lines
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Note, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.render import as_csv, as_json, as_markdown, as_table
+from ttastats.report.render.harmless import visible, visible_lines
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -14,10 +14,10 @@ from tests.page.made import rows as made
 from tests.page.test_verdicts import COMPARED
 from tests.plotting import made as plotted
 from ttastats import api
-from ttastats.options import Options
+from ttastats.answers.compare.headline import Headline, caveats, headlines
+from ttastats.base.note import Note
 from ttastats.report.answer import Against, Report
-from ttastats.report.cells import Note
-from ttastats.report.headline import Headline, caveats, headlines
+from ttastats.sides.options import Options
 from ttastats.stats.multiplicity import MeanSpeedup
 
 ACCEPTED = ROOT / "tests" / "reference" / "answers" / "headlines.txt"

@@ -23,11 +23,13 @@ import polars as pl
 import pytest
 
 from tests.programs import ended, python, started, until
-from ttastats import api, limits, schema, store
-from ttastats.errors import TtastatsError
-from ttastats.ingestion import containers, reading, registry, sources, spill, streams
+from ttastats import api
+from ttastats.base import limits, streams
+from ttastats.base.errors import TtastatsError
+from ttastats.ingestion import containers, reading, registry, sources, spill
 from ttastats.ingestion import ingest as ingestion
 from ttastats.ingestion.ingest import ingest
+from ttastats.table import schema, store
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -550,7 +552,8 @@ class TestProcesses:
 #: Ingests, and is killed as soon as another process was started and, perhaps, has read something.
 KILLED_WITH_ANOTHER_PROCESS = """
 import os, signal
-from ttastats import limits, cli
+from ttastats.base import limits
+from ttastats import cli
 from ttastats.ingestion import workers
 
 def killed(ahead, *_):
@@ -566,7 +569,8 @@ cli.main()
 KILLED_AT_EVERY_MOMENT = """
 import os, shutil, signal, sys
 from pathlib import Path
-from ttastats import limits, store
+from ttastats.base import limits
+from ttastats.table import store
 from ttastats.ingestion.ingest import ingest
 
 logs, output = map(Path, sys.argv[1:])

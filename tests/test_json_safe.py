@@ -8,7 +8,7 @@ from math import inf, nan
 
 import pytest
 
-from ttastats.json_safe import plain, script_text
+from ttastats.base.json_safe import plain, script_text
 
 
 class TestPlain:

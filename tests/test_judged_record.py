@@ -21,10 +21,11 @@ from tests.conftest import ROOT
 from tests.made_curves import curve, evaluation, logs, of
 from tests.test_cli import run
 from tests.wild_tables import nanochat, nanogpt, parameter_golf, track_3
-from ttastats import contest_rules, store
-from ttastats.errors import TtastatsError
-from ttastats.records import Run
+from ttastats.answers.record import contest_rules
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
 from ttastats.report.answer import Report
+from ttastats.table import store
 
 A = [3.2780, 3.2790, 3.2770, 3.2785, 3.2775]
 B = [3.2782, 3.2788, 3.2772, 3.2786, 3.2774]

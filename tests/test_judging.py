@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from tests.test_compare import VARIED_A, VARIED_B, Outcome, compared, row, side
-from ttastats.comparison import compare
-from ttastats.options import Options, View
-from ttastats.pairing import Pair
 from ttastats.report.answer import Report
+from ttastats.sides.comparison import compare
+from ttastats.sides.options import Options, View
+from ttastats.sides.pairing import Pair
 
 STEADY: list[Outcome] = [(100.0, 3), (100.3, 3), (99.8, 3), (100.1, 3), (99.9, 3)]
 LEADING: list[Outcome] = [(97.0, 3), (97.3, 3), (96.8, 3), (97.1, 3), (96.9, 3)]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.programs import python
-from ttastats import store
+from ttastats.table import store
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the peak of a process is read from /proc"

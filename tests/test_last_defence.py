@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.programs import done, ended, environment, python, started
 from tests.test_cli import failed, run
 from ttastats import cli
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 
 LOGS = ROOT / "examples" / "two_systems" / "Example" / "results"
 

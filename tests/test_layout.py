@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ttastats.dialect import log_from_bytes
+from ttastats.base.records import Run
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
-from ttastats.records import Run
 
 SYSTEM = {
     "division": "closed",

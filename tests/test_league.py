@@ -10,13 +10,13 @@ import pytest
 
 from tests.page.made import rows
 from ttastats import api
-from ttastats.comparison import compare, told_apart
-from ttastats.options import Options
-from ttastats.pairing import Pair
-from ttastats.report import league
-from ttastats.report.league import League
-from ttastats.report.ranks import Rank, ranks, ties
-from ttastats.sides import brief
+from ttastats.answers import league
+from ttastats.answers.league import League
+from ttastats.answers.ranks import Rank, ranks, ties
+from ttastats.sides.comparison import compare, told_apart
+from ttastats.sides.numbers import brief
+from ttastats.sides.options import Options
+from ttastats.sides.pairing import Pair
 
 
 def made(paces: dict[str, list[float]], accelerators: dict[str, int] | None = None) -> pl.DataFrame:

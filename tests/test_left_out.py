@@ -17,8 +17,8 @@ from scipy import stats
 import ttastats as tta
 from tests.test_cli import run
 from tests.test_recording import recorded
-from ttastats import mllog
 from ttastats.ingestion import absent
+from ttastats.recording import mllog
 from ttastats.report.answer import Report
 from ttastats.stats.fraction import fails_more
 

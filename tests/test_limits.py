@@ -22,13 +22,14 @@ import pytest
 
 from tests import made_stores as stores
 from tests.programs import done, environment, python
-from ttastats import limits, schema, store
-from ttastats.dialect import log_from_bytes
-from ttastats.errors import TtastatsError
+from ttastats.base import limits
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion.containers import opened
 from ttastats.ingestion.ingest import Account, ingest
 from ttastats.ingestion.registry import named
-from ttastats.records import Problem, Run
+from ttastats.table import schema, store
 
 MB = limits.MEGABYTE
 #: Runs a command line under a limit on its address space and prints its peak in MB at the end.

@@ -22,13 +22,13 @@ import pytest
 from rich.console import Console
 
 from tests.programs import PATIENCE, environment
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import pager
-from ttastats.errors import TtastatsError
-from ttastats.render import as_csv, as_json, as_markdown, as_table
-from ttastats.render.shortening import shortened
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Row, Table, Text
 from ttastats.report.ordering import arranged
+from ttastats.report.render import as_csv, as_json, as_markdown, as_table
+from ttastats.report.render.shortening import shortened
 
 ENTRIES = 6
 BENCHMARKS = ("bert", "rgat", "unet")

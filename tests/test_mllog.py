@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.programs import python
-from ttastats import mllog
+from ttastats.recording import mllog
 
 
 def told(value: Any, **metadata: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_the_line_is_made_in_one_place_only() -> None:
 
 def test_logging_imports_nothing_that_is_large() -> None:
     code = (
-        "import sys, ttastats.run_log, ttastats.file_names, ttastats.atomic\n"
+        "import sys, ttastats.recording.run_log, ttastats.base.file_names, ttastats.base.atomic\n"
         "large = {'torch', 'polars', 'scipy', 'numpy', 'msgspec', 'rich', 'mlperf_logging'}\n"
         "sys.exit(' '.join(large & set(sys.modules)) or 0)"
     )

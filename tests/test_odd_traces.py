@@ -20,8 +20,8 @@ import xxhash
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.made_traces import BACKWARD, HEAD, Event, collective, event, kernel, operator
 from tests.test_random_traces import events, told
-from ttastats.ingestion.streams import UnreadableError
-from ttastats.profiles import (
+from ttastats.base.streams import UnreadableError
+from ttastats.traces import (
     analysis,
     categories,
     intervals,
@@ -34,8 +34,8 @@ from ttastats.profiles import (
     together,
     work,
 )
-from ttastats.profiles import events as of_events
-from ttastats.profiles.measures import MEASURES, measure
+from ttastats.traces import events as of_events
+from ttastats.traces.measures import MEASURES, measure
 
 ACCEPTED = ROOT / "tests" / "reference" / "traces"
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ttastats.dialect import Log
+from ttastats.base.records import Run
+from ttastats.formats.dialect import Log
 from ttastats.ingestion import registry
-from ttastats.records import Run
 
 pytest.importorskip(
     "mlperf_logging", reason="the official parser, mlperf-logging, is not installed"

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from ttastats.errors import TtastatsError
-from ttastats.metric_names import higher_is_better
-from ttastats.own_logs import config, names, patterns, presets
-from ttastats.own_logs.block import Block, CellCondition, CountColumn, Metric, TimeColumn, metric_of
+from ttastats.base.errors import TtastatsError
+from ttastats.base.metric_names import higher_is_better
+from ttastats.formats.own_logs import config, names, patterns, presets
+from ttastats.formats.own_logs.block import (
+    Block,
+    CellCondition,
+    CountColumn,
+    Metric,
+    TimeColumn,
+    metric_of,
+)
 
 
 def block(text: str) -> Block:

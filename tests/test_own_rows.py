@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from tests.programs import within
-from ttastats.dialect import log_from_bytes
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import log_from_bytes
+from ttastats.formats.own_logs import config
+from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import registry
-from ttastats.own_logs import config
-from ttastats.own_logs.block import Block
-from ttastats.records import Problem, Run
 
 
 def block(**said: Any) -> Block:

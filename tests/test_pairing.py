@@ -11,13 +11,15 @@ import polars as pl
 import pytest
 
 from tests.test_compare import VARIED_A, VARIED_B, side
-from ttastats import api, comparison, setups, tables
-from ttastats.choice import Selection
-from ttastats.conditions import parse_all
-from ttastats.errors import TtastatsError
-from ttastats.pairing import Pair
-from ttastats.records import Evaluation, Run
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Run
+from ttastats.outcomes.conditions import parse_all
 from ttastats.report.answer import Report
+from ttastats.sides import comparison, setups
+from ttastats.sides.choice import Selection
+from ttastats.sides.pairing import Pair
+from ttastats.table import tables
 
 _LOGS = itertools.count(1)
 FIVE = (100.0, 104.0, 96.0, 108.0, 92.0)

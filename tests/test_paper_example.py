@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from tests.conftest import ROOT, matches_accepted
-from ttastats.render import as_table
 from ttastats.report.answer import Report
+from ttastats.report.render import as_table
 
 FOLDER = ROOT / "examples" / "reproduce_paper"
 ACCEPTED = ROOT / "tests" / "reference" / "answers" / "unseen_data_of_the_paper.txt"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ttastats import percentages
-from ttastats.errors import TtastatsError
+from ttastats.base import percentages
+from ttastats.base.errors import TtastatsError
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 import ttastats as tta
-from ttastats import store
-from ttastats.dialect import log_from_bytes
-from ttastats.records import Problem, Run
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import log_from_bytes
+from ttastats.table import store
 from ttastats_parsers import mlperf_mllog
 from ttastats_parsers.mlperf_power import integral
 

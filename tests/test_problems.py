@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 
 import ttastats as tta
 from tests.made_curves import judged, of_spans
-from ttastats import footer, store
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
 from ttastats.ingestion.ingest import Account
-from ttastats.packed import packed
-from ttastats.records import Problem
+from ttastats.table import footer, store
+from ttastats.table.packed import packed
 
 LOGS = 10
 

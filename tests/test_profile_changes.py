@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 import ttastats as tta
 from tests.made_traces import Event, kernel, launch, operator, step, trace, written
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
 from ttastats.stats.multiplicity import holm
 
 

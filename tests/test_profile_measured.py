@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from tests.plotting.test_profiled import profile
-from ttastats.profiles import answers, table
-from ttastats.profiles.measures import measure
-from ttastats.report import profile as profile_report
+from ttastats.answers.profile import profile as profile_report
+from ttastats.traces import answers, table
+from ttastats.traces.measures import measure
 
 
 def rows(section: str) -> dict[str, Mapping[str, Any]]:

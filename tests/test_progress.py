@@ -12,7 +12,7 @@ import pytest
 from tests.plotting import made
 from ttastats import api
 from ttastats.cli.progress import progress
-from ttastats.plotting import kinds
+from ttastats.output.plots import kinds
 
 pty = pytest.importorskip("pty", reason="a terminal is made with it")
 

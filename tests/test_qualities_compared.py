@@ -15,10 +15,11 @@ from scipy import stats
 from tests.made_curves import curve, evaluation, logs, of, side
 from tests.test_cli import run
 from tests.wild_tables import nanogpt, track_3
-from ttastats import api, ingest, store
-from ttastats.errors import TtastatsError
-from ttastats.options import Options, View
+from ttastats import api, ingest
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.sides.options import Options, View
+from ttastats.table import store
 
 A = [3.20, 3.22, 3.19, 3.21, 3.20]
 LOWER = [3.10, 3.12, 3.09, 3.11, 3.10]

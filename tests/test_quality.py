@@ -7,7 +7,7 @@ from importlib import resources
 import msgspec
 import pytest
 
-from ttastats import benchmarks
+from ttastats.base import benchmarks
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_every_benchmark_of_every_round_can_be_scored_and_only_v05_has_no_limit(
 def test_a_slip_in_the_file_is_named_with_its_place(
     written: str, instead: str, complaint: str
 ) -> None:
-    text = resources.files("ttastats").joinpath("benchmarks.toml").read_text("utf-8")
+    text = resources.files("ttastats.base").joinpath("benchmarks.toml").read_text("utf-8")
     msgspec.toml.decode(text, type=benchmarks.Facts)
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.toml.decode(text.replace(written, instead, 1), type=benchmarks.Facts)

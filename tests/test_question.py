@@ -7,9 +7,10 @@ from inspect import signature
 import pytest
 
 from tests.test_axis import losses
-from ttastats import api, columns
-from ttastats.own_logs.block import block_of
-from ttastats.question import Question
+from ttastats import api
+from ttastats.formats.own_logs.block import block_of
+from ttastats.outcomes import columns
+from ttastats.sides.question import Question
 
 SHARED = ("by", "where", "target", "unit", "price")
 OF_SIDES = (*SHARED, "labels", "pool", "options")

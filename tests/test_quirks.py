@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.programs import within
-from ttastats import tables, time_to_target
-from ttastats.dialect import log_from_bytes
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
-from ttastats.records import Problem, Run
+from ttastats.outcomes import time_to_target
+from ttastats.table import tables
 from ttastats_parsers.mlflow_runs import Logged, StoredRun, run_of
 
 START = 1_600_000_000_000

@@ -19,11 +19,12 @@ from msgspec.structs import replace
 
 from tests.conftest import ROOT, matches_accepted
 from tests.test_accepted_answers import text
-from ttastats import api, tables
-from ttastats.errors import TtastatsError
-from ttastats.options import Options, View
-from ttastats.records import Evaluation, Run
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Run
 from ttastats.report.answer import Report
+from ttastats.sides.options import Options, View
+from ttastats.table import tables
 
 ACCEPTED = ROOT / "tests" / "reference" / "claims"
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)

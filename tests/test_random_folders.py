@@ -17,10 +17,10 @@ from tests import made_stores as stores
 from tests.conftest import ROOT, matches_accepted
 from tests.test_random_logs import told
 from tests.test_random_rounds import SYSTEMS
-from ttastats.dialect import log_from_bytes
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
-from ttastats.records import Run
 
 ACCEPTED = ROOT / "tests" / "reference" / "random_logs"
 Files = dict[str, bytes]

@@ -21,11 +21,11 @@ import pytest
 from tests import made_stores as stores
 from tests.conftest import ROOT, matches_accepted
 from tests.test_fixtures import plain
-from ttastats.dialect import Metrics, log_from_bytes
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Metrics, log_from_bytes
+from ttastats.formats.own_logs import config
+from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import registry
-from ttastats.own_logs import config
-from ttastats.own_logs.block import Block
-from ttastats.records import Problem, Run
 
 ACCEPTED = ROOT / "tests" / "reference" / "random_logs"
 #: The bytes of a log, its path, and the files beside it by name.

@@ -18,10 +18,10 @@ import xxhash
 from tests import test_accepted_answers as made
 from tests.conftest import matches_accepted
 from ttastats import api
-from ttastats.errors import TtastatsError
-from ttastats.options import Options, View
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.ordering import arranged
+from ttastats.sides.options import Options, View
 
 Asked = dict[str, Any]
 

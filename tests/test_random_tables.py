@@ -19,9 +19,9 @@ import pytest
 
 from tests.conftest import matches_accepted
 from tests.test_random_logs import ACCEPTED, told
-from ttastats.dialect import Metrics, log_from_bytes
+from ttastats.formats.dialect import Metrics, log_from_bytes
+from ttastats.formats.own_logs import config
 from ttastats.ingestion import registry
-from ttastats.own_logs import config
 
 Row = dict[str, Any]
 #: The bytes, and what a block says of them.

@@ -20,11 +20,12 @@ from tests.conftest import ROOT, matches_accepted, plain
 from tests.made_traces import Event, collective, event, kernel, launch, operator, step, trace
 from tests.test_accepted_answers import several, text
 from tests.test_accepted_answers import table as runs_of
-from ttastats import time_to_target
-from ttastats.pairing import Side
-from ttastats.profiles import flops, kineto, table
-from ttastats.profiles.measures import measure
-from ttastats.report import compare, profile, profile_change
+from ttastats.answers.compare import compare
+from ttastats.answers.profile import profile, profile_change
+from ttastats.outcomes import time_to_target
+from ttastats.sides.pairing import Side
+from ttastats.traces import flops, kineto, table
+from ttastats.traces.measures import measure
 
 ACCEPTED = ROOT / "tests" / "reference" / "traces"
 

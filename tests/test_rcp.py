@@ -17,15 +17,17 @@ from typer.testing import CliRunner
 from benchmarks import rcp as measured
 from tests.conftest import ROOT, matches_accepted
 from tests.test_cli import KEYS
-from ttastats import api, convergence_records, convergence_rules, tables
-from ttastats import store as stored
+from ttastats import api
+from ttastats.answers.rcp import convergence_records, convergence_rules
+from ttastats.answers.rcp.convergence_records import Record
+from ttastats.answers.rcp.convergence_rules import ConvergenceRules, ConvergenceVerdict, Reason
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Run
 from ttastats.cli import app
-from ttastats.convergence_records import Record
-from ttastats.convergence_rules import ConvergenceRules, ConvergenceVerdict, Reason
-from ttastats.errors import TtastatsError
 from ttastats.ingestion.ingest import Account
-from ttastats.records import Evaluation, Run
 from ttastats.report.answer import Report
+from ttastats.table import store as stored
+from ttastats.table import tables
 
 TEN = ConvergenceRules(runs=10)
 

@@ -31,14 +31,14 @@ CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
 
 #: Classes of which every field is read by its name: as options, and as columns of a table.
 WHOLE = (
-    "ttastats.cli.own_logs:OwnLogs", "ttastats.cli.train:Recipe", "ttastats.records:Evaluation",
-    "ttastats.records:Run",
+    "ttastats.base.records:Evaluation", "ttastats.base.records:Run",
+    "ttastats.cli.own_logs:OwnLogs", "ttastats.cli.train:Recipe",
 )  # fmt: skip
 
 #: Where modules of the product are taken as objects of a contract: the modules, and the
 #: definition that holds the names asked of them (a protocol's members, or words in strings).
 CONTRACTS = (
-    ("ttastats_parsers", "ttastats.dialect", ("Dialect",)),
+    ("ttastats_parsers", "ttastats.formats.dialect", ("Dialect",)),
     (
         "ttastats.trainer.workloads",
         "ttastats.trainer.workloads.contract",
@@ -428,9 +428,9 @@ def test_everything_is_reached() -> None:
 
 #: Parameters for people who call the function, and for tests alone: its module and its name.
 OFFERED = (
-    "ttastats.dialect:log_from_bytes", "ttastats.ingestion.ingest:ingest",
-    "ttastats.page.content:capped", "ttastats.plotting.drawing:html",
-    "ttastats.plotting.plot:to_svg", "ttastats.store:write",
+    "ttastats.formats.dialect:log_from_bytes", "ttastats.ingestion.ingest:ingest",
+    "ttastats.output.page.content:capped", "ttastats.output.plots.drawing:html",
+    "ttastats.output.plots.plot:to_svg", "ttastats.table.store:write",
 )  # fmt: skip
 
 

@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 from tests.conftest import ROOT
-from ttastats import api, store
-from ttastats.errors import TtastatsError
+from ttastats import api
+from ttastats.base.errors import TtastatsError
 from ttastats.ingestion.ingest import Account
-from ttastats.render import words
 from ttastats.report.cells import Table
+from ttastats.report.render import words
+from ttastats.table import store
 
 pytestmark = pytest.mark.real
 

@@ -14,7 +14,7 @@ from tests.test_traces import total
 from ttastats import api
 from ttastats.ingestion import traces
 from ttastats.ingestion.sources import find
-from ttastats.profiles import answers, kineto
+from ttastats.traces import answers, kineto
 
 pytestmark = pytest.mark.real
 

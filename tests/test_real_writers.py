@@ -19,7 +19,7 @@ import pytest
 
 from tests.programs import PATIENCE, done
 from ttastats import ingest
-from ttastats.store import read
+from ttastats.table.store import read
 
 PYTHON = os.environ.get("TTASTATS_WRITERS", sys.executable)
 COLUMNS = ("metric", "value", "step", "epoch")

@@ -20,10 +20,11 @@ import pytest
 import ttastats as tta
 from tests.conftest import ROOT
 from tests.programs import PATIENCE, ended, python, started
-from ttastats import mllog, recording, result_files
-from ttastats.clock import Clock
-from ttastats.errors import TtastatsError
-from ttastats.system_file import SystemDiffers
+from ttastats.base.errors import TtastatsError
+from ttastats.recording import mllog, result_files
+from ttastats.recording import record as recording
+from ttastats.recording.clock import Clock
+from ttastats.recording.system_file import SystemDiffers
 from ttastats_parsers import mlperf_grammar
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import pytest
 
 from tests.reference import slow_reader
-from ttastats.dialect import Log
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
 from ttastats.ingestion import registry
-from ttastats.records import Problem, Run
 
 pytestmark = pytest.mark.real
 

@@ -10,10 +10,11 @@ import math
 import pytest
 from rich.console import Console
 
-from ttastats import units
-from ttastats.render import as_csv, as_json, as_markdown, as_table, words
+from ttastats.base import units
+from ttastats.base.note import Note
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Note, PValue, Quantity, Reached, Row, Table, Text
+from ttastats.report.cells import Column, PValue, Quantity, Reached, Row, Table, Text
+from ttastats.report.render import as_csv, as_json, as_markdown, as_table, words
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ import pytest
 
 from tests.test_blocks import losses, texts, timed
 from tests.test_cli import run
-from ttastats import api, store
-from ttastats.errors import TtastatsError
-from ttastats.options import Options
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.sides.options import Options
+from ttastats.table import store
 
 MONDAY, TUESDAY, WEDNESDAY = (timed(1.0, (0,) * day + (5,), hour=day) for day in range(3))
 ALSO_MONDAY = timed(1.0, (5,), hour=2)

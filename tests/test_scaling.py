@@ -10,7 +10,7 @@ import pytest
 
 from tests.plotting import made
 from ttastats import api
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ttastats import store
 from ttastats.ingestion.ingest import ingest
+from ttastats.table import store
 from ttastats_parsers import mlperf_scan
 from ttastats_parsers.mlperf_scan import found_in, found_in_python
 from ttastats_parsers.payloads import LONGEST

@@ -11,11 +11,14 @@ import polars as pl
 import pytest
 
 from tests.conftest import ROOT
-from ttastats import api, benchmarks, tables, time_to_target
+from ttastats import api
+from ttastats.answers import score
+from ttastats.base import benchmarks
+from ttastats.base.records import Evaluation, Run
 from ttastats.ingestion.ingest import Account
-from ttastats.records import Evaluation, Run
-from ttastats.report import score
+from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
+from ttastats.table import tables
 
 FOLDER = "round/Example/results/box/bert"
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ttastats import columns, select, unmet
-from ttastats.conditions import parse_all
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import columns, select, unmet
+from ttastats.outcomes.conditions import parse_all
 
 TABLE = pl.DataFrame(
     {

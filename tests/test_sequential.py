@@ -9,9 +9,9 @@ import pytest
 
 from tests.test_compare import STEADY, VARIED_A, VARIED_B, compared, side
 from ttastats import api
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
-from ttastats.options import Options
+from ttastats.sides.options import Options
 
 SPREAD = [7.0 * (5 * k % 12) for k in range(12)]
 SLOW = [(300.0 + more, 3) for more in SPREAD]

@@ -14,10 +14,10 @@ from tests.made_curves import judged
 from tests.test_compare import Outcome, compared, side
 from tests.test_judging import note
 from ttastats import api
-from ttastats.design import checks
-from ttastats.design import side as side_design
-from ttastats.options import Options
 from ttastats.report.answer import Report
+from ttastats.sides.design import checks
+from ttastats.sides.design import side as side_design
+from ttastats.sides.options import Options
 
 BEGIN = datetime(2026, 11, 2, 9, tzinfo=UTC)
 #: Times of runs that vary by 2 % around 300 s, in epochs that vary.

@@ -17,12 +17,13 @@ from tests.made_stores import (
     scalar,
     wandb_store,
 )
-from ttastats import ingest, store
-from ttastats.dialect import PART_OF_A_RUN, Log, log_from_bytes
-from ttastats.errors import TtastatsError
+from ttastats import ingest
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Problem, Run
+from ttastats.formats.dialect import PART_OF_A_RUN, Log, log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.ingestion.containers import Archive, Disk, Memory, Remote
-from ttastats.records import Evaluation, Problem, Run
+from ttastats.table import store
 
 
 class Pages:

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ttastats import schema
 from ttastats.ingestion import spill
+from ttastats.table import schema
 
 
 def rows(seed: int) -> pl.DataFrame:

@@ -14,11 +14,11 @@ import ttastats as tta
 from tests.made_curves import evaluation, logs, of
 from tests.test_cli import run
 from tests.test_profile_changes import profile, steps
-from ttastats import store as run_store
-from ttastats.errors import TtastatsError
-from ttastats.profiles import store, table
-from ttastats.profiles.measures import measure
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.table import store as run_store
+from ttastats.traces import store, table
+from ttastats.traces.measures import measure
 
 PACE_A, PACE_B = (20.0, 20.4, 19.8, 20.2), (16.0, 16.3, 15.9, 16.1)
 

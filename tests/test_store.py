@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.programs import python
-from ttastats import atomic, schema, store, tables
-from ttastats.errors import TtastatsError
-from ttastats.records import Evaluation, Problem, Run
+from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Problem, Run
+from ttastats.table import schema, store, tables
 
 RUN = Run(
     suite="mlperf",
@@ -152,7 +153,7 @@ def test_a_missing_folder_is_a_clear_error(frame: pl.DataFrame, tmp_path: Path) 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from ttastats import atomic
+from ttastats.base import atomic
 with atomic.replacing(Path(sys.argv[1])) as temporary:
     temporary.write_bytes(b"half of the new file")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -163,7 +164,8 @@ KILLED_AT_A_STEP = """
 import os, signal, sys
 from pathlib import Path
 import polars as pl
-from ttastats import atomic, store
+from ttastats.base import atomic
+from ttastats.table import store
 store._PART_ROWS = 20
 left = int(sys.argv[3])
 def counted(method):

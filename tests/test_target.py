@@ -13,10 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.test_time_to_target import evaluation, mlperf
-from ttastats import api, tables
-from ttastats.errors import TtastatsError
-from ttastats.records import Run
-from ttastats.target import UserTarget, parse, parse_all, suited
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
+from ttastats.outcomes.target import UserTarget, parse, parse_all, suited
+from ttastats.table import tables
 
 
 @pytest.mark.parametrize(

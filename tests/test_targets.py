@@ -11,11 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tests import made_logs
-from ttastats import api, cli, tables
-from ttastats.errors import TtastatsError
+from ttastats import api, cli
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Run
 from ttastats.ingestion.ingest import ingest
-from ttastats.records import Evaluation, Run
 from ttastats.report.answer import Report
+from ttastats.table import tables
 
 
 def notes(report: Report) -> dict[str, str]:

@@ -7,10 +7,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ttastats import tables, time_to_target
-from ttastats.errors import TtastatsError
-from ttastats.records import Evaluation, Run
-from ttastats.target import parse_all
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Evaluation, Run
+from ttastats.outcomes import time_to_target
+from ttastats.outcomes.target import parse_all
+from ttastats.table import tables
 
 
 def evaluation(index: int, value: float, seconds: float, **more: Any) -> Evaluation:

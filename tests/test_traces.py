@@ -22,10 +22,10 @@ from tests.made_traces import (
     trace,
     written,
 )
-from ttastats.errors import TtastatsError
-from ttastats.profiles import categories, kineto, store
-from ttastats.profiles.pieces import NoTraceError
-from ttastats.report import profile
+from ttastats.answers.profile import profile
+from ttastats.base.errors import TtastatsError
+from ttastats.traces import categories, kineto, store
+from ttastats.traces.pieces import NoTraceError
 
 
 def rows_of(data: bytes) -> pl.DataFrame:
@@ -231,7 +231,7 @@ class TestForms:
         events = [*steps_on_a_device(3), kernel(name, 280.0, 5, 22)]
         data = trace(events)
         usual = rows_of(data)
-        monkeypatch.setattr("ttastats.profiles.pieces.PIECE", size)
+        monkeypatch.setattr("ttastats.traces.pieces.PIECE", size)
         chunks = [data[at : at + 97] for at in range(0, len(data), 97)]
         assert kineto.read(chunks).rows.sort(pl.all()).equals(usual.sort(pl.all()))
 

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import ttastats as tta
-from ttastats import api, dawnbench, mllog
-from ttastats.errors import TtastatsError
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.recording import dawnbench, mllog
 
 TARGET = 0.9
 

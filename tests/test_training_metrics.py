@@ -10,10 +10,10 @@ import pytest
 from tests.conftest import FIXTURES
 from tests.made_stores import first_event, scalar
 from ttastats import api, ingest
-from ttastats.dialect import log_from_bytes
-from ttastats.errors import TtastatsError
-from ttastats.records import Run
-from ttastats.store import read
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
+from ttastats.formats.dialect import log_from_bytes
+from ttastats.table.store import read
 from ttastats_parsers import mlperf_mllog
 from ttastats_parsers.mlperf_scan import LEFT_OUT, WITHOUT_TRAINING, found_in, found_in_python
 

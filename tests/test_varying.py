@@ -10,9 +10,11 @@ import polars as pl
 import pytest
 
 from tests import made_logs
-from ttastats import api, schema, varying
+from ttastats import api
 from ttastats.ingestion.ingest import ingest
+from ttastats.outcomes import varying
 from ttastats.report.grouping import failed_notes, group_notes
+from ttastats.table import schema
 
 
 def runs(**columns: list[Any]) -> pl.DataFrame:

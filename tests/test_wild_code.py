@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from ttastats import ingest
-from ttastats.dialect import log_from_bytes
+from ttastats.base.records import Evaluation, Problem, Run
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.ingestion.ingest import Account
-from ttastats.records import Evaluation, Problem, Run
-from ttastats.store import read
-from ttastats.target import UserTarget
-from ttastats.time_to_target import runs as judged
+from ttastats.outcomes.target import UserTarget
+from ttastats.outcomes.time_to_target import runs as judged
+from ttastats.table.store import read
 
 pytestmark = pytest.mark.real
 

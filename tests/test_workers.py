@@ -19,12 +19,12 @@ import polars as pl
 import pytest
 
 from tests.programs import PATIENCE, python
-from ttastats import store
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import ingest as ingestion
 from ttastats.ingestion import workers
 from ttastats.ingestion.ingest import ingest
 from ttastats.ingestion.reading import Reading, Result
+from ttastats.table import store
 
 LOGS = 20
 COPIES = 6

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ttastats.version import __version__
+from ttastats.base.version import __version__
 
 if TYPE_CHECKING:
     from ttastats.api import (
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
         targets,
         variance,
     )
-    from ttastats.errors import TtastatsError
-    from ttastats.options import Options, View
-    from ttastats.profiler.script import profile
-    from ttastats.recording import record
+    from ttastats.base.errors import TtastatsError
+    from ttastats.recording.record import record
+    from ttastats.sides.options import Options, View
+    from ttastats.trainer.profiler.script import profile
 
 __all__ = [
     "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
@@ -58,11 +58,11 @@ __all__ = [
 
 #: Names that others than the API offer; none but `profile` loads a library: that needs PyTorch.
 _HOMES = {
-    "Options": "ttastats.options",
-    "TtastatsError": "ttastats.errors",
-    "View": "ttastats.options",
-    "profile": "ttastats.profiler.script",
-    "record": "ttastats.recording",
+    "Options": "ttastats.sides.options",
+    "TtastatsError": "ttastats.base.errors",
+    "View": "ttastats.sides.options",
+    "profile": "ttastats.trainer.profiler.script",
+    "record": "ttastats.recording.record",
 }
 
 

@@ -15,11 +15,12 @@ import polars as pl
 from benchmarks.coverage.figures import Figure, Kind, rate
 from benchmarks.coverage.shapes import Floats, generator
 from benchmarks.coverage.simulations import Plan
-from ttastats import at_budget, comparison, quality_comparison, time_to_target
-from ttastats.budget import END, Budget
-from ttastats.frames import from_frame
-from ttastats.options import Options
-from ttastats.pairing import Pair
+from ttastats.outcomes import at_budget, time_to_target
+from ttastats.outcomes.budget import END, Budget
+from ttastats.sides import comparison, quality_comparison
+from ttastats.sides.options import Options
+from ttastats.sides.pairing import Pair
+from ttastats.table.frames import from_frame
 
 _CLAIMS = {"faster", "slower", "better", "worse"}
 

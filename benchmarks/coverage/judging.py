@@ -1,7 +1,7 @@
 """What `ttastats compare` shows and says about two samples.
 
-The functions of `ttastats.comparison` that decide are called as they stand. The permutation test
-is left out where it cannot change the word: it decides only where there is no variance at all.
+The functions of `ttastats.sides.comparison` that decide are called as they stand. The permutation
+test is left out where it cannot change the word: it decides only where there is no variance at all.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmarks.coverage.shapes import Runs
-from ttastats.comparison import in_blocks, second_opinion
-from ttastats.design import checks, findings
-from ttastats.design import side as side_design
+from ttastats.sides.comparison import in_blocks, second_opinion
+from ttastats.sides.design import checks, findings
+from ttastats.sides.design import side as side_design
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import Speedup, speedup

@@ -20,9 +20,9 @@ from benchmarks.coverage.judging import Judge, directed, judge, limits, mark
 from benchmarks.coverage.shapes import Floats, Runs, generator
 from benchmarks.coverage.simulations import Plan
 from ttastats import api
+from ttastats.outcomes.time_to_target import common_progress
 from ttastats.report.grouping import ENTRY, groups
 from ttastats.stats.speedup import ratio_of_means
-from ttastats.time_to_target import common_progress
 
 SIZES = (5, 10, 20, 30)
 
@@ -75,7 +75,7 @@ def _entry(name: str, runs: pl.DataFrame) -> Entry:
 
 
 def _progress(runs: pl.DataFrame) -> tuple[Floats | None, Floats]:
-    """Give progress and evaluation interval of every run: as `ttastats.sides` of all of them."""
+    """Return progress and evaluation interval of every run, as `sides.numbers` of all of them."""
     solved = runs.filter("reached")
     unit, evaluation_interval = common_progress(runs)
     if unit and evaluation_interval and not solved[evaluation_interval].null_count():

@@ -17,10 +17,10 @@ from benchmarks.coverage.figures import Figure, by_mark
 from benchmarks.coverage.judging import directed
 from benchmarks.coverage.shapes import generator
 from benchmarks.coverage.simulations import Plan
-from ttastats.comparison import Comparison, judged, measured
-from ttastats.design import side as side_design
-from ttastats.options import Options
-from ttastats.sides import SideNumbers
+from ttastats.sides.comparison import Comparison, judged, measured
+from ttastats.sides.design import side as side_design
+from ttastats.sides.numbers import SideNumbers
+from ttastats.sides.options import Options
 from ttastats.stats.outcomes import Epochs, outcomes
 from ttastats.stats.results import Floats
 from ttastats.stats.verdict import Decision

@@ -34,12 +34,12 @@ from typing import Any
 import polars as pl
 
 from benchmarks.fuzz import answers, columns, mutations, tables
-from ttastats import footer, schema, store
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem
 from ttastats.ingestion import manifest
-from ttastats.packed import packed
-from ttastats.plotting import kinds, speedups
-from ttastats.records import Problem
+from ttastats.output.plots import kinds, speedups
+from ttastats.table import footer, schema, store
+from ttastats.table.packed import packed
 from ttastats_parsers.tfrecords import crc32c
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,11 +8,11 @@ import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 
-from ttastats import tables
-from ttastats.dialect import log_from_bytes
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Run
+from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
-from ttastats.records import Run
+from ttastats.table import tables
 
 #: CPU seconds one dialect may take, and more for each byte.
 SECONDS, SECONDS_PER_BYTE = 1.0, 5e-6

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import schema
+from ttastats.table import schema
 
 Row = dict[str, Any]
 

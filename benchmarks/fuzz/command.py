@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.fuzz import answers, around, asking, checks, large, material, mutations
-from ttastats.records import Run
+from ttastats.base.records import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Runs that are put into one table; a table for each would take most of the time.

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.fuzz.columns import HOSTILE
-from ttastats import contest_rules
-from ttastats.plotting import in_words, kinds
+from ttastats.answers.record import contest_rules
+from ttastats.output.plots import in_words, kinds
 
 FORMATS = ("json", "json", "json", "table", "md", "csv")
 TARGETS = (

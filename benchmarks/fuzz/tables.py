@@ -13,8 +13,8 @@ import polars as pl
 
 import ttastats as tta
 from benchmarks.fuzz import columns, mutations
-from ttastats import schema, store
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
+from ttastats.table import schema, store
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from ttastats import mllog
+from ttastats.recording import mllog
 
 _STAMP = re.compile(rb'"time_ms": (\d+)')
 

@@ -79,7 +79,7 @@ def warm(folder: str, output: str) -> dict[str, Any]:
 
 def agreement(ruleset: str, table: str) -> dict[str, Any]:
     """Compare our table with the official parser's events, file by file."""
-    from ttastats import store
+    from ttastats.table import store
 
     rows = store.read([Path(table)]).sort("source", "eval_index", maintain_order=True).collect()
     counts = dict.fromkeys(

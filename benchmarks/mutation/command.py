@@ -19,47 +19,18 @@ ROOT = Path(__file__).resolve().parents[2]
 #: What is changed, by the name it has in the answer.
 GROUPS = {
     "stats/": ("ttastats/stats/*.py",),
-    "comparison, sides": tuple(
-        f"ttastats/{name}.py"
-        for name in (
-            "comparison",
-            "sides",
-            "setups",
-            "shared_runs",
-            "common_target",
-            "design/*",
-            "left_out",
-        )
-    ),
-    "time to target, counted": tuple(
-        f"ttastats/{name}.py" for name in ("time_to_target", "target", "axis", "counted")
-    ),
-    "qualities at a budget": tuple(
-        f"ttastats/{name}.py"
-        for name in (
-            "at_budget",
-            "at_stop",
-            "budget",
-            "lengths",
-            "quality_comparison",
-            "quality_gate",
-        )
-    ),
-    "records, rcp": (
-        "ttastats/contest_rules.py",
-        "ttastats/record_*.py",
-        "ttastats/convergence_*.py",
-        "ttastats/looks.py",
-    ),
-    "choice": tuple(f"ttastats/{name}.py" for name in ("conform", "select", "varying")),
-    "pairing": ("ttastats/pairing.py", "ttastats/pairing_remarks.py"),
-    "gate": ("ttastats/gate.py",),
-    "recorded ends": ("ttastats/run_ends.py",),
+    "sides/": ("ttastats/sides/*.py", "ttastats/sides/design/*.py"),
+    "outcomes/": ("ttastats/outcomes/*.py",),
+    "table/": ("ttastats/table/*.py",),
+    "recorded ends": ("ttastats/recording/run_ends.py",),
     "cache, absent runs": ("ttastats/ingestion/cache.py", "ttastats/ingestion/absent.py"),
     "report/": ("ttastats/report/*.py",),
-    "page/": ("ttastats/page/*.py",),
-    "plotting/": ("ttastats/plotting/*.py", "ttastats/plotting/profiled/*.py"),
-    "profiles/": ("ttastats/profiles/*.py",),
+    "answers/": ("ttastats/answers/*.py",),
+    "compare": ("ttastats/answers/compare/*.py",),
+    "records, rcp": ("ttastats/answers/record/*.py", "ttastats/answers/rcp/*.py"),
+    "profiles": ("ttastats/traces/*.py", "ttastats/answers/profile/*.py"),
+    "page/": ("ttastats/output/page/*.py",),
+    "plots/": ("ttastats/output/plots/*.py", "ttastats/output/plots/profiled/*.py"),
     "parsers": ("parsers/ttastats_parsers/*.py",),
 }
 

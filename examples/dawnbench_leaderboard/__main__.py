@@ -20,10 +20,10 @@ import polars as pl
 from rich.console import Console
 
 from ttastats import api, ingest
-from ttastats.errors import TtastatsError
-from ttastats.render import as_table
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.render import as_table
 
 Entry = Mapping[str, Any]
 

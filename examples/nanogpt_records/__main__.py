@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ttastats import api, ingest
-from ttastats.errors import TtastatsError
-from ttastats.render import as_markdown
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.report.render import as_markdown
 
 BASELINE = "baseline"
 RULES = (("track_3", "nanogpt-track-3"), ("track_2", "nanogpt-track-2"), ("", "nanogpt-track-1"))

@@ -10,7 +10,7 @@ import json
 import random
 from pathlib import Path
 
-from ttastats import mllog
+from ttastats.recording import mllog
 
 HERE = Path(__file__).parent / "Example"
 START_MS = 1_767_225_600_000  # 1 January 2026, UTC

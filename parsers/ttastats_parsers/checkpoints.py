@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ttastats import limits
-from ttastats.dialect import Log
-from ttastats.metric_names import evaluated, higher_is_better
-from ttastats.nearest import among
-from ttastats.own_logs.block import Metric
-from ttastats.records import Evaluation, Problem
+from ttastats.base import limits
+from ttastats.base.metric_names import evaluated, higher_is_better
+from ttastats.base.nearest import among
+from ttastats.base.records import Evaluation, Problem
+from ttastats.formats.dialect import Log
+from ttastats.formats.own_logs.block import Metric
 
 
 class Measured(NamedTuple):

@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ttastats import benchmarks
-from ttastats.dialect import Log
-from ttastats.records import Evaluation, Problem, Run
+from ttastats.base import benchmarks
+from ttastats.base.records import Evaluation, Problem, Run
+from ttastats.formats.dialect import Log
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
 
 name = "dawnbench"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ttastats.dialect import Log
-from ttastats.records import Problem, Run
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
 
 name = "evaluations-npz"
 

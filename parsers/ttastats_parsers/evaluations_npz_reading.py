@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ttastats import limits
-from ttastats.dialect import Log
-from ttastats.records import Problem, Run
+from ttastats.base import limits
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
 from ttastats_parsers import sb3_monitor
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from ttastats.dialect import PART_OF_A_RUN, Log
-from ttastats.records import Problem, Run, RunStatus
+from ttastats.base.records import Problem, Run, RunStatus
+from ttastats.formats.dialect import PART_OF_A_RUN, Log
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
 

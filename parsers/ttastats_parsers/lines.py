@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ttastats.dialect import Log
-from ttastats.own_logs.block import Block
-from ttastats.records import Problem, Run
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
+from ttastats.formats.own_logs.block import Block
 
 name = "lines"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ttastats import limits
-from ttastats.dialect import Log
-from ttastats.records import Problem, Run
+from ttastats.base import limits
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
 from ttastats_parsers.mlflow_runs import Logged, StoredRun, run_of
 from ttastats_parsers.payloads import as_float, as_int
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ttastats.dialect import Log
-from ttastats.records import Problem, Run
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
 from ttastats_parsers import plain_yaml
 from ttastats_parsers.mlflow_places import META, PARTS, run_folder
 from ttastats_parsers.mlflow_runs import Logged, StoredRun, run_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ttastats.dialect import Log
-from ttastats.records import Problem, Run, RunStatus
+from ttastats.base.records import Problem, Run, RunStatus
+from ttastats.formats.dialect import Log
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, date_of, shown, storable
 from ttastats_parsers.settings import entry_of, seed_of

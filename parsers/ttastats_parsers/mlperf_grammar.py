@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from ttastats import benchmarks, quality
-from ttastats.dialect import Log
-from ttastats.mllog import RECORDER
-from ttastats.records import Problem, Run, RunStatus
+from ttastats.base import benchmarks, quality
+from ttastats.base.records import Problem, Run, RunStatus
+from ttastats.formats.dialect import Log
+from ttastats.recording.mllog import RECORDER
 from ttastats_parsers import mlperf_layout, mlperf_power, mlperf_training, recorded
 from ttastats_parsers.mlperf_events import Event, Trace
 from ttastats_parsers.mlperf_scores import evaluations_of

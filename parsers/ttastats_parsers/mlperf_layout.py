@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from ttastats import benchmarks
-from ttastats.dialect import Log
-from ttastats.records import Problem
+from ttastats.base import benchmarks
+from ttastats.base.records import Problem
+from ttastats.formats.dialect import Log
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, decode
 
 Companion = Callable[[PurePosixPath], bytes | None]

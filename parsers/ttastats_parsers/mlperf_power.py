@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from ttastats.dialect import Log
-from ttastats.records import Problem
+from ttastats.base.records import Problem
+from ttastats.formats.dialect import Log
 from ttastats_parsers.mlperf_scan import NO_JSON, decoded_at_once, found_in
 from ttastats_parsers.payloads import as_float
 

@@ -9,9 +9,9 @@ from itertools import pairwise
 import msgspec
 from msgspec.structs import replace
 
-from ttastats.benchmarks import FEWEST_SAMPLES, Benchmark, metrics
-from ttastats.quality import Target
-from ttastats.records import Evaluation, Problem
+from ttastats.base.benchmarks import FEWEST_SAMPLES, Benchmark, metrics
+from ttastats.base.quality import Target
+from ttastats.base.records import Evaluation, Problem
 from ttastats_parsers.mlperf_events import Event
 from ttastats_parsers.payloads import as_float, as_int, shown, since
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ttastats.metric_names import higher_is_better
-from ttastats.records import Evaluation
+from ttastats.base.metric_names import higher_is_better
+from ttastats.base.records import Evaluation
 from ttastats_parsers.mlperf_events import Event
 from ttastats_parsers.payloads import as_float, as_int, since
 

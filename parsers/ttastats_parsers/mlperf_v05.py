@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ttastats.dialect import Log
-from ttastats.records import Problem, Run
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
 from ttastats_parsers import mlperf_grammar
 from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
 from ttastats_parsers.mlperf_grammar import Style, runs_of

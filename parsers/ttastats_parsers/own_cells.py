@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ttastats import limits
-from ttastats.records import Problem
+from ttastats.base import limits
+from ttastats.base.records import Problem
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
 

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import msgspec
 
-from ttastats.metric_names import higher_is_better
-from ttastats.nearest import among
-from ttastats.own_logs import names
-from ttastats.own_logs.block import Block, CountColumn, Metric, TimeColumn
-from ttastats.records import Problem
+from ttastats.base.metric_names import higher_is_better
+from ttastats.base.nearest import among
+from ttastats.base.records import Problem
+from ttastats.formats.own_logs import names
+from ttastats.formats.own_logs.block import Block, CountColumn, Metric, TimeColumn
 
 _T = TypeVar("_T")
 

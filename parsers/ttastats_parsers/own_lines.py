@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from ttastats.dialect import Log
-from ttastats.own_logs.block import Block
+from ttastats.formats.dialect import Log
+from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
 

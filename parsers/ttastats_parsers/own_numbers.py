@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttastats.own_logs.block import Metric, TimeColumn
-from ttastats.records import Problem
+from ttastats.base.records import Problem
+from ttastats.formats.own_logs.block import Metric, TimeColumn
 
 #: Cells that say: nothing here.
 _EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA>")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttastats.own_logs.block import Block
-from ttastats.records import Problem
+from ttastats.base.records import Problem
+from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_rows import Rows
 
 _BETWEEN = " - "

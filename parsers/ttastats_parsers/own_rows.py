@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ttastats.own_logs.block import Block, CountColumn, TimeColumn
-from ttastats.records import Problem
+from ttastats.base.records import Problem
+from ttastats.formats.own_logs.block import Block, CountColumn, TimeColumn
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError
 from ttastats_parsers.own_numbers import not_numbers, numbers, texts, times
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import limits
-from ttastats.dialect import Log
-from ttastats.own_logs import patterns
-from ttastats.own_logs.block import FIELDS, Block, Metric, fields_of
-from ttastats.records import Evaluation, Problem, Run
+from ttastats.base import limits
+from ttastats.base.records import Evaluation, Problem, Run
+from ttastats.formats.dialect import Log
+from ttastats.formats.own_logs import patterns
+from ttastats.formats.own_logs.block import FIELDS, Block, Metric, fields_of
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
 from ttastats_parsers.own_numbers import in_one_unit, is_dated, texts, whole
 from ttastats_parsers.own_rows import Rows, told

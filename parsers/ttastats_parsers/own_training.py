@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttastats.metric_names import higher_is_better
-from ttastats.own_logs.block import Block
-from ttastats.records import Evaluation
+from ttastats.base.metric_names import higher_is_better
+from ttastats.base.records import Evaluation
+from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_choice import ChosenColumns
 from ttastats_parsers.own_numbers import numbers, whole
 from ttastats_parsers.own_rows import Rows

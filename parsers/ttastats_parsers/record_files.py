@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ttastats.records import Problem
+from ttastats.base.records import Problem
 
 
 class Records(NamedTuple):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from ttastats.quality import Target
-from ttastats.records import Evaluation, Problem, RunStatus
+from ttastats.base.quality import Target
+from ttastats.base.records import Evaluation, Problem, RunStatus
 from ttastats_parsers.mlperf_events import Event
 from ttastats_parsers.payloads import as_float, as_int, shown, since
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from ttastats.dialect import Log
-from ttastats.records import Problem, Run
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_mapping
 

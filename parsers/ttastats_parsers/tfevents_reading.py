@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from ttastats.dialect import Log
-from ttastats.records import Problem, Run
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Log
 from ttastats_parsers import protobuf
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, date_of, since

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ttastats.dialect import PART_OF_A_RUN, Log
-from ttastats.records import Problem, Run, RunStatus
+from ttastats.base.records import Problem, Run, RunStatus
+from ttastats.formats.dialect import PART_OF_A_RUN, Log
 from ttastats_parsers import leveldb_log, plain_yaml, protobuf
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable

@@ -17,7 +17,7 @@ from tests.page.made import HOSTILE, rows
 from tests.plotting.made import leaders
 from tests.plotting.test_profiled import profile
 from ttastats import api
-from ttastats.profiles import store
+from ttastats.traces import store
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tests.programs import PATIENCE
-from ttastats import schema
+from ttastats.table import schema
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

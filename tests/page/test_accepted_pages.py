@@ -18,10 +18,11 @@ import pytest
 from tests import test_accepted_answers as answers
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.plotting.test_profiled import profile
-from ttastats import api, axis
-from ttastats.errors import TtastatsError
-from ttastats.page import content, embedded, figure, figure_rows, league, of_profiles
-from ttastats.page.figure_rows import FigureRow, Runs
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import axis
+from ttastats.output.page import content, embedded, figure, figure_rows, league, of_profiles
+from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.report.answer import Report
 
 ACCEPTED = ROOT / "tests" / "reference" / "pages"

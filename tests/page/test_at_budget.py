@@ -10,10 +10,11 @@ import pytest
 
 from tests.made_curves import curve, logs, side
 from tests.test_cli import run
-from ttastats import api, store
-from ttastats.errors import TtastatsError
-from ttastats.page import script
-from ttastats.plotting import vega
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.output.page import script
+from ttastats.output.plots import vega
+from ttastats.table import store
 
 A = [3.281, 3.283, 3.279, 3.282, 3.280]
 LOWER = [one - 0.02 for one in A]

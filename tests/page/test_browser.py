@@ -13,10 +13,11 @@ import pytest
 
 from tests.page.made import HOSTILE, data_of, draw_all, frame, marks, opened
 from tests.plotting.test_hostile_names import METRICS, hostile_profile, of_all_kinds, sources
-from ttastats import api, units
-from ttastats.plotting import drawing, theme
-from ttastats.plotting.profiled import kinds as profiled
-from ttastats.render import as_csv
+from ttastats import api
+from ttastats.base import units
+from ttastats.output.plots import drawing, theme
+from ttastats.output.plots.profiled import kinds as profiled
+from ttastats.report.render import as_csv
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

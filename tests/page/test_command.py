@@ -11,7 +11,7 @@ import pytest
 from tests.page.made import data_of, draw_all, marks, opened
 from tests.plotting.test_profiled import profile
 from tests.test_cli import failed, run
-from ttastats.profiles import store
+from ttastats.traces import store
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

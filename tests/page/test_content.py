@@ -13,14 +13,14 @@ import pytest
 from tests.page.made import HOSTILE, data_of, frame, rows
 from tests.plotting import test_profiled as made_profiles
 from ttastats import api
-from ttastats.errors import TtastatsError
-from ttastats.page import content, embedded, facts, of_profiles, script
-from ttastats.page.content import Content
-from ttastats.plotting import kinds, vega
-from ttastats.render import as_html
-from ttastats.render.harmless import visible
+from ttastats.base.errors import TtastatsError
+from ttastats.output.page import content, embedded, facts, of_profiles, script
+from ttastats.output.page.content import Content
+from ttastats.output.plots import kinds, vega
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Reached, Row, Table, Text
+from ttastats.report.render import as_html
+from ttastats.report.render.harmless import visible
 
 
 def test_the_same_runs_give_the_same_bytes(sides: list[Path], compared: Path) -> None:

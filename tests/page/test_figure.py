@@ -12,9 +12,9 @@ import pytest
 
 from tests.page.made import rows as made
 from ttastats import api
-from ttastats.axis import SECONDS
-from ttastats.page import figure, figure_rows
-from ttastats.page.figure_rows import FigureRow, Runs
+from ttastats.outcomes.axis import SECONDS
+from ttastats.output.page import figure, figure_rows
+from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.report.answer import Report
 
 ONE = FigureRow(

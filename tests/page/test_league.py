@@ -13,7 +13,8 @@ import pytest
 from tests.page.made import HOSTILE, draw_all, opened
 from tests.page.made import rows as made
 from tests.page.test_browser import pages_of
-from ttastats import api, units
+from ttastats import api
+from ttastats.base import units
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

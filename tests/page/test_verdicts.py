@@ -8,9 +8,9 @@ import polars as pl
 
 from tests.page.made import rows
 from ttastats import api
+from ttastats.answers.compare.verdicts import Verdict, verdicts
 from ttastats.report.answer import Report
 from ttastats.report.grouping import BENCHMARK
-from ttastats.report.verdicts import Verdict, verdicts
 
 COMPARED: dict[str, Any] = {
     "why": None,

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import tables
-from ttastats.records import Evaluation, Run
+from ttastats.base.records import Evaluation, Run
+from ttastats.table import tables
 
 Outcome = tuple[float, int | None]  # seconds, and epochs to the target or None for a failed run
 

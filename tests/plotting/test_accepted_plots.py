@@ -16,10 +16,11 @@ import pytest
 from tests import test_accepted_answers as answers
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.plotting import made, test_profiled
-from ttastats import api, axis
-from ttastats.plotting import axes, quality, speedups
-from ttastats.plotting.plot import Plot
-from ttastats.plotting.profiled import kinds, shared
+from ttastats import api
+from ttastats.outcomes import axis
+from ttastats.output.plots import axes, quality, speedups
+from ttastats.output.plots.plot import Plot
+from ttastats.output.plots.profiled import kinds, shared
 
 ACCEPTED = ROOT / "tests" / "reference" / "plots"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ttastats.plotting import axes, names, theme
+from ttastats.output.plots import axes, names, theme
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from fontTools.ttLib import TTFont
 
 from tests.plotting import made
 from ttastats import api
-from ttastats.plotting import drawing, kinds, material, theme
-from ttastats.plotting.plot import FILTERS, Plot
+from ttastats.output.plots import drawing, kinds, material, theme
+from ttastats.output.plots.plot import FILTERS, Plot
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -222,8 +222,8 @@ def test_more_entries_than_a_plot_can_show_are_counted() -> None:
 
 
 def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ttastats.plotting.curves.MOST_RUNS", 8)
-    monkeypatch.setattr("ttastats.plotting.tta.MOST_RUNS", 8)
+    monkeypatch.setattr("ttastats.output.plots.curves.MOST_RUNS", 8)
+    monkeypatch.setattr("ttastats.output.plots.tta.MOST_RUNS", 8)
     (lines,) = api.plot("quality-time", made.two_entries())
     assert "Too many runs to draw individually" in lines.caption
     assert set(lines.data) == {
@@ -240,7 +240,7 @@ def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.Mo
 def test_long_curves_are_thinned_and_keep_their_ends_and_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ttastats.plotting.curves.MOST_POINTS", 30)
+    monkeypatch.setattr("ttastats.output.plots.curves.MOST_POINTS", 30)
     (plot,) = api.plot("quality-time", made.two_entries())
     kept = plot.data["quality: mlperf v4.0 resnet top1_accuracy"]
     assert re.search(r"\d+ of 66 values are drawn", plot.caption), plot.caption

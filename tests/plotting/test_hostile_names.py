@@ -20,12 +20,12 @@ from tests.plotting import made
 from tests.plotting.test_profiled import profile
 from tests.programs import done
 from ttastats import api
-from ttastats.errors import TtastatsError
-from ttastats.plotting import drawing, kinds, quality, renderer, targets
-from ttastats.plotting.plot import Plot
-from ttastats.plotting.profiled import kinds as of_profiles
-from ttastats.profiles import store
-from ttastats.render.harmless import visible
+from ttastats.base.errors import TtastatsError
+from ttastats.output.plots import drawing, kinds, quality, renderer, targets
+from ttastats.output.plots.plot import Plot
+from ttastats.output.plots.profiled import kinds as of_profiles
+from ttastats.report.render.harmless import visible
+from ttastats.traces import store
 
 NAMES = (
     "a\x07b", "acc $\\uparrow$", "\\xi", '\\"', "it's", "two\nlines", "`${1+1}`", "__proto__",

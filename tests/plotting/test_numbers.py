@@ -14,9 +14,9 @@ import vl_convert
 
 from tests.plotting import made
 from ttastats import api
-from ttastats.errors import TtastatsError
-from ttastats.plotting import theme
-from ttastats.plotting.plot import NothingToDrawError, Plot
+from ttastats.base.errors import TtastatsError
+from ttastats.output.plots import theme
+from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.stats.sample import mean_interval
 
 

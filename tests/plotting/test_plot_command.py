@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.plotting import made
-from ttastats import store
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
+from ttastats.table import store
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
 from ttastats.ingestion.profiled import are_profiles
-from ttastats.plotting import drawing, theme
-from ttastats.plotting.plot import NothingToDrawError, Plot
-from ttastats.plotting.profiled import kinds
-from ttastats.profiles import answers, store, table
-from ttastats.profiles.measures import measure
+from ttastats.output.plots import drawing, theme
+from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.profiled import kinds
+from ttastats.traces import answers, store, table
+from ttastats.traces.measures import measure
 
 ACCEPTED = ROOT / "tests" / "reference" / "answers"
 #: Name, kind of work, seconds, FLOPs and bytes of the operators of one step.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ttastats.plotting.curves import evenly
+from ttastats.output.plots.curves import evenly
 
 
 @pytest.mark.parametrize(("rows", "kept"), [(1, [0]), (3, [0, 1, 2]), (9, [0, 2, 4, 6, 8])])

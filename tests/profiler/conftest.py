@@ -15,7 +15,7 @@ def _needs_torch() -> None:
 @pytest.fixture(autouse=True)
 def _small_peaks(_needs_torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure peaks by small products and copies: how high they are is no matter here."""
-    from ttastats.profiler import peaks
+    from ttastats.trainer.profiler import peaks
 
     monkeypatch.setattr(peaks, "_SIDE", {"cpu": 64})
     monkeypatch.setattr(peaks, "_COPIED", {"cpu": 2**16})

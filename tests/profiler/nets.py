@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ttastats.profiler.memory import Kept
-from ttastats.profiler.recording import Recording
+from ttastats.trainer.profiler.memory import Kept
+from ttastats.trainer.profiler.recording import Recording
 
 CPU = torch.device("cpu")
 

@@ -16,12 +16,12 @@ import torch
 from torch import nn
 
 from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, trained
-from ttastats.profiler import ablation, gpu, kineto, recording
-from ttastats.profiler.memory import Kept
-from ttastats.profiler.recording import Recording
-from ttastats.profiler.subject import Subject
-from ttastats.profiles import kineto as reader
-from ttastats.profiles.measures import MEASURES
+from ttastats.traces import kineto as reader
+from ttastats.traces.measures import MEASURES
+from ttastats.trainer.profiler import ablation, gpu, kineto, recording
+from ttastats.trainer.profiler.memory import Kept
+from ttastats.trainer.profiler.recording import Recording
+from ttastats.trainer.profiler.subject import Subject
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("torch", reason="recording needs PyTorch")
 
-from ttastats.profiler import communication, memory, warm_up
-from ttastats.profiler.workload import fitting
-from ttastats.profiles import saturation
+from ttastats.traces import saturation
+from ttastats.trainer.profiler import communication, memory, warm_up
+from ttastats.trainer.profiler.workload import fitting
 
 
 class TestWarmUp:

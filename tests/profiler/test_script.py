@@ -18,7 +18,7 @@ import ttastats as tta
 from tests.conftest import ROOT
 from tests.profiler.nets import trained
 from tests.test_cli import run
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 
 SCRIPT = """
 import torch, ttastats as tta
@@ -117,7 +117,7 @@ class TestCommand:
     def test_a_script_without_a_profile_is_told_how(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("ttastats.profiler.script.WRITTEN", [])
+        monkeypatch.setattr("ttastats.trainer.profiler.script.WRITTEN", [])
         script = tmp_path / "mine.py"
         script.write_text("print('nothing')\n")
         result = run("profile", script)

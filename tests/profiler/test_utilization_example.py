@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.plotting.test_profiled import profile
-from ttastats.profiles import store
+from ttastats.traces import store
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from tests.trainer.runs import curve, small, trained  # noqa: E402
 from tests.trainer.test_cifar10 import write_binary  # noqa: E402
-from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import workloads  # noqa: E402
 from ttastats.trainer.network import Network, build, steps_per_epoch  # noqa: E402
 from ttastats.trainer.optimisation import optimizers  # noqa: E402

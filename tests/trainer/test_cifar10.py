@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import curve, small, trained  # noqa: E402
-from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import workloads  # noqa: E402
 from ttastats.trainer.network import steps_per_epoch  # noqa: E402
 from ttastats.trainer.settings import Overrides, settings_of  # noqa: E402

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import curve, small, trained  # noqa: E402
-from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import workloads  # noqa: E402
 from ttastats.trainer.workloads import gpt  # noqa: E402
 from ttastats.trainer.workloads.contract import Data  # noqa: E402

@@ -9,13 +9,13 @@ import pytest
 from ttastats.trainer.imports import imported
 
 FILES = {
-    "mine.py": "import math, torch\nfrom parts.rates import RATE\nimport ttastats.nearest\n",
+    "mine.py": "import math, torch\nfrom parts.rates import RATE\nimport ttastats.base.nearest\n",
     "parts/__init__.py": "",
     "parts/rates.py": "from . import deep\nfrom .deep import nothing\nRATE = 1\n",
     "parts/deep.py": "def later():\n    from late import here\n",
     "late.py": "import mine\nhere = 1\n",
     "unrelated.py": "other = 1\n",
-    "ttastats/nearest.py": "# a checkout",
+    "ttastats/base/nearest.py": "# a checkout",
 }
 
 
@@ -39,7 +39,7 @@ def test_a_workload_is_what_other_workloads_give_it_but_not_the_trainer(tmp_path
     (tmp_path / "mine.py").write_text(
         "from ttastats.trainer.workloads import airbench94\n"
         "from ttastats.trainer.workloads.contract import Recipe\n"
-        "from ttastats.errors import TtastatsError\n"
+        "from ttastats.base.errors import TtastatsError\n"
     )
     found = imported(tmp_path / "mine.py")
     assert len(found) == 3  # airbench94, cifar10 and the files of cifar10

@@ -16,11 +16,13 @@ pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.programs import PATIENCE, ended, until
 from tests.trainer.runs import forked, has_evaluated, log_of, request, small, start, trained
-from ttastats import api, atomic, result_files
-from ttastats.clock import Clock
-from ttastats.errors import TtastatsError
-from ttastats.result_files import ResultFolder
-from ttastats.run_log import RunLog
+from ttastats import api
+from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
+from ttastats.recording import result_files
+from ttastats.recording.clock import Clock
+from ttastats.recording.result_files import ResultFolder
+from ttastats.recording.run_log import RunLog
 from ttastats.trainer import (
     experiment,
     session,
@@ -31,7 +33,7 @@ from ttastats.trainer.outcome import Checkpoint
 TAKE_NUMBERS = """
 import sys
 from pathlib import Path
-from ttastats.result_files import ResultFolder, create
+from ttastats.recording.result_files import ResultFolder, create
 for _ in range(25):
     path, stream = create(ResultFolder(Path(sys.argv[1]), "Test", "machine", "digits"))
     stream.write("x\\n")

@@ -17,11 +17,12 @@ import pytest
 pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import small, trained
-from ttastats import api, run_log, system_file
-from ttastats.clock import Clock
-from ttastats.errors import TtastatsError
-from ttastats.result_files import ResultFolder
-from ttastats.run_log import RunLog
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.recording import run_log, system_file
+from ttastats.recording.clock import Clock
+from ttastats.recording.result_files import ResultFolder
+from ttastats.recording.run_log import RunLog
 from ttastats.trainer import after, experiment, hardware, session, workloads
 from ttastats.trainer.session import Made
 

@@ -30,7 +30,7 @@ from tests.trainer.runs import (  # noqa: E402
     trained,
 )
 from ttastats import api  # noqa: E402
-from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import experiment, parallel  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.settings import Overrides  # noqa: E402
@@ -39,7 +39,7 @@ from ttastats.trainer.settings import Overrides  # noqa: E402
 TWO_WORKERS = """
 import sys
 from pathlib import Path
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.trainer import experiment
 from ttastats.trainer.settings import Overrides
 request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")

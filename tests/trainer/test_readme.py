@@ -27,7 +27,7 @@ from tests import programs  # noqa: E402
 from tests.conftest import ROOT  # noqa: E402
 from tests.trainer.runs import trained  # noqa: E402
 from ttastats import api  # noqa: E402
-from ttastats.render import as_table  # noqa: E402
+from ttastats.report.render import as_table  # noqa: E402
 from ttastats.trainer import after, hardware, table_7  # noqa: E402
 from ttastats.trainer.settings import Overrides  # noqa: E402
 

@@ -12,8 +12,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import small  # noqa: E402
-from ttastats.errors import TtastatsError  # noqa: E402
-from ttastats.result_files import ResultFolder  # noqa: E402
+from ttastats.base.errors import TtastatsError  # noqa: E402
+from ttastats.recording.result_files import ResultFolder  # noqa: E402
 from ttastats.trainer import hardware, optimisation, parallel, workloads  # noqa: E402
 from ttastats.trainer.network import build, set_numerics  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402

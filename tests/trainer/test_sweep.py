@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import request, small
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.trainer import after, experiment, table_7, workloads
 from ttastats.trainer.settings import Overrides
@@ -221,7 +221,7 @@ def test_the_tables_show_the_setups_in_words(swept: Path) -> None:
 
     from rich.console import Console
 
-    from ttastats.render import as_table
+    from ttastats.report.render import as_table
 
     stream = io.StringIO()
     as_table.render(report(plan(swept)), Console(file=stream, width=200))

@@ -13,7 +13,7 @@ from torch.nn import functional as F  # noqa: E402, N812
 from torch.profiler import ProfilerActivity, profile  # noqa: E402
 from torch.utils import flop_counter  # noqa: E402
 
-from ttastats.profiles import kineto  # noqa: E402
+from ttastats.traces import kineto  # noqa: E402
 
 
 def traced(work: Callable[[], object], path: Path) -> pl.DataFrame:

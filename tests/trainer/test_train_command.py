@@ -13,11 +13,11 @@ import typer
 from typer.testing import CliRunner
 
 from tests import programs
+from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note
 from ttastats.cli import app
 from ttastats.cli.train import _say_next
-from ttastats.errors import TtastatsError
 from ttastats.report.answer import Report
-from ttastats.report.cells import Note
 
 PROGRAM = "from ttastats.cli import main\nmain()\n"
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n" + PROGRAM

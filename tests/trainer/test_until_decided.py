@@ -12,8 +12,8 @@ pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.test_compare import side
 from tests.trainer.runs import request, small
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.errors import TtastatsError
 from ttastats.trainer import after, experiment, until_decided
 
 SETUPS = {"batch_size 64": "one", "batch_size 512": "two"}

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs PyTorch")
 
 from tests.trainer.runs import small, summary, trained  # noqa: E402
-from ttastats.clock import Clock  # noqa: E402
-from ttastats.errors import TtastatsError  # noqa: E402
+from ttastats.base.errors import TtastatsError  # noqa: E402
+from ttastats.recording.clock import Clock  # noqa: E402
 from ttastats.trainer import experiment, workloads  # noqa: E402
 from ttastats.trainer.network import build, warm_up  # noqa: E402
 from ttastats.trainer.optimisation import Schedule  # noqa: E402

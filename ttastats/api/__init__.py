@@ -33,13 +33,13 @@ from ttastats.api.tables import (
     run_table,
     runs,
 )
-from ttastats.choice import Source
-from ttastats.frames import from_frame
-from ttastats.question import Question
 from ttastats.report.answer import Report
+from ttastats.sides.choice import Source
+from ttastats.sides.question import Question
+from ttastats.table.frames import from_frame
 
 if TYPE_CHECKING:
-    from ttastats.guessing.folder import guess
+    from ttastats.answers.guessing.folder import guess
     from ttastats.ingestion.ingest import Account, ingest
 
 __all__ = [
@@ -52,7 +52,7 @@ __all__ = [
 #: What reads logs, which most commands need not import.
 _HOMES = {
     "Account": "ttastats.ingestion.ingest",
-    "guess": "ttastats.guessing.folder",
+    "guess": "ttastats.answers.guessing.folder",
     "ingest": "ttastats.ingestion.ingest",
 }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ttastats.choice import Chosen
+from ttastats.base.note import Note
 from ttastats.report.answer import Report
-from ttastats.report.cells import Note
 from ttastats.report.filtering import filtered
+from ttastats.sides.choice import Chosen
 
 
 def answered(report: Report, *sides: Chosen) -> Report:

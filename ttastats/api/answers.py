@@ -6,20 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from ttastats import question
 from ttastats.api.answered import answered
-from ttastats.budget import END
-from ttastats.choice import Chosen, Source, chosen
-from ttastats.errors import TtastatsError
-from ttastats.question import (
-    Counted,
-    Judged,
-    JudgedAt,
-    Question,
-    takes,
-)
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes.budget import END
+from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
-from ttastats.target import expect_metric
+from ttastats.sides import question
+from ttastats.sides.choice import Chosen, Source, chosen
+from ttastats.sides.question import Counted, Judged, JudgedAt, Question, takes
 
 
 @takes(JudgedAt)
@@ -53,8 +47,8 @@ def summarised(
     found: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
 ) -> Report:
     """Report each entry, of times or of qualities at a budget."""
-    from ttastats.report import qualities
-    from ttastats.report import summary as summary_report  # scipy costs start-up time
+    from ttastats.answers import qualities
+    from ttastats.answers import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     keys = question.keys(what.by, ENTRY, found)
@@ -69,7 +63,7 @@ def variance(source: Source, *, ddof: int = 1, **asked: Unpack[Judged]) -> Repor
 
     `asked`: keywords of `Question`.
     """
-    from ttastats.report import variance as variance_report  # scipy costs start-up time
+    from ttastats.answers import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     found, keys = question.group(source, Question(**asked), ENTRY)
@@ -97,9 +91,9 @@ def power(
     TtastatsError
         Neither runs nor a CV are given.
     """
-    from ttastats import looks  # scipy costs start-up time
-    from ttastats.report import power as power_report
+    from ttastats.answers import power as power_report
     from ttastats.report.grouping import ENTRY
+    from ttastats.sides import looks  # scipy costs start-up time
 
     looks.check(max_runs)
     effects = tuple(effects) or power_report.EFFECTS
@@ -120,7 +114,7 @@ def scaling(source: Source, **asked: Unpack[Judged]) -> Report:
 
     `asked`: keywords of `Question`.
     """
-    from ttastats.report import scaling as scaling_report  # scipy costs start-up time
+    from ttastats.answers import scaling as scaling_report  # scipy costs start-up time
 
     found, keys = question.group(source, Question(**asked), scaling_report.CURVE)
     return answered(scaling_report.report(found.runs, keys), found)
@@ -128,8 +122,8 @@ def scaling(source: Source, **asked: Unpack[Judged]) -> Report:
 
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
     """Report the official MLPerf score of each result, raw and scaled, or why there is none."""
-    from ttastats.counted import RESULT
-    from ttastats.report import score as score_report  # scipy costs start-up time
+    from ttastats.answers import score as score_report  # scipy costs start-up time
+    from ttastats.outcomes.counted import RESULT
 
     found = chosen(source, where, of_answer=True)
     keys = question.keys(by, RESULT, found)
@@ -169,10 +163,10 @@ def rcp(
     TtastatsError
         As `read`; or there are no records, or none for any entry.
     """
-    from ttastats import convergence_records
-    from ttastats.convergence_sides import officially_counted
-    from ttastats.counted import RESULT
-    from ttastats.report import rcp as rcp_report  # scipy costs start-up time
+    from ttastats.answers.rcp import convergence_records
+    from ttastats.answers.rcp import rcp as rcp_report  # scipy costs start-up time
+    from ttastats.answers.rcp.convergence_sides import officially_counted
+    from ttastats.outcomes.counted import RESULT
 
     options = rcp_report.RcpOptions(
         ruleset=convergence_records.ruleset(ruleset) if ruleset else "",
@@ -220,7 +214,7 @@ def claim(
     TtastatsError
         No claim is given, a claim is malformed, or as `run_table`.
     """
-    from ttastats.report import claim as claim_report  # scipy costs start-up time
+    from ttastats.answers import claim as claim_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     rules = claim_report.ClaimOptions(level, sigma)
@@ -263,7 +257,7 @@ def targets(
     `asked`: keywords of `Question`; units that are known only for whole runs are not available.
     One table is grouped by entry by default, two tables by common benchmark.
     """
-    from ttastats.report import targets as targets_report  # scipy costs start-up time
+    from ttastats.answers import targets as targets_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK, ENTRY
 
     sources, what = [a] if b is None else [a, b], Question(**asked)
@@ -310,9 +304,9 @@ def judge_record(
         The rules are unknown, the runs lack their metric, a side has too few runs, or as
         `run_table`.
     """
-    from ttastats import contest_rules, record_sides
-    from ttastats.report import record as record_report  # scipy costs start-up time
-    from ttastats.report.record_judged import judged
+    from ttastats.answers.record import contest_rules, record_sides
+    from ttastats.answers.record import record as record_report  # scipy costs start-up time
+    from ttastats.answers.record.record_judged import judged
 
     asked = contest_rules.named(rules)
     _refuse_sides(sources, against)

@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from ttastats import axis, given, question
 from ttastats.api.answered import answered
 from ttastats.api.profiling import Profiles
-from ttastats.budget import Budget
-from ttastats.choice import Source
-from ttastats.errors import TtastatsError
-from ttastats.question import (
-    ComparedAt,
-    Question,
-    takes,
-)
+from ttastats.base.errors import TtastatsError
+from ttastats.ingestion import given
+from ttastats.outcomes import axis
+from ttastats.outcomes.budget import Budget
+from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
-from ttastats.target import expect_metric
+from ttastats.sides import question
+from ttastats.sides.choice import Source
+from ttastats.sides.question import ComparedAt, Question, takes
 
 if TYPE_CHECKING:
-    from ttastats.options import Options, View
-    from ttastats.pairing import Side
-    from ttastats.profiles.changes import By
+    from ttastats.sides.options import Options, View
+    from ttastats.sides.pairing import Side
+    from ttastats.traces.changes import By
 
 
 @takes(ComparedAt)
@@ -100,10 +98,10 @@ def judge_of(
     TtastatsError
         It cannot be asked so: this is known before files are read.
     """
-    from ttastats import gate, looks, quality_gate  # scipy costs start-up time
-    from ttastats.options import Options
-    from ttastats.report import compare as compare_report
-    from ttastats.report import compare_qualities
+    from ttastats.answers.compare import compare as compare_report
+    from ttastats.answers.compare import compare_qualities, gate, quality_gate
+    from ttastats.sides import looks  # scipy costs start-up time
+    from ttastats.sides.options import Options
 
     options, budget = what.options or Options(), what.budget
     looks.check(options.max_runs, budget, also, block, same_convergence=options.same_convergence)
@@ -157,8 +155,8 @@ def _of_one_setup(
     TtastatsError
         Nothing tells sets apart, or something is asked that sets have no answer to.
     """
-    from ttastats.options import Options, View
-    from ttastats.report import same
+    from ttastats.answers.compare import same
+    from ttastats.sides.options import Options, View
 
     if len(sources) == 1 and not what.by:
         raise TtastatsError(
@@ -197,7 +195,7 @@ def compare_profiles(
     TtastatsError
         A file cannot be used.
     """
-    from ttastats.report import profile_change  # scipy costs start-up time
+    from ttastats.answers.profile import profile_change  # scipy costs start-up time
 
     first, second = _rows_of_profiles(a, b)
     names = [", ".join(map(str, given.paths(one))) for one in (a, b)]
@@ -205,8 +203,8 @@ def compare_profiles(
 
 
 def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
+    from ttastats.answers.profile import profile_change  # scipy costs start-up time
     from ttastats.ingestion import profiled as given_profiles
-    from ttastats.report import profile_change  # scipy costs start-up time
 
     first, second = (given_profiles.rows(given.paths(one)).rows for one in (a, b))
     profile_change.expect_others(first, second, ", ".join(map(str, given.paths(b))))

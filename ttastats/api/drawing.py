@@ -7,25 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from ttastats import choice, question
 from ttastats.api.answered import answered
 from ttastats.api.answers import summarised
 from ttastats.api.comparing import judge_of
-from ttastats.choice import Chosen, Source
-from ttastats.errors import TtastatsError
-from ttastats.question import (
-    Compared,
-    ComparedAt,
-    Question,
-    takes,
-)
-from ttastats.report.cells import Note
-from ttastats.target import expect_metric
+from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note
+from ttastats.outcomes.target import expect_metric
+from ttastats.sides import choice, question
+from ttastats.sides.choice import Chosen, Source
+from ttastats.sides.question import Compared, ComparedAt, Question, takes
 
 if TYPE_CHECKING:
-    from ttastats.page.document import Page
-    from ttastats.plotting.material import Material
-    from ttastats.plotting.plot import Plots
+    from ttastats.output.page.document import Page
+    from ttastats.output.plots.material import Material
+    from ttastats.output.plots.plot import Plots
 
 #: Letters of the name of a side in the sentences of a page.
 _LONGEST_LABEL = 40
@@ -38,8 +33,8 @@ def plots(*sources: Source, **asked: Unpack[Compared]) -> Plots:
     With one source, plots are grouped by entry; with several, each is compared with the first.
     `asked`: keywords of `Question`.
     """
-    from ttastats.plotting import kinds  # scipy costs start-up time
-    from ttastats.plotting.plot import Plots
+    from ttastats.output.plots import kinds  # scipy costs start-up time
+    from ttastats.output.plots.plot import Plots
 
     return Plots(kinds.all_plots(material(*sources, **asked)))
 
@@ -61,8 +56,8 @@ def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared
     TtastatsError
         The kind is unknown, or the plot is not possible for these runs; the error gives the reason.
     """
-    from ttastats.plotting import kinds  # scipy costs start-up time
-    from ttastats.plotting.plot import Plots
+    from ttastats.output.plots import kinds  # scipy costs start-up time
+    from ttastats.output.plots.plot import Plots
 
     draw = kinds.of(kind, metric)
     return Plots(draw(material(*sources, metric=metric, **asked)))
@@ -104,10 +99,10 @@ def html_report(
         As `summary` or `compare`; or `output` is an input, or an existing file that is not a
         report.
     """
-    from ttastats.options import Options
-    from ttastats.page import content, document, place, second_look
-    from ttastats.plotting import kinds, speedups, tta
-    from ttastats.render.shortening import shortened
+    from ttastats.output.page import content, document, place, second_look
+    from ttastats.output.plots import kinds, speedups, tta
+    from ttastats.report.render.shortening import shortened
+    from ttastats.sides.options import Options
 
     if len(sources) < 2 and (fail_on or require or also):
         raise TtastatsError(
@@ -166,7 +161,7 @@ def material(*sources: Source, metric: str = "", **asked: Unpack[Compared]) -> M
 
 
 def _material(found: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
-    from ttastats.plotting.material import material  # scipy costs start-up time
+    from ttastats.output.plots.material import material  # scipy costs start-up time
 
     sides = question.labelled(found, what, labels)
     return material(sides, what.by, what.options, pool=what.pool)

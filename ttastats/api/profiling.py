@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ttastats import given, question
-from ttastats.records import Problem
+from ttastats.base.note import Note
+from ttastats.base.records import Problem
+from ttastats.ingestion import given
 from ttastats.report.answer import Report
-from ttastats.report.cells import Note
+from ttastats.sides import question
 
 if TYPE_CHECKING:
-    from ttastats.page.document import Page
-    from ttastats.plotting.plot import Plots
+    from ttastats.output.page.document import Page
+    from ttastats.output.plots.plot import Plots
 
 #: Profiles (Parquet), traces of PyTorch, or folders of them.
 Profiles = str | Path | Sequence[str | Path]
@@ -35,8 +36,8 @@ def profiled(source: Profiles, *, top: int = 10) -> Report:
     TtastatsError
         A file cannot be used.
     """
+    from ttastats.answers.profile import profile as profile_report
     from ttastats.ingestion import profiled as given_profiles
-    from ttastats.report import profile as profile_report
 
     found = given_profiles.rows(given.paths(source))
     report = profile_report.report(found.rows, top=top)
@@ -72,7 +73,7 @@ def profile_page(
         As `compare_profiles`; or `output` is an input, or an existing file that is not a report.
     """
     from ttastats.ingestion import profiled as given_profiles
-    from ttastats.page import document, of_profiles, place
+    from ttastats.output.page import document, of_profiles, place
 
     sides = [given.paths(source) for source in sources]
     if output is not None:
@@ -104,8 +105,8 @@ def plot_profiles(kind: str, source: Profiles) -> Plots:
         reason.
     """
     from ttastats.ingestion import profiled as given_profiles
-    from ttastats.plotting.plot import Plots
-    from ttastats.plotting.profiled import kinds, shared
+    from ttastats.output.plots.plot import Plots
+    from ttastats.output.plots.profiled import kinds, shared
 
     paths = given.paths(source)
     rows = (given_profiles.rows([path]).rows for path in paths)

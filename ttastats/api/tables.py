@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from ttastats import atomic, choice, given, question, schema, store, time_to_target
+from ttastats.answers import runs as runs_report
 from ttastats.api.answered import answered
-from ttastats.choice import Source, chosen
-from ttastats.question import (
-    AtBudget,
-    Question,
-)
-from ttastats.report import runs as runs_report
+from ttastats.base import atomic
+from ttastats.ingestion import given
+from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
+from ttastats.sides import choice, question
+from ttastats.sides.choice import Source, chosen
+from ttastats.sides.question import AtBudget, Question
+from ttastats.table import schema, store
 
 if TYPE_CHECKING:
-    from ttastats.exporting.logs import Exported
-    from ttastats.exporting.subset import Subset
+    from ttastats.output.export.logs import Exported
+    from ttastats.output.export.subset import Subset
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
@@ -69,7 +70,7 @@ def runs(
     """
     what = Question(where=where, target=target, **asked)
     if (budget := what.budget) is not None:
-        from ttastats.report import qualities  # scipy costs start-up time
+        from ttastats.answers import qualities  # scipy costs start-up time
 
         (at,) = question.sides_at([source], what, budget, of_answer=False)
         return answered(qualities.of_runs(at.runs, budget), at)
@@ -85,7 +86,7 @@ def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> 
     TtastatsError
         As `read`; or no run matches, or the output cannot be written or overwritten.
     """
-    from ttastats.exporting import places
+    from ttastats.output.export import places
 
     # A log is whole or it is not true; rows stand for themselves.
     whole = chosen(source, where, by_evaluation=True).rows if where else read(source)
@@ -111,7 +112,7 @@ def filter(  # noqa: A001 - the name of the command
     TtastatsError
         As `read`; or no run matches, or the output cannot be written or overwritten.
     """
-    from ttastats.exporting import subset
+    from ttastats.output.export import subset
 
     place, in_parts = Path(output), str(output).endswith("/")
     atomic.expect_no_input(place, [path for source in sources for path in given.paths(source)])
@@ -144,7 +145,7 @@ def problems(
     TtastatsError
         As `read`; or no run meets the conditions, or a code does not occur.
     """
-    from ttastats.report import problems as problems_report
+    from ttastats.answers import problems as problems_report
 
     given_tables = [table for source in sources for table in given.each(source)]
     tables = [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
-from ttastats.recording import Recording, record
+from ttastats.recording.record import Recording, record
 
 
 class Following:

@@ -10,7 +10,7 @@ except ModuleNotFoundError:  # its name as a package of its own
     from pytorch_lightning import Callback, LightningModule, Trainer
 
 from ttastats.callbacks.following import Following
-from ttastats.run_ends import reason_of
+from ttastats.recording.run_ends import reason_of
 
 
 class Record(Following, Callback):  # type: ignore[misc]  # the package may be absent

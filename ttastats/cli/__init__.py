@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from ttastats.base.version import __version__
 from ttastats.cli import (
     claim,
     compare,
@@ -36,7 +37,6 @@ from ttastats.cli import (
 from ttastats.cli.command import Command
 from ttastats.cli.options import flat
 from ttastats.cli.output import say_error
-from ttastats.version import __version__
 
 app = typer.Typer(
     name="ttastats",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ttastats import percentages
+from ttastats.base import percentages
 from ttastats.cli.options import AtBudgetOptions, Files, JudgedOptions, Output
 from ttastats.cli.output import show
 

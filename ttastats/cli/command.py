@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 from typer.core import TyperCommand
 
+from ttastats.base.errors import TtastatsError
 from ttastats.cli.examples import EXAMPLES
-from ttastats.errors import TtastatsError
 from ttastats.trainer.built_in import BUILT_IN
 
 #: The option that takes a folder or none, and the folder where the command has no default.

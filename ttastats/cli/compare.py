@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats import percentages
+from ttastats.base import percentages
+from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import (
     Also,
     AtBudgetOptions,
@@ -23,10 +24,9 @@ from ttastats.cli.options import (
 )
 from ttastats.cli.output import show
 from ttastats.cli.sides import Judging, PartOptions, ProfileOptions, SideOptions
-from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
-    from ttastats.profiles.changes import By
+    from ttastats.traces.changes import By
 
 
 def compare(
@@ -68,7 +68,7 @@ def compare(
 ) -> None:
     """Compare B with A: speedup to the target with its causes, or quality at a budget."""
     from ttastats import api
-    from ttastats.options import View
+    from ttastats.sides.options import View
 
     options = judging.options()
     if (of_steps := profiles.alone(files or ())) is not None:

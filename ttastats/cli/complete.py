@@ -26,13 +26,13 @@ def conditions(incomplete: str) -> list[str]:
 
 def units(incomplete: str) -> list[str]:
     """Give what can be counted to the target."""
-    from ttastats.axis import AXES
+    from ttastats.outcomes.axis import AXES
 
     return [name for name in AXES if name.startswith(incomplete)]
 
 
 def _names() -> Sequence[str]:
-    from ttastats.schema import RUN_NAMES  # polars costs start-up time
+    from ttastats.table.schema import RUN_NAMES  # polars costs start-up time
 
     return RUN_NAMES
 
@@ -47,8 +47,8 @@ def _values(column: str, files: Sequence[Path]) -> list[str]:
     """Give values of a column as text, none where the tables cannot be read."""
     import polars as pl
 
-    from ttastats import store
-    from ttastats.errors import TtastatsError
+    from ttastats.base.errors import TtastatsError
+    from ttastats.table import store
 
     try:
         found = store.read(files).select(pl.col(column).unique()).collect().to_series()

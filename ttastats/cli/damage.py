@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 
 
 def expected(error: BaseException, words: Iterable[str]) -> TtastatsError:

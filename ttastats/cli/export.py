@@ -27,7 +27,7 @@ def export(
 ) -> None:
     """Export runs as logs that other programs read, or as rows."""
     from ttastats import api
-    from ttastats.units import plural
+    from ttastats.base.units import plural
 
     done = api.export(files, output, where=where or ())
     for suite, number in done.left_out.items():

@@ -29,7 +29,7 @@ def guess(
     ] = None,
 ) -> None:
     """Propose how to read your own logs, and preview the runs."""
-    from ttastats.guessing.folder import guess as look  # polars costs start-up time
+    from ttastats.answers.guessing.folder import guess as look  # polars costs start-up time
 
     found = look(path, output)
     typer.echo(str(found))

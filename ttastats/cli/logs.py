@@ -13,7 +13,7 @@ from ttastats.cli.output import say
 from ttastats.cli.progress import progress
 
 if TYPE_CHECKING:
-    from ttastats.given import Read
+    from ttastats.ingestion.given import Read
 
 _NoCache = Annotated[
     bool,
@@ -28,7 +28,7 @@ def taking_logs(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(*, no_cache: bool, **words: Any) -> None:
-        from ttastats import given  # polars costs start-up time
+        from ttastats.ingestion import given  # polars costs start-up time
 
         read: dict[tuple[str, ...], Read] = {}
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ttastats import percentages
+from ttastats.base import percentages
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import complete
-from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
-    from ttastats import question
+    from ttastats.sides import question
 
 
 class Format(StrEnum):

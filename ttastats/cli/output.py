@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import pager
 from ttastats.cli.options import Format, Output
-from ttastats.errors import TtastatsError
-from ttastats.render.harmless import visible
+from ttastats.report.render.harmless import visible
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
@@ -29,7 +29,7 @@ def show(report: Report, output: Output) -> None:
         _print_table(report, paged=not output.no_pager)
         _say_gate(report, output_format)
         return
-    from ttastats.render import as_csv, as_json, as_markdown
+    from ttastats.report.render import as_csv, as_json, as_markdown
 
     renders: dict[Format, Callable[[Report], str]] = {
         Format.json: as_json.render,
@@ -45,7 +45,7 @@ def show(report: Report, output: Output) -> None:
 
 def _say_gate(report: Report, output_format: Format) -> None:
     """Say the gate's verdict where the output does not hold it, or where nobody may look at it."""
-    from ttastats.render import words
+    from ttastats.report.render import words
 
     unseen = report.gate is not None and not report.gate.passed and not sys.stdout.isatty()
     if report.gate is not None and (unseen or output_format is Format.csv):
@@ -55,7 +55,7 @@ def _say_gate(report: Report, output_format: Format) -> None:
 def _print_table(report: Report, *, paged: bool) -> None:
     from rich.console import Console  # only a table needs it
 
-    from ttastats.render import as_table
+    from ttastats.report.render import as_table
 
     console = Console()
     if not console.is_terminal:

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 
 
 def _option(flag: str, metavar: str, text: str) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import (
     Confidence,
     JudgedOptions,
@@ -19,12 +20,11 @@ from ttastats.cli.options import (
 )
 from ttastats.cli.output import say
 from ttastats.cli.sides import SideOptions
-from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
-    from ttastats.plotting.drawing import Style
-    from ttastats.plotting.material import Material
-    from ttastats.plotting.plot import Plot
+    from ttastats.output.plots.drawing import Style
+    from ttastats.output.plots.material import Material
+    from ttastats.output.plots.plot import Plot
 
 #: Kinds that draw intervals of the confidence asked for; others keep to 95 %, and say so.
 _OF_ANY_CONFIDENCE = ("tta", "speedups")
@@ -81,8 +81,8 @@ def plot(
     ] = True,
 ) -> None:
     """Draw one kind of plot, sized for a paper."""
-    from ttastats.plotting import kinds
-    from ttastats.plotting.profiled import kinds as of_profiles
+    from ttastats.output.plots import kinds
+    from ttastats.output.plots.profiled import kinds as of_profiles
 
     if kind == "list":
         typer.echo("\n".join(f"{name:<16}{said}" for name, said in kinds.described()))
@@ -106,7 +106,7 @@ def plot(
     if output is not None:
         _expected(output, files)
     from ttastats import api
-    from ttastats.options import Options
+    from ttastats.sides.options import Options
 
     sources = sides.of(files, one_will_do=True)
     options = Options(confidence=confidence_level(confidence))
@@ -134,7 +134,7 @@ def _draw_profiles(
 
 
 def _look(width: str, title: bool, dpi: float) -> Style:
-    from ttastats.plotting.drawing import Style
+    from ttastats.output.plots.drawing import Style
 
     return Style(_inches(width) * 96, title, dpi)
 
@@ -160,14 +160,14 @@ def _inches(text: str) -> float:
 
 
 def _expected(output: Path, inputs: Sequence[str]) -> None:
-    from ttastats.plotting import files
+    from ttastats.output.plots import files
 
     files.expect(output, [Path(name) for name in inputs])
 
 
 def _write(output: Path, plots: Sequence[Plot], look: Style) -> None:
     """Write plots, and say what they show."""
-    from ttastats.plotting import files
+    from ttastats.output.plots import files
 
     files.write(output, plots, look)
     for plot in plots:
@@ -178,7 +178,7 @@ def _write(output: Path, plots: Sequence[Plot], look: Style) -> None:
 def _print(kind: str, material: Material) -> None:
     from shutil import get_terminal_size
 
-    from ttastats.plotting import in_words
+    from ttastats.output.plots import in_words
 
     if kind not in in_words.KINDS:
         raise TtastatsError(

@@ -14,10 +14,10 @@ from typing import Annotated
 
 import typer
 
+from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import Output, given
 from ttastats.cli.output import say, show
 from ttastats.cli.train import ENDS, Setup, needs_torch
-from ttastats.errors import TtastatsError
 
 #: What `--batch-sizes` says for: double them until that hardly helps.
 _AUTOMATIC = "auto"
@@ -136,15 +136,15 @@ def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:
 
 def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
     """Profile a workload, or run a script that does, and give the files that were written."""
-    from ttastats import atomic
+    from ttastats.base import atomic
 
     if Path(name).suffix == ".py" and not _is_workload(Path(name)):
         _expect_nothing_of(recorded, setup)
         return _run_script(name)
     atomic.expect_file_place(path)
     with needs_torch("recording a profile"):
-        from ttastats.profiler import workload
-    from ttastats.profiles import store
+        from ttastats.trainer.profiler import workload
+    from ttastats.traces import store
 
     options, grid = setup.options(name)
     for value in ENDS:
@@ -184,7 +184,7 @@ def _is_workload(path: Path) -> bool:
 
 def _run_script(name: str) -> list[Path]:
     with needs_torch("recording a profile"):
-        from ttastats.profiler import script
+        from ttastats.trainer.profiler import script
 
     before = sys.argv, sys.path[:]
     sys.argv, sys.path[0:0] = [name], [str(Path(name).parent)]

@@ -64,8 +64,8 @@ def rcp(
 ) -> None:
     """Check convergence against the official reference convergence points (RCP)."""
     from ttastats import api
+    from ttastats.answers.rcp.rcp import unanswered
     from ttastats.report.ordering import arranged
-    from ttastats.report.rcp import unanswered
 
     found = api.rcp(
         files,

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import Output, Target, Where, tables
 from ttastats.cli.output import show
 from ttastats.cli.sides import PartOptions
-from ttastats.errors import TtastatsError
 
 
 def record(
@@ -57,7 +57,7 @@ def record(
     from ttastats import api
 
     if rules == "list":
-        from ttastats.report.record import of_rules
+        from ttastats.answers.record.record import of_rules
 
         show(of_rules(), output)
         return

@@ -23,7 +23,7 @@ from ttastats.cli.progress import progress
 from ttastats.cli.sides import Judging, SideOptions
 
 if TYPE_CHECKING:
-    from ttastats.choice import Source
+    from ttastats.sides.choice import Source
 
 
 def report(
@@ -60,8 +60,8 @@ def report(
     """Write one self-contained HTML page with verdict, numbers and plots."""
     from ttastats import api
     from ttastats.ingestion.profiled import are_profiles
-    from ttastats.page import place
-    from ttastats.render import words
+    from ttastats.output.page import place
+    from ttastats.report.render import words
 
     to_stdout = str(output) == "-"
     if not to_stdout:

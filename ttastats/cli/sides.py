@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from ttastats import percentages, units
+from ttastats.base import percentages, units
+from ttastats.base.errors import TtastatsError
 from ttastats.cli import complete
 from ttastats.cli.options import Confidence, Ddof, JudgedOptions, confidence_level
-from ttastats.errors import TtastatsError
 
 if TYPE_CHECKING:
-    from ttastats import question
-    from ttastats.choice import Source
-    from ttastats.options import Options
+    from ttastats.sides import question
+    from ttastats.sides.choice import Source
+    from ttastats.sides.options import Options
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class PartOptions:
 
     def of(self, files: Sequence[str], *, one_will_do: bool = False) -> list[Source]:
         """Give the tables to compare: several files, or two parts of one."""
-        from ttastats.choice import Selection
-        from ttastats.conditions import parse_all
+        from ttastats.outcomes.conditions import parse_all
+        from ttastats.sides.choice import Selection
 
         if self.a or self.b:
             if len(files) != 1 or not (self.a and self.b):
@@ -203,8 +203,8 @@ class Judging:
 
     def options(self) -> Options:
         """Give how a comparison is made from what the options say."""
-        from ttastats.looks import MAX_RUNS
-        from ttastats.options import Options
+        from ttastats.sides.looks import MAX_RUNS
+        from ttastats.sides.options import Options
 
         if self.max_runs is not None and not self.sequential:
             raise TtastatsError(

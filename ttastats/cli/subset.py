@@ -26,7 +26,7 @@ def filter(  # noqa: A001 - the name of the command
 ) -> None:
     """Write selected runs of one or more tables to a new table."""
     from ttastats import api
-    from ttastats.units import plural
+    from ttastats.base.units import plural
 
     done = api.filter(*files, output=output, where=where or ())
     say(

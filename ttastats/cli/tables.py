@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ttastats import percentages
+from ttastats.base import percentages
 from ttastats.cli.options import (
     AtBudgetOptions,
     By,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.trainer.built_in import BUILT_IN
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def sweep(
     each is the baseline. Run an interrupted sweep again to resume it.
     """
     with needs_torch("training"):
-        from ttastats.looks import MAX_RUNS
+        from ttastats.sides.looks import MAX_RUNS
         from ttastats.trainer import after, experiment, table_7
 
     options, grid = setup.options(workload)
@@ -334,7 +334,7 @@ def _folder(emit_log: Path | None) -> Iterator[Path]:
 def _print(report: Report) -> None:
     from rich.console import Console  # only a table needs it
 
-    from ttastats.render import as_table
+    from ttastats.report.render import as_table
 
     console = Console()
     as_table.render(report, console, width=console.width if console.is_terminal else None)

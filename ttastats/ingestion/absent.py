@@ -13,11 +13,11 @@ from typing import Any
 import polars as pl
 import xxhash
 
-from ttastats import tables
+from ttastats.base.records import Problem, Run
+from ttastats.formats.own_logs.block import Block, fields_of
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
-from ttastats.own_logs.block import Block, fields_of
-from ttastats.records import Problem, Run
+from ttastats.table import tables
 
 #: What is taken over from the runs that lie beside, as far as these agree.
 _SHARED = (

@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from ttastats import atomic, schema
-from ttastats.errors import TtastatsError
+from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
+from ttastats.base.version import __version__
+from ttastats.formats.own_logs import FILE
 from ttastats.ingestion import sources
-from ttastats.own_logs import FILE
-from ttastats.version import __version__
+from ttastats.table import schema
 
 if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account, Progress

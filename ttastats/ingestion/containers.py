@@ -20,8 +20,8 @@ from typing import IO, Any, Protocol, TypeAlias
 
 import msgspec
 
-from ttastats import limits
-from ttastats.ingestion.streams import DAMAGED, decompressed
+from ttastats.base import limits
+from ttastats.base.streams import DAMAGED, decompressed
 
 #: What opening and reading a file may raise. Beside its own errors the reader of tar files raises
 #: what its conversions raise where a header is broken (ValueError, IndexError, struct.error), that

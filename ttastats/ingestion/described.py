@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 import xxhash
 
-from ttastats import limits
-from ttastats.errors import TtastatsError
+from ttastats.base import limits
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem
+from ttastats.base.streams import UnreadableError
+from ttastats.formats.own_logs import FILE, patterns
+from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion.containers import Archive, Disk, printable
 from ttastats.ingestion.sources import Source, matches
-from ttastats.ingestion.streams import UnreadableError
-from ttastats.own_logs import FILE, patterns
-from ttastats.own_logs.block import Block
-from ttastats.records import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def gathered(
     above = [] if said.options or said.config else _above(logs)
     if not (said.options or said.config or configs or above):
         return (), logs
-    from ttastats.own_logs import config  # those who describe nothing need none of it
+    from ttastats.formats.own_logs import config  # those who describe nothing need none of it
 
     if said.options:
         found = [

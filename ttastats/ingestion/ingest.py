@@ -13,18 +13,19 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import limits, schema, store, tables
-from ttastats.dialect import Metrics
-from ttastats.errors import TtastatsError
+from ttastats.base import limits
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem
+from ttastats.base.units import plural
+from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, described, manifest, registry, traces
 from ttastats.ingestion.described import Said
 from ttastats.ingestion.reading import Reading, Result
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.spill import Held
 from ttastats.ingestion.workers import Workers
-from ttastats.profiles import store as profile_store
-from ttastats.records import Problem
-from ttastats.units import plural
+from ttastats.table import schema, store, tables
+from ttastats.traces import store as profile_store
 
 #: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
 #: and of a message between processes small, little enough to keep memory bounded.

@@ -14,10 +14,11 @@ from typing import Any, Literal, TypedDict
 
 import msgspec
 
-from ttastats import limits, schema, store
+from ttastats.base import limits
+from ttastats.base.version import __version__
 from ttastats.ingestion.sources import Source
-from ttastats.packed import packed, unpacked
-from ttastats.version import __version__
+from ttastats.table import schema, store
+from ttastats.table.packed import packed, unpacked
 
 
 class Manifest(TypedDict, total=False):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import cache, traces
 from ttastats.ingestion.sources import find
 from ttastats.ingestion.traces import Traces
-from ttastats.profiles import store, table
+from ttastats.traces import store, table
 
 
 def rows(paths: Sequence[Path]) -> Traces:

@@ -12,19 +12,20 @@ import polars as pl
 import xxhash
 from msgspec import structs
 
-from ttastats import collector, limits, tables
-from ttastats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
-from ttastats.errors import TtastatsError
+from ttastats.base import collector, limits
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem, Run, Severity
+from ttastats.base.streams import UnreadableError
+from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
+from ttastats.formats.own_logs import patterns
+from ttastats.formats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
 from ttastats.ingestion import registry, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
 from ttastats.ingestion.spill import PartFiles
-from ttastats.ingestion.streams import UnreadableError
-from ttastats.own_logs import patterns
-from ttastats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
-from ttastats.profiles import kineto
-from ttastats.records import Problem, Run, Severity
+from ttastats.table import tables
+from ttastats.traces import kineto
 
 Companion = Callable[[PurePosixPath], bytes | None]
 Listing = Callable[[PurePosixPath], Sequence[str]]

@@ -10,10 +10,10 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
-from ttastats.dialect import Dialect
-from ttastats.errors import TtastatsError
-from ttastats.own_logs import presets
-from ttastats.own_logs.block import Block
+from ttastats.base.errors import TtastatsError
+from ttastats.formats.dialect import Dialect
+from ttastats.formats.own_logs import presets
+from ttastats.formats.own_logs.block import Block
 
 #: Entry-point group under which other distributions offer dialects.
 GROUP = "ttastats.dialects"

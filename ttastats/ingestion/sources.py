@@ -14,8 +14,9 @@ from operator import attrgetter
 
 import msgspec
 
-from ttastats import limits
-from ttastats.errors import TtastatsError
+from ttastats.base import limits
+from ttastats.base.errors import TtastatsError
+from ttastats.base.streams import UnreadableError, decompressed, line_blocks
 from ttastats.ingestion.containers import (
     ARCHIVES,
     UNUSABLE,
@@ -29,7 +30,6 @@ from ttastats.ingestion.containers import (
     opened,
     printable,
 )
-from ttastats.ingestion.streams import UnreadableError, decompressed, line_blocks
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from ttastats import atomic, schema
+from ttastats.base import atomic
+from ttastats.table import schema
 
 #: Rows are held in memory up to about this many bytes, then kept in files until all are there.
 _HELD_BYTES = 24 * 1024 * 1024

@@ -12,12 +12,12 @@ import polars as pl
 import xxhash
 from msgspec import structs
 
+from ttastats.base.records import Problem
+from ttastats.base.streams import UnreadableError
 from ttastats.ingestion.containers import printable
 from ttastats.ingestion.sources import Source
-from ttastats.ingestion.streams import UnreadableError
-from ttastats.profiles import kineto, table
-from ttastats.profiles.pieces import NoTraceError
-from ttastats.records import Problem
+from ttastats.traces import kineto, table
+from ttastats.traces.pieces import NoTraceError
 
 #: The code of the problem, of no severity, by which a file says that it is no log but a trace.
 CODE = "trace"

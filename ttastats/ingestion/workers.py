@@ -16,12 +16,12 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
+from ttastats.base.version import __version__
 from ttastats.ingestion.containers import File, Memory
 from ttastats.ingestion.reading import Reading, Result, read_unit
 from ttastats.ingestion.sources import Source
 from ttastats.ingestion.spill import Held, PartFiles
-from ttastats.version import __version__
 
 Unit = Sequence[Source]
 

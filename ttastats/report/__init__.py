@@ -1,1 +1,4 @@
-"""What a command answers, before it is text: rows for programs, typed cells for people."""
+"""What every answer is made of, before it is text: rows for programs, typed cells for people.
+
+It imports base, stats, table and outcomes.
+"""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ttastats.report.cells import Gate, Note, Table
+from ttastats.base.note import Note
+from ttastats.report.cells import Gate, Table
 
 if TYPE_CHECKING:
     from ttastats.stats.multiplicity import MeanSpeedup
@@ -57,7 +58,7 @@ class Report:
 
     def __str__(self) -> str:
         """Give the report as the command line prints it into a pipe: however wide, no colour."""
-        from ttastats.render import as_table  # costs start-up time
+        from ttastats.report.render import as_table  # costs start-up time
 
         return as_table.text(self)
 
@@ -65,6 +66,6 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Show the report in a notebook as tables with its notes and its sentence."""
-        from ttastats.render import as_html
+        from ttastats.report.render import as_html
 
         return as_html.alone(self)

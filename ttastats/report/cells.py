@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from ttastats.units import Amount
+from ttastats.base.note import Note
+from ttastats.base.units import Amount
 
 Unit = Literal["fraction", "count", "ratio", "number", "bytes", "flop/second"] | Amount
 Tone = Literal["plain", "good", "bad", "dim"]
@@ -89,15 +90,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A footnote: a code for programs, advice for people, a mark if cells refer to it."""
-
-    code: str
-    text: str
-    mark: str = ""
 
 
 Outcome = Literal["failed", "undecided", "passed"]

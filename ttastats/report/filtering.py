@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ttastats import columns, select, units, unmet
-from ttastats.conditions import Condition
+from ttastats.base import units
+from ttastats.base.note import Note
+from ttastats.outcomes import columns, select, unmet
+from ttastats.outcomes.conditions import Condition
 from ttastats.report.answer import Report
-from ttastats.report.cells import Note, Row
+from ttastats.report.cells import Row
 
 
 def filtered(report: Report, conditions: Sequence[Condition]) -> Report:

@@ -8,12 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import axis, left_out, schema, units, varying
-from ttastats.counted import counted, standing
+from ttastats.base import units
+from ttastats.base.note import Note
+from ttastats.outcomes import axis, left_out, varying
+from ttastats.outcomes.counted import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Note
 from ttastats.report.fields import Field
+from ttastats.table import schema
 
 BENCHMARK = schema.BENCHMARK
 ENTRY = (*BENCHMARK, "entry")

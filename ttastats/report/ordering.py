@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ttastats import columns, units
+from ttastats.base import units
+from ttastats.base.note import Note
+from ttastats.outcomes import columns
 from ttastats.report.answer import Report
-from ttastats.report.cells import Note, Row
+from ttastats.report.cells import Row
 from ttastats.report.grouping import BENCHMARK
 
 _Pair = tuple[Mapping[str, Any], Row]

@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import api, counted
+from ttastats import api
+from ttastats.outcomes import counted
 
 
 def table_of(places: Sequence[Path]) -> pl.DataFrame:

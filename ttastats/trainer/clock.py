@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from ttastats.clock import Clock
+from ttastats.recording.clock import Clock
 
 _THREADS = Path("/proc/self/task")
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import torch
 
-from ttastats import atomic, dawnbench
-from ttastats.errors import TtastatsError
-from ttastats.result_files import ResultFolder, explained, number_of
+from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
+from ttastats.recording import dawnbench
+from ttastats.recording.result_files import ResultFolder, explained, number_of
 from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe

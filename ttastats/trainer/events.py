@@ -7,15 +7,15 @@ from typing import Any
 
 import torch
 
-from ttastats import mllog
-from ttastats.clock import Seconds, Stamp
-from ttastats.result_files import ResultFolder
-from ttastats.run_log import EventLog
+from ttastats.base.version import __version__
+from ttastats.recording import mllog
+from ttastats.recording.clock import Seconds, Stamp
+from ttastats.recording.result_files import ResultFolder
+from ttastats.recording.run_log import EventLog
 from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
 from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.workloads.contract import Data
-from ttastats.version import __version__
 
 
 def log_head(log: EventLog, place: ResultFolder) -> None:

@@ -16,10 +16,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ttastats import mllog, result_files
-from ttastats.errors import TtastatsError
-from ttastats.file_names import own_name
-from ttastats.result_files import ResultFolder
+from ttastats.base.errors import TtastatsError
+from ttastats.base.file_names import own_name
+from ttastats.recording import mllog, result_files
+from ttastats.recording.result_files import ResultFolder
 from ttastats.trainer import dawnbench, hardware, parallel, progress, session, workloads
 from ttastats.trainer.session import Planned
 from ttastats.trainer.settings import Overrides, Settings, settings_of, setup_suffix

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from ttastats.result_files import ResultFolder
+from ttastats.base.version import __version__
+from ttastats.recording.result_files import ResultFolder
 from ttastats.trainer.settings import Settings
-from ttastats.version import __version__
 
 #: Folders in which Linux tells about itself.
 _CPUINFO, _RELEASE = Path("/proc/cpuinfo"), Path("/etc/os-release")

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from ttastats.clock import Clock, Seconds
-from ttastats.errors import TtastatsError
-from ttastats.run_ends import reason_of
-from ttastats.run_log import EventLog
+from ttastats.base.errors import TtastatsError
+from ttastats.recording.clock import Clock, Seconds
+from ttastats.recording.run_ends import reason_of
+from ttastats.recording.run_log import EventLog
 from ttastats.trainer import events, network
 from ttastats.trainer.clock import waiting_seconds
 from ttastats.trainer.interrupts import Interrupted, StopRequest

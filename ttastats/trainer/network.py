@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.trainer import optimisation
 from ttastats.trainer.parallel import Team, shared_by_workers
 from ttastats.trainer.settings import Settings

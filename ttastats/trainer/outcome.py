@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ttastats.clock import Seconds
+from ttastats.recording.clock import Seconds
 
 
 @dataclass(frozen=True, slots=True)

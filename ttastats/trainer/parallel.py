@@ -28,7 +28,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 
 #: A worker that waits longer than this for another gives up.
 _PATIENCE = timedelta(minutes=10)

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import torch
 
-from ttastats import result_files, system_file
-from ttastats.errors import TtastatsError
-from ttastats.result_files import ResultFolder
-from ttastats.run_log import RunLog, SilentLog
+from ttastats.base.errors import TtastatsError
+from ttastats.recording import result_files, system_file
+from ttastats.recording.result_files import ResultFolder
+from ttastats.recording.run_log import RunLog, SilentLog
 from ttastats.trainer import dawnbench, events, hardware, workloads
 from ttastats.trainer.clock import clock_of
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.trainer.workloads.contract import END, Value, Workload
 
 #: How precise numbers can be; a recipe may name another that its file sees to itself.

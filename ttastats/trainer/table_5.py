@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import api, at_stop
+from ttastats import api
+from ttastats.outcomes import at_stop
 from ttastats.report.cells import Cell, Column, Row, Table, Text, Tone
 from ttastats.report.digits import Digits, digits_of
 

@@ -12,8 +12,9 @@ from typing import Any
 import polars as pl
 
 from ttastats import api
+from ttastats.base.note import Note
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Note, Quantity, Reached, Row, Table, Text, Tone
+from ttastats.report.cells import Column, Quantity, Reached, Row, Table, Text, Tone
 from ttastats.trainer import table_5
 
 #: What is taken over from the comparison with the baseline.

@@ -13,10 +13,11 @@ from typing import Any
 
 import polars as pl
 
-from ttastats import api, looks
-from ttastats.errors import TtastatsError
-from ttastats.options import Options
+from ttastats import api
+from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.sides import looks
+from ttastats.sides.options import Options
 from ttastats.stats.power import runs_needed
 from ttastats.stats.sequential import FIRST_LOOK
 from ttastats.trainer import parallel

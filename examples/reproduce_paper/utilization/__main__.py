@@ -20,14 +20,15 @@ import polars as pl
 from rich.console import Console
 
 from ttastats import api
-from ttastats.errors import TtastatsError
-from ttastats.plotting import drawing
-from ttastats.profiler import workload
-from ttastats.profiler.workload import Request
-from ttastats.profiles import answers, store
-from ttastats.render import as_table
+from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note
+from ttastats.output.plots import drawing
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Note, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.render import as_table
+from ttastats.traces import answers, store
+from ttastats.trainer.profiler import workload
+from ttastats.trainer.profiler.workload import Request
 from ttastats.trainer.settings import Overrides
 
 #: The network of DAWNBench at a quarter of its width, on a batch that a CPU takes in seconds.

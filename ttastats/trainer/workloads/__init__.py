@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.trainer.built_in import BUILT_IN
 from ttastats.trainer.imports import imported
 from ttastats.trainer.workloads import contract

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 from ttastats.trainer.workloads import cifar10_files
 from ttastats.trainer.workloads.cifar10 import cropped
 from ttastats.trainer.workloads.contract import END, Data, Recipe

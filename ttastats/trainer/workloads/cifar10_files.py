@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ttastats.errors import TtastatsError
+from ttastats.base.errors import TtastatsError
 
 _SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _RECORD = 1 + 3 * 32 * 32  # a label and the pixels of three colours

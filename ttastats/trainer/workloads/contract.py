@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ttastats import percentages
-from ttastats.errors import TtastatsError
-from ttastats.nearest import among
+from ttastats.base import percentages
+from ttastats.base.errors import TtastatsError
+from ttastats.base.nearest import among
 
 #: Names a workload's file must define.
 REQUIRED = ("RECIPE", "data", "model")

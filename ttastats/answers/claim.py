@@ -1,0 +1,355 @@
+"""Is the mean of some runs shown to be as good as a number? One row per claim and group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from ttastats.answers.compare.verdicts import row_names
+from ttastats.answers.qualities import budget_notes, rare_note
+from ttastats.base import percentages, units
+from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note
+from ttastats.outcomes import axis as axes
+from ttastats.outcomes.budget import Budget
+from ttastats.outcomes.counted import standing
+from ttastats.report import fields
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, PValue, Text
+from ttastats.report.digits import Digits, digits_of
+from ttastats.report.fields import Field
+from ttastats.report.grouping import (
+    ENTRY,
+    common_title,
+    group_notes,
+    groups,
+    key_row,
+    row_keys,
+    shown_keys,
+    with_left_out,
+)
+from ttastats.sides.design.at_budget import bend, common_budgets, evaluated_there, places_taken
+from ttastats.sides.design.findings import WORDS
+from ttastats.sides.quality_comparison import step_of
+from ttastats.stats.means import AgainstNumber, against, by_design, smallest_change
+
+Numbers = Mapping[str, Any]
+#: What of a run a claim is about, by its option.
+Spent = Literal["seconds", "steps"]
+_COLUMNS: dict[Spent, str] = {"seconds": "tta_seconds", "steps": "steps"}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What the runs may take on average: `<= 80` seconds."""
+
+    unit: Spent
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimOptions:
+    """How a claim is judged: the one-sided `level`, and a deviation of one run if it is known."""
+
+    level: float = 0.05
+    sigma: float | None = None
+
+
+def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
+    """Read the claims about what runs take; either text may be empty.
+
+    Raises
+    ------
+    TtastatsError
+        As `limit`.
+    """
+    asked: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
+    return tuple(_limit(text, unit) for unit, text in asked if text)
+
+
+def _limit(text: str, unit: Spent) -> Limit:
+    """Read `<= 80` or `80`.
+
+    Raises
+    ------
+    TtastatsError
+        It is no such limit.
+    """
+    match = re.fullmatch(r"\s*(?:<=?)?\s*([^\s%]+)\s*", text)
+    value = percentages.any_number(match[1]) if match else None
+    if value is None or value <= 0:
+        raise TtastatsError(
+            f"invalid claim {text!r}",
+            where=f"--{unit}",
+            remedy=f"Write --{unit} '<= 80': at most 80 {unit} on average.",
+        )
+    return Limit(unit, value)
+
+
+def report(
+    runs: pl.DataFrame,
+    by: Sequence[str] = ENTRY,
+    *,
+    threshold: float | None,
+    limits: Sequence[Limit],
+    budget: Budget | None,
+    rules: ClaimOptions,
+) -> Report:
+    """Give the report of claims about a table of runs.
+
+    Parameters
+    ----------
+    runs
+        At a budget (`at_budget.runs`), or without one judged by their target
+        (`time_to_target.runs`).
+    threshold
+        Of the quality; None if there is no claim about it.
+    limits
+        Of what the runs took to the target, or up to the budget.
+    """
+    by = tuple(by)
+    _expect_told(runs, limits)
+    if budget is not None:
+        _expect_evaluated(standing(runs).filter("reached"), budget)
+    rows = [
+        key_row(keys) | row
+        for keys, group in groups(runs, by)
+        for row in _rows(group, threshold, limits, budget, rules)
+    ]
+    keys = shown_keys(rows, by)
+    shown = [
+        *fields.keys(keys),
+        Field(Column("claim"), lambda row: Text(_claim(row))),
+        Field(Column("runs", "right"), _runs),
+        fields.words("mean ±sd", lambda row: _digits(row).mean(row["mean"], row["sd"])),
+        fields.words(
+            f"[{percentages.text(1 - 2 * rules.level)} CI]",
+            lambda row: _digits(row).interval(row["low"], row["high"]),
+            rank=2,
+        ),
+        fields.words("margin left", _margin, rank=1),
+        Field(Column("p", "right"), lambda row: PValue(row["p_value"])),
+        Field(Column("verdict"), _verdict),
+    ]
+    where = str(budget) if budget else "to the target"
+    title = "   ".join(part for part in (common_title(rows, by), where) if part)
+    table = fields.table(rows, shown, title)
+    notes = [*group_notes(runs, by), *_notes(rows, runs, budget, rules)]
+    names = row_names(rows, row_keys(by, ENTRY))
+    if len(set(names)) < 2:
+        names = [""] * len(rows)
+    said = " ".join(_sentence(row, name, rules) for row, name in zip(rows, names, strict=True))
+    report = Report("claim", tuple(rows), (table,), tuple(notes), said, by=row_keys(by, ENTRY))
+    return with_left_out(report, runs, by)
+
+
+def _expect_told(runs: pl.DataFrame, limits: Sequence[Limit]) -> None:
+    """Refuse a claim about what no run tells, though some got there."""
+    there = standing(runs).filter("reached")
+    other_axis = axes.of(runs).unit != "seconds"
+    for one in limits:
+        untold = not there[_COLUMNS[one.unit]].count() or (one.unit == "seconds" and other_axis)
+        if there.height and untold:
+            raise TtastatsError(
+                f"no run logs its {one.unit}",
+                where=f"--{one.unit}",
+                remedy="`ttastats runs FILE` shows what the runs log.",
+            )
+
+
+def _expect_evaluated(runs: pl.DataFrame, budget: Budget) -> None:
+    """Refuse a budget in steps, samples or epochs at which runs were not evaluated."""
+    if budget.amount is None or budget.unit == "seconds" or budget.interpolate or not runs.height:
+        return
+    if not evaluated_there(runs, budget):
+        remedy = common_budgets([runs], budget)
+        raise TtastatsError(
+            f"runs were last evaluated {places_taken(runs, budget)}, before the budget",
+            where=budget.option,
+            remedy=f"{remedy[:1].upper()}{remedy[1:]}.",
+        )
+
+
+def _rows(
+    group: pl.DataFrame,
+    threshold: float | None,
+    limits: Sequence[Limit],
+    budget: Budget | None,
+    rules: ClaimOptions,
+) -> Iterator[dict[str, Any]]:
+    if threshold is not None:
+        yield _of_quality(group, threshold, budget, rules)
+    for one in limits:
+        values = group.filter("reached")[_COLUMNS[one.unit]].drop_nulls().cast(pl.Float64)
+        # Steps up to a budget are as the budget says; those to a target come in evaluations.
+        if one.unit == "steps" and budget is not None and values.n_unique() == 1:
+            found = by_design(values.len(), float(values[0]), one.threshold, rules.level)
+        else:
+            step = min(smallest_change(values.to_numpy()), default=0.0)
+            found = against(
+                values.to_numpy(), one.threshold, higher_is_better=False, level=rules.level,
+                resolution=step,
+            )  # fmt: skip
+        yield _row(found, one.unit, group, budget, higher=False)
+
+
+def _of_quality(
+    group: pl.DataFrame, threshold: float, budget: Budget | None, rules: ClaimOptions
+) -> dict[str, Any]:
+    metric, higher = (group[name].drop_nulls() for name in ("target_metric", "higher_is_better"))
+    upwards = bool(higher[0]) if higher.len() else True
+
+    def shown(shift: float) -> AgainstNumber:
+        return against(
+            group["quality"].drop_nulls().to_numpy() + shift, threshold, higher_is_better=upwards,
+            level=rules.level, resolution=step_of(group), sigma=rules.sigma,
+        )  # fmt: skip
+
+    found = shown(0.0)
+    row = _row(found, str(metric[0]) if metric.len() else None, group, budget, higher=upwards)
+    if budget is None or not budget.interpolate or not found.n:
+        return row
+    curvature = bend(group.filter("reached"))
+    worse = None if curvature is None else max(0.0, -curvature if upwards else curvature)
+    if worse == 0.0:
+        return row
+    row |= {"curvature": worse, "flags": [*row["flags"], "interpolated"]}
+    if found.holds and (worse is None or not shown(-worse if upwards else worse).holds):
+        row |= {"holds": False, "why": WORDS["interpolated"], "runs_needed": None}
+    return row
+
+
+def _row(
+    found: AgainstNumber, name: str | None, group: pl.DataFrame, budget: Budget | None, higher: bool
+) -> dict[str, Any]:
+    """Give the numbers of a claim: it holds of all runs of the group, or it does not."""
+    missing = group.height - found.n
+    return {
+        "metric": name,
+        "higher_is_better": higher,
+        "at": str(budget) if budget else "to the target",
+        "n": found.n,
+        "n_missing": missing,
+        "mean": found.mean,
+        "sd": found.sd,
+        "low": found.low,
+        "high": found.high,
+        "threshold": found.threshold,
+        "margin": found.margin,
+        "level": found.level,
+        "p_value": found.p_value,
+        "holds": found.holds and not missing,
+        "why": None,
+        "curvature": None,
+        "runs_needed": found.needed,
+        "flags": [flag.code for flag in found.flags],
+    }
+
+
+# ------------------------------------------------------------------------------------------ cells
+
+#: What numbers of a limit are written in; a quality has the unit of its metric.
+_UNITS = {"seconds": " s", "steps": " steps"}
+
+
+def _digits(row: Numbers) -> Digits:
+    return digits_of(
+        [row["threshold"]], row["sd"], row["mean"], _UNITS.get(row["metric"] or "", "")
+    )
+
+
+def _claim(row: Numbers) -> str:
+    sign = "≥" if row["higher_is_better"] else "≤"
+    return f"{row['metric'] or 'quality'} {sign} {row['threshold']:g}"
+
+
+def _runs(row: Numbers) -> Text:
+    missing = f" +{row['n_missing']} missing" if row["n_missing"] else ""
+    return Text(f"{row['n']}{missing}")
+
+
+def _margin(row: Numbers) -> str:
+    return "–" if row["margin"] is None else _digits(row).signed(row["margin"])
+
+
+def _verdict(row: Numbers) -> Text:
+    if row["holds"]:
+        return Text("holds", "good")
+    if row["margin"] is None:
+        return Text("no run", "bad")
+    why = f": {row['why']}" if row["why"] else ""
+    return Text(f"not shown{why}" if row["margin"] > 0 else "not met", "bad")
+
+
+# ------------------------------------------------------------------------------------------ words
+
+
+def _sentence(row: Numbers, name: str, rules: ClaimOptions) -> str:
+    """Say what became of a claim, and what is missing where it does not hold."""
+    claim = f"{name}: {_claim(row)} {row['at']}".removeprefix(": ")
+    if row["margin"] is None:
+        return f"{claim}: no run has a value."
+    digits = _digits(row)
+    p_value = "" if row["p_value"] is None else f" ({units.p_text(row['p_value'])})"
+    runs = units.plural(row["n"], "run")
+    level = f"at the {percentages.text(rules.level)} level"
+    much = digits.of(abs(row["margin"]))
+    if row["holds"]:
+        return f"{claim} holds {level}{p_value}: the mean of {runs} is better by {much}."
+    said = f"{claim} is not confirmed {level}{p_value}: the mean of {runs} is"
+    if row["margin"] <= 0:
+        return f"{said} {'worse by ' + much if row['margin'] < 0 else 'no better'}."
+    said += f" better by {much}"
+    if row["n_missing"]:
+        return f"{said}, but {units.plural(row['n_missing'], 'run')} had no value."
+    if row["why"]:
+        worst = "any amount" if row["curvature"] is None else digits.of(row["curvature"])
+        return f"{said}, but {row['why']} and may be worse by {worst}."
+    needed = row["runs_needed"]
+    if row["p_value"] is None or needed is None:
+        return f"{said}."
+    more = needed - row["n"]
+    if more <= 0:
+        return f"{said}; more runs may confirm it."
+    plan = f"{units.plural(more, 'more run')} of this kind ({needed:,} in all)"
+    return f"{said}; {plan} would be needed to confirm it (80% power)."
+
+
+def _notes(
+    rows: Sequence[Numbers], runs: pl.DataFrame, budget: Budget | None, rules: ClaimOptions
+) -> Iterator[Note]:
+    if budget is not None:
+        yield from budget_notes(runs, budget)
+    tested = [row["n"] for row in rows if row["holds"] and row["p_value"] is not None]
+    yield from rare_note(tested, 1 - rules.level)
+    if any(row["n_missing"] for row in rows):
+        text = (
+            "a claim about all runs cannot be confirmed while some have no value, because the "
+            "mean of the others ignores the failures. Use --where to select runs by their "
+            "settings, not by their outcome."
+        )
+        yield Note("runs_missing", text)
+    if any("interpolated" in row["flags"] for row in rows):
+        text = (
+            "values are interpolated: a claim holds if it also does with a mean that is worse by "
+            "the curvature of the curves, which takes two evaluations before the budget, or after "
+            "it."
+        )
+        yield Note("interpolated", text)
+    if any("one_run" in row["flags"] for row in rows):
+        text = "an interval needs 2 runs, or --sigma."
+        yield Note("one_run", text)
+    if rules.sigma is not None:
+        text = f"z test; the standard deviation of one run, {rules.sigma:g}, is taken as known."
+        yield Note("sigma_known", text)
+    if len(rows) > 1:
+        text = (
+            f"each of the {len(rows)} claims is tested separately at the "
+            f"{percentages.text(rules.level)} level: of many false claims, some are confirmed by "
+            "chance."
+        )
+        yield Note("several_claims", text)

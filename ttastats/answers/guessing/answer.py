@@ -1,0 +1,181 @@
+"""What was guessed of some files: as data, and as a person reads it."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from pathlib import Path
+
+from ttastats.answers.guessing.proposal import Reason
+from ttastats.base import units
+from ttastats.formats.own_logs import FILE
+from ttastats.ingestion.ingest import default_output
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Row, Table, Text
+from ttastats.report.render.harmless import visible, visible_lines
+
+#: Names of one reason, or of one kind, that are shown before the rest is only counted.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeen:
+    """What one run would become; numbers are those of its last evaluation by `metric`."""
+
+    file: str
+    names: str
+    evaluations: int
+    metric: str
+    higher_is_better: bool | None
+    final: float | None
+    seconds: float | None
+    step: int | None
+    epoch: float | None
+    to_target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Files of one kind: the block that is proposed for them, if they need one, and some runs."""
+
+    title: str
+    files: tuple[str, ...]
+    block: str | None
+    reasons: tuple[Reason, ...]
+    runs: tuple[RunSeen, ...] = ()
+    problems: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guessed:
+    """What the files of a folder are taken for; `left` names those that nothing suits, by reason.
+
+    `config` is the proposed `ttastats.toml`, empty where no block is needed; its patterns start
+    from `folder`, or from that of `output`, where it was written.
+    """
+
+    path: str
+    kinds: tuple[Kind, ...]
+    left: tuple[tuple[str, tuple[str, ...]], ...]
+    config: str
+    folder: str
+    output: str | None = None
+
+    def __str__(self) -> str:
+        """Give all of it as text."""
+        number = sum(len(kind.files) for kind in self.kinds)
+        lines = [
+            f"{visible(self.path)}: {units.plural(number, 'log')} of "
+            f"{units.plural(len(self.kinds), 'kind')}",
+            "",
+        ]
+        for place, kind in enumerate(self.kinds, start=1):
+            lines += [*_kind(place, kind), ""]
+        if self.left:
+            lines += [*_left(self.left), ""]
+        lines += ["next", *(f"    {command}" for command in self.commands())]
+        return "\n".join(lines)
+
+    def commands(self) -> Iterator[str]:
+        """Give the commands that lead from here to a verdict."""
+        path = shlex.quote(visible(self.path))
+        config = self.output or visible(str(Path(self.folder) / FILE))
+        if self.config and self.output is None:
+            yield f"ttastats guess {path} -o {shlex.quote(config)}"
+        is_found = Path(config).name == FILE and _is_around(Path(config), Path(self.folder))
+        named = "" if is_found or not self.config else f" --config {shlex.quote(config)}"
+        yield f"ttastats ingest {path}{named}"
+        table = shlex.quote(visible(str(default_output([self.path]))))
+        kind = max(self.kinds, key=lambda one: (len(one.entries) > 1, len(one.files)))
+        if len(kind.entries) > 1:
+            a, b = (shlex.quote(f"entry={visible(name)}") for name in kind.entries[:2])
+            yield f"ttastats compare {table} --a {a} --b {b}{_target(kind.runs)}"
+        else:
+            yield f"ttastats summary {table}{_target(kind.runs)}"
+
+
+def _is_around(config: Path, path: Path) -> bool:
+    """Tell whether `ingest` finds the file by itself: in the folder, or in one above."""
+    folder, place = config.resolve().parent, path.resolve()
+    return folder == place or folder in place.parents or place in folder.parents
+
+
+def _target(runs: Sequence[RunSeen]) -> str:
+    """Give a target that all runs seen meet at their end, where none is known."""
+    known = [run for run in runs if run.final is not None and math.isfinite(run.final)]
+    if not known or any(run.to_target for run in runs) or known[0].higher_is_better is None:
+        return ""
+    better, metric = known[0].higher_is_better, known[0].metric
+    values = [run.final or 0.0 for run in known if run.metric == metric]
+    worst = min(values) if better else max(values)
+    sign = ">=" if better else "<="
+    return f" --target {shlex.quote(f'{metric}{sign}{_rounded(worst, up=not better)}')}"
+
+
+def _rounded(value: float, *, up: bool) -> str:
+    """Round to three digits, so that the value still meets what comes out."""
+    three = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{float(three.create_decimal(repr(value))):.3g}"
+
+
+def _kind(place: int, kind: Kind) -> Iterator[str]:
+    yield f"{place}. {visible(kind.title)}"
+    yield f"   {units.plural(len(kind.files), 'file')}: {_some(kind.files)}"
+    if kind.block:
+        plain = [line for line in kind.block.splitlines() if not _DOUBT.match(line)]
+        yield ""
+        yield from (f"   {line}" for line in visible_lines("\n".join(plain)).splitlines())
+    if kind.reasons or kind.problems:
+        yield ""
+    yield from (f"   {one.key:<8} {visible(one.text)}" for one in kind.reasons if one.sure)
+    yield from (f" ? {one.key:<8} {visible(one.text)}" for one in kind.reasons if not one.sure)
+    yield from (f" ! {visible(problem)}" for problem in kind.problems[:_NAMED])
+    if len(kind.problems) > _NAMED:
+        yield f" ! and {len(kind.problems) - _NAMED} more"
+    if kind.runs:
+        yield ""
+        yield from _table(kind.runs)
+
+
+#: A doubt that stands in the file; on the screen it follows the block.
+_DOUBT = re.compile(r"# \w+\? ")
+
+
+def _some(names: Sequence[str]) -> str:
+    return units.listed([visible(name) for name in names], _NAMED)
+
+
+_COLUMNS = (
+    Column("file"), Column("run"), Column("evaluations", "right"), Column("metric"),
+    Column("last", "right"), Column("seconds", "right"), Column("step", "right"),
+    Column("epoch", "right"), Column("target"),
+)  # fmt: skip
+
+
+def _table(runs: Sequence[RunSeen]) -> Iterator[str]:
+    """Give a line for each run; columns that say nothing are left out."""
+    rows = [_cells(run) for run in runs]
+    said = [number for number, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+    shown = tuple(Row(tuple(Text(cells[number]) for number in said)) for cells in rows)
+    table = Table(tuple(_COLUMNS[number] for number in said), shown)
+    yield from (f"  {line}" for line in str(Report("guess", (), (table,))).splitlines())
+
+
+def _cells(run: RunSeen) -> tuple[str, ...]:
+    numbers = (run.final, run.seconds, run.step, run.epoch)
+    shown = (
+        "" if one is None else f"{one:.{6 if isinstance(one, float) else 20}g}" for one in numbers
+    )
+    texts = (run.file, run.names, str(run.evaluations), run.metric)
+    return (*texts, *shown, run.to_target)
+
+
+def _left(left: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    number = sum(len(names) for _, names in left)
+    yield f"not recognised as logs: {units.plural(number, 'file')}"
+    yield from (f"    {_some(names)}: {visible(reason)}" for reason, names in left)

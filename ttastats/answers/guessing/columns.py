@@ -1,0 +1,332 @@
+"""Which of some columns are the metric, the clock, the progress, and what tells runs apart?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import polars as pl
+
+from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
+from ttastats.base.metric_names import evaluated, higher_is_better
+from ttastats.base.units import listed
+from ttastats.formats.own_logs import names
+from ttastats.formats.own_logs.block import Metric
+from ttastats_parsers.own_choice import directions
+from ttastats_parsers.own_numbers import numbers, texts
+
+Said: TypeAlias = str | tuple[str, ...]
+
+#: Names of counts beside those that are read without a word, in lower case.
+COUNTS = {
+    "step": {
+        *names.COUNTS["step"], "iteration", "iterations", "num_iterations", "iters", "update",
+        "updates", "timesteps", "total_timesteps", "env_steps", "train_step", "train_steps",
+        "index",
+    },
+    "epoch": {*names.COUNTS["epoch"], "num_epoch", "train_epoch"},
+    "samples": {*names.COUNTS["samples"], "sample", "images", "num_examples_seen"},
+}  # fmt: skip
+_CLOCKS = {re.sub(r"[^a-z0-9]+", "_", name.lower()): unit for name, unit in names.CLOCKS.items()}
+_STAMPS = frozenset({"timestamp", "_timestamp", "date", "datetime", "wall_time", "stamp", "time"})
+_NAMES = (
+    "run_id", "run_name", "run", "name", "experiment", "experiment_name", "exp", "trial", "config",
+    "variant", "method", "algorithm", "algo", "optimizer", "model", "setup", "entry", "system",
+)  # fmt: skip
+#: A clock goes back where a run begins or is resumed; the time of one step every second time.
+_MOST_BACK = 0.2
+#: More metrics are not proposed.
+_MOST_METRICS = 8
+
+
+def proposal(frame: pl.DataFrame) -> Proposal:
+    """Give the keys of a block for a table, or for what the lines of a log tell.
+
+    Raises
+    ------
+    NoLogError
+        No column looks like a metric.
+    """
+    told = {name: numbers(frame[name]) for name in frame.columns}
+    told = {name: column for name, column in told.items() if column.is_finite().any()}
+    metrics, doubts = _metrics(frame, told)
+    said: dict[str, Said] = {"metric": metrics}
+    reasons = [*doubts]
+    counts = {key: _count(key, told) for key in COUNTS}
+    runs = _runs(frame, told, counts, reasons)
+    if runs:
+        said["run"] = runs
+        words = [name for name in runs if numbers(frame[name]).is_null().any()]
+        named = [name for name in words if _plain(name) != "seed"]
+        if named:
+            said["entry"] = named[0]
+    seconds = _seconds(frame, told, runs, reasons)
+    if seconds is not None:
+        said["seconds"] = seconds
+    for key, column in counts.items():
+        if column is not None:
+            said[key] = _progress(key, column, told[column], counts, reasons)
+    return Proposal(said, tuple(reasons))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+# ---------------------------------------------------------------------------------------- metrics
+
+
+def _metrics(
+    frame: pl.DataFrame, told: Mapping[str, pl.Series]
+) -> tuple[tuple[str, ...], list[Reason]]:
+    found = [name for name in names.metrics(frame.columns) if name in told]
+    says = "the name says it is an evaluation metric"
+    doubt = ""
+    # Beside a name that says so, one that does not is none of an evaluation.
+    said = [name for name in found if name in evaluated([name, "val_loss"])]
+    if found and not any("train" not in _plain(name) for name in said):
+        says = "the name does not say that it is an evaluation metric; is it?"
+        doubt = says
+    if not found:
+        found, doubt = _of_training(frame, told)
+    if not found:
+        columns = listed(frame.columns, 12)
+        raise NoLogError(f"no column with numbers looks like a metric: {columns}")
+    found.sort(key=rank)
+    more = [name for name in told if _may_be_one(name, found)] if not doubt else []
+    found += more
+    left_out = found[_MOST_METRICS:]
+    found = found[:_MOST_METRICS]
+    reasons = [Reason("metric", f"{found[0]}: {doubt or says}", not doubt)]
+    if len(found) > 1:
+        text = f"also {listed(found[1:], 8)}; each can be used with --target"
+        reasons.append(Reason("metric", text))
+    if more:
+        text = f"{listed(more)}: a quality by name, but is it an evaluation metric?"
+        reasons.append(Reason("metric", text, sure=False))
+    if left_out:
+        reasons.append(Reason("metric", f"not used: {listed(left_out)}", sure=False))
+    # A name that reads like a target is quoted.
+    quoted = (f'"{one}"' if re.search(r"[<>=]|\s(?:higher|lower)$", one) else one for one in found)
+    return tuple(quoted), [*reasons, *_directions(found, told)]
+
+
+def _may_be_one(name: str, found: Sequence[str]) -> bool:
+    """Tell whether a name is that of a quality, and not one of training that has its partner."""
+    plain = _plain(name)
+    has_partner = any(_plain(one).endswith(plain) for one in found)
+    known = bool(evaluated([name])) and higher_is_better(name) is True
+    return known and not has_partner and "train" not in plain
+
+
+def rank(name: str) -> int:
+    """Put a quality before a loss, and what is validated before what is tested."""
+    return 2 * (higher_is_better(name) is not True) + ("test" in name.lower())
+
+
+def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[list[str], str]:
+    """Give what may do for a metric where nothing is evaluated."""
+    taken = {_count(key, told) for key in COUNTS} | {name for name, _ in _clocks(frame, told)}
+    rest = [name for name in told if name not in taken]
+    known = [name for name in rest if higher_is_better(name) is not None]
+    if known:
+        return known[
+            :1
+        ], "a training metric; there is no evaluation metric. Set another one if it exists"
+    keys = {*_NAMES, "seed", "id"}
+    named = [name for name in evaluated(rest) if _plain(name) not in keys]
+    named = [name for name in named if not _plain(name).startswith("column_")]
+    if len(named) == 1 and told[named[0]].len() > 1:
+        return named, "the only number that is neither a time nor a count"
+    return [], ""
+
+
+def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator[Reason]:
+    metrics = [Metric(name, higher_is_better(name), guessed=True) for name in found]
+    for said in directions(metrics):
+        yield Reason("metric", said.message, said.severity == "info")
+    first = told[found[0]].drop_nans().drop_nulls()
+    most = first.max() if len(first) else None
+    is_share = re.search("acc|top|precision|recall|f1|map", found[0].lower())
+    if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
+        text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
+        yield Reason("metric", text, sure=False)
+
+
+# ------------------------------------------------------------------------- progress, time and runs
+
+
+def _count(key: str, told: Mapping[str, pl.Series]) -> str | None:
+    """Give the column that counts training: by the names read without a word, then by others."""
+    others = (name for name in told if _plain(name) in COUNTS[key])
+    return names.first_of(names.COUNTS[key], told) or next(others, None)
+
+
+def _progress(
+    key: str,
+    column: str,
+    values: pl.Series,
+    counts: Mapping[str, str | None],
+    reasons: list[Reason],
+) -> str:
+    """Give a count, with what to add where each row is an epoch and the first is called 0."""
+    if column != key:
+        reasons.append(Reason(key, f"read from {column}"))
+    alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
+    if alone and values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all():
+        text = "starts at 0, and each row is written after its epoch: 1 is added"
+        reasons.append(Reason(key, text, sure=False))
+        return f"{column} + 1"
+    return column
+
+
+def _clocks(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> list[tuple[str, str]]:
+    """Give what may be the clock, as a block says it: by names, then stamps by their look."""
+    found = [
+        (name, names.UNITS[_CLOCKS[_plain(name)]])
+        for name in told
+        if _plain(name) in _CLOCKS and not _is_unix(told[name])
+    ]
+    stamps = [(name, "unix") for name in told if _plain(name) in _STAMPS and _is_unix(told[name])]
+    if not found and not stamps:
+        likely = [name for name in frame.columns if name not in told and _plain(name) in _STAMPS]
+        stamps = [(name, form) for name in likely if (form := form_of(frame[name]))]
+    return found or stamps or [(name, unit) for name in told if (unit := unit_of(name))]
+
+
+def unit_of(name: str) -> str | None:
+    """Give the unit of a column that has a word of time in its name, and none of a part of it."""
+    words = set(_plain(name).split("_"))
+    if not words & _TIME or words & _OF_A_PART:
+        return None
+    return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
+
+
+_TIME = frozenset(
+    {
+        "time", "elapsed", "seconds", "secs", "sec", "duration", "runtime", "walltime", "wallclock",
+        "clock", "minutes", "hours",
+    }
+)  # fmt: skip
+_OF_A_PART = frozenset(
+    {
+        "per", "step", "iter", "iteration", "batch", "epoch", "eval", "evaluation", "val",
+        "validation", "test", "inference", "data", "load", "loading", "logging", "forward",
+        "backward", "eta", "remaining", "left", "avg", "average", "mean", "delta",
+    }
+)  # fmt: skip
+_NAMED_UNITS = {
+    "ms": {"ms", "msec", "millis", "milliseconds"},
+    "min": {"min", "mins", "minutes"},
+    "h": {"h", "hr", "hrs", "hours"},
+}
+
+
+def _is_unix(values: pl.Series) -> bool:
+    known = values.filter(values.is_finite())
+    return bool(len(known)) and bool((known > 9e8).all()) and bool((known < 4e9).all())
+
+
+_STAMP = re.compile(
+    r"(?:\d{4}(?P<part>[-/])\d\d[-/]\d\d(?P<between>[T ]))?\d\d:\d\d:\d\d"
+    r"(?:(?P<mark>[.,])\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)?"
+)
+
+
+def form_of(cells: pl.Series) -> str | None:
+    """Give the form of stamps such as `2024-01-31 12:00:00,123` or `12:00:00`, or None."""
+    match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
+    if match is None or (match["zone"] and match["zone"] != "Z"):
+        return None
+    part, mark = match["part"], match["mark"]
+    date = f"%Y{part}%m{part}%d{match['between']}" if part else ""
+    fraction = f"{mark}%f" if mark else ""
+    return f"{date}%H:%M:%S{fraction}{'Z' if match['zone'] else ''}"
+
+
+def _seconds(
+    frame: pl.DataFrame, told: Mapping[str, pl.Series], runs: Sequence[str], reasons: list[Reason]
+) -> str | None:
+    """Give the one clock that goes forward; an empty text says that there is none."""
+    found = _clocks(frame, told)
+    forward = [
+        (name, unit)
+        for name, unit in found
+        if name not in told or _goes_forward(frame, told[name], runs)
+    ]
+    if len(forward) == 1:
+        name, unit = forward[0]
+        what = {"unix": "time stamps, seconds since 1970"}.get(
+            unit, f"in {unit}, guessed from the name"
+        )
+        what = f"time stamps with the format {unit}" if "%" in unit else what
+        sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
+        reasons.append(Reason("seconds", f"{name}: {what}", sure))
+        return f"{name} {unit}"
+    if forward:
+        written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in forward)
+        reasons.append(
+            Reason("seconds", f"several columns may be the clock: {written}", sure=False)
+        )
+        return ""
+    if found:
+        name, unit = found[0]
+        text = (
+            f"{name} does not increase: is it the time of one step or epoch? If a column counts "
+            f"those, write seconds = '{name} {unit} per COLUMN'"
+        )
+        reasons.append(Reason("seconds", text, sure=False))
+        return ""
+    reasons.append(Reason("seconds", "no column looks like a clock: no time is known"))
+    return None
+
+
+def _goes_forward(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> bool:
+    """Tell whether a column is a clock: seldom back, where a run begins, and mostly forward."""
+    steps = _steps(frame, values, runs)
+    if steps.is_empty():
+        return True
+    back, forward = (steps < 0).sum(), (steps > 0).sum()
+    return back <= _MOST_BACK * len(steps) and forward >= _MOST_BACK * len(steps)
+
+
+def _steps(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> pl.Series:
+    """Give by how much a column rises from row to row within each run."""
+    keys = [texts(frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
+    known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
+    rise = pl.col("v").diff()
+    return known.select(rise.over([key.name for key in keys]) if keys else rise)["v"].drop_nulls()
+
+
+def _runs(
+    frame: pl.DataFrame,
+    told: Mapping[str, pl.Series],
+    counts: Mapping[str, str | None],
+    reasons: list[Reason],
+) -> tuple[str, ...]:
+    """Give the columns that tell runs apart: names, and a seed where it does what they do not."""
+    varying = [
+        name
+        for name in frame.columns
+        if _plain(name) in {*_NAMES, "seed"} and texts(frame[name]).drop_nulls().n_unique() > 1
+    ]
+    if not varying:
+        return ()
+    progress = next((counts[key] for key in ("step", "samples", "epoch") if counts[key]), None)
+    seeds = [name for name in varying if _plain(name) == "seed"]
+    named = sorted(
+        (name for name in varying if name not in seeds), key=lambda name: _NAMES.index(_plain(name))
+    )
+    number, best = 1, list[str]()
+    # The first choice that tells as many runs apart as any, going forward.
+    for choice in [seeds, *([name, *seeds] for name in named), [*named, *seeds]]:
+        if not choice or (progress and (_steps(frame, told[progress], choice) < 0).any()):
+            continue
+        told_apart = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
+        if told_apart > number:
+            number, best = told_apart, choice
+    if best:
+        text = f"{' and '.join(best)}: {number} of them in the sampled file"
+        reasons.append(Reason("run", text))
+    return tuple(best)

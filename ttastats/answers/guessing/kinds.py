@@ -1,0 +1,171 @@
+"""What does the beginning of a file tell of it, so that files of one kind come together?"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from ttastats.answers.guessing import columns, lines
+from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
+from ttastats.base.units import listed
+from ttastats.formats.own_logs import names, presets
+from ttastats.formats.own_logs.block import Block
+from ttastats_parsers.own_cells import rows_of
+from ttastats_parsers.own_choice import UnfitError
+from ttastats_parsers.own_panels import unpivoted
+from ttastats_parsers.own_rows import Rows
+
+#: Of a text so much is looked at, of JSON the whole first block: it may be one value.
+_LOOKED_AT = 1024 * 1024
+#: So many files with one header are looked at closely; the rest is of their kind.
+_CLOSELY = 8
+_TABLES = (".csv", ".tsv")
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """What a file is taken for; those of one kind have the same `same`."""
+
+    same: tuple[str, ...]
+    proposal: Proposal
+    title: str
+    rows: int
+
+
+class Seen:
+    """What files were like so far, so that the next ones are not looked at closely."""
+
+    def __init__(self) -> None:
+        self._alike: dict[tuple[str, int, bytes], list[Sketch]] = defaultdict(list)
+
+    def sketch(self, head: bytes, path: str) -> Sketch:
+        """Give what a file is taken for.
+
+        Raises
+        ------
+        NoLogError
+            Nothing suits it, with the reason.
+        """
+        _expect_text(head, path)
+        place = (path.rpartition(".")[2], path.count("/"))
+        alike = self._alike[(*place, head.partition(b"\n")[0])], self._alike[(*place, b"")]
+        for known in alike:
+            if len(known) >= _CLOSELY and _is_like(known[-1], head):
+                return max(known[-_CLOSELY:], key=lambda one: one.rows)
+        found = sketched(head, path)
+        if not _is_json(head):
+            alike[found.title == "text"].append(found)
+        return found
+
+
+def _is_like(known: Sketch, head: bytes) -> bool:
+    """Tell whether the lines of a text are those of another; a table with its header is."""
+    text = _cut(head).decode("utf-8", "replace")
+    return all(
+        re.search(pattern, text, re.MULTILINE) for pattern in known.proposal.said.get("line", ())
+    )
+
+
+def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
+    """Give what a file is whose signs a preset knows: what the preset leaves open is guessed."""
+    preset = block.preset or ""
+    said: dict[str, str | tuple[str, ...]] = {"preset": preset}
+    text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
+    reasons = [Reason("preset", text)]
+    if not block.metrics:
+        ranked = tuple(sorted(names.metrics(_columns(head, path, block)), key=columns.rank))
+        if ranked:
+            said["metric"] = ranked
+            reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))
+    elif not block.line:
+        known = _columns(head, path, block)
+        if not any(metric.name in known for metric in block.metrics):
+            return sketched(head, path)  # another program writes such files too
+    return Sketch(("preset", preset), Proposal(said, tuple(reasons)), f"preset {preset}", 0)
+
+
+def _columns(head: bytes, path: str, block: Block) -> Sequence[str]:
+    try:
+        return unpivoted(_rows(head, path), block).frame.columns
+    except UnfitError:
+        return ()
+
+
+def _expect_text(head: bytes, path: str) -> None:
+    if not head.strip():
+        raise NoLogError("empty")
+    if path.endswith(presets.QUOTING):
+        raise NoLogError("a program, settings or a document, by name")
+    if head.startswith(b"PAR1"):
+        return
+    if b"\0" in head[:8192]:
+        raise NoLogError("binary")
+    text = head[:8192].decode("utf-8", "replace")
+    if text.count("\ufffd") > 0.1 * len(text):
+        raise NoLogError("binary, or a text that is not UTF-8")
+
+
+def sketched(head: bytes, path: str) -> Sketch:
+    """Give what a file is taken for: a table, else lines that tell something.
+
+    Raises
+    ------
+    NoLogError
+        Nothing suits it, with the reason.
+    """
+    try:
+        frame = _rows(head, path).frame
+    except UnfitError as error:
+        if path.endswith(_TABLES) and error.problem.code != "no_header":
+            raise NoLogError(str(error)) from error
+        return _of_lines(head, path)
+    try:
+        return _of_table(frame, head)
+    except NoLogError:
+        if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
+            raise
+    return _of_lines(head, path)
+
+
+def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
+    if frame.height == 1 and _is_json(head):
+        raise NoLogError("JSON with a single row of numbers: a summary, or settings")
+    found = columns.proposal(frame)
+    if not {"step", "epoch", "samples", "seconds"} & {key for key in found.said if found.said[key]}:
+        text = "it has no step, epoch or time: are its rows evaluations?"
+        found = replace(found, reasons=(*found.reasons, Reason("step", text, sure=False)))
+    title = f"table of {listed(frame.columns, 8)}"
+    return Sketch(("table", *_said(found)), found, title, frame.height)
+
+
+def _of_lines(head: bytes, path: str) -> Sketch:
+    found = lines.proposal(_cut(head).decode("utf-8", "replace"), path)
+    return Sketch(("lines", *_said(found)), found, "text", 0)
+
+
+def _said(proposal: Proposal) -> tuple[str, ...]:
+    return tuple(f"{key}={proposal.said[key]}" for key in sorted(proposal.said))
+
+
+def _rows(head: bytes, path: str) -> Rows:
+    whole = _is_json(head) or head.startswith(b"PAR1")
+    rows = rows_of(head if whole else _cut(head))
+    wrong = sum(problem.code == "row_width" for problem in rows.problems)
+    if rows.frame.width < 2 or (wrong > rows.frame.height and not path.endswith(_TABLES)):
+        raise UnfitError("no_table", "not a table: its lines have no common columns")
+    return rows
+
+
+def _is_json(head: bytes) -> bool:
+    return head.lstrip()[:1] in {b"{", b"["}
+
+
+def _cut(head: bytes) -> bytes:
+    """Give whole lines of the beginning."""
+    if len(head) <= _LOOKED_AT:
+        return head
+    return head[: head.rfind(b"\n", 0, _LOOKED_AT) + 1 or _LOOKED_AT]

@@ -1,0 +1,210 @@
+"""Which patterns do the paths of some files suggest, so that folders and names tell runs apart?"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ttastats.answers.guessing.proposal import Reason
+from ttastats.base.streams import COMPRESSED
+from ttastats.base.units import listed
+
+#: What a number in a name counts, by the word before it.
+_COUNTED = {
+    **dict.fromkeys(("seed", "s"), "seed"),
+    **dict.fromkeys(("run", "r", "rep", "repeat", "try", "version", "v", ""), "run"),
+    **{word: word for word in ("trial", "study", "fold")},
+}
+_NUMBERED = re.compile(
+    r"(?P<before>|.*?[^A-Za-z0-9])"
+    r"(?P<word>seed|repeat|rep|run|trial|try|version|study|fold|s|r|v|)"
+    r"(?P<mark>[-_=.]?)(?P<number>\d{1,9})",
+    re.IGNORECASE,
+)
+#: Names that a program makes up for each run.
+_MADE_UP = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}|[0-9a-f]{8,}", re.IGNORECASE)
+#: A pattern cannot say these; a single character stands for each.
+_MEANT = re.compile(r"[{}*?]")
+
+
+@dataclass(frozen=True, slots=True)
+class FilePattern:
+    """A pattern for some files, the `entry` made of its names, and why."""
+
+    pattern: str
+    paths: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+    entry: str | None = None
+
+
+def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
+    """Give patterns for paths below a folder, one for those of each depth and ending.
+
+    With `runs_inside`, a column of each file tells runs apart.
+    """
+    alike: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for path in sorted(paths):
+        plain = _uncompressed(path)
+        alike[plain.count("/"), _ending(plain)].append(path)
+    return [_layout(those, ending, runs_inside) for (_, ending), those in sorted(alike.items())]
+
+
+def literal(path: str) -> str:
+    """Give the pattern of one file alone."""
+    return _MEANT.sub("?", path)
+
+
+def _uncompressed(path: str) -> str:
+    return next((path.removesuffix(end) for end in COMPRESSED if path.endswith(end)), path)
+
+
+def _ending(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
+
+
+@dataclass(slots=True)
+class _Part:
+    """One part of the paths: what is the same in all, and what varies.
+
+    `words` vary and are no numbers; `counted` names the numbers behind them.
+    """
+
+    start: str = ""
+    words: tuple[str, ...] = ()
+    between: str = ""
+    counted: str = ""
+    end: str = ""
+    name: str = ""
+
+    def written(self) -> str:
+        words = f"{{{self.name}}}" if self.words else ""
+        number = f"{{{self.counted}}}" if self.counted else ""
+        return f"{literal(self.start)}{words}{literal(self.between)}{number}{literal(self.end)}"
+
+
+def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern:
+    split = [_uncompressed(path).split("/") for path in paths]
+    columns = list(zip(*split, strict=True))
+    parts = [_part(column, "") for column in columns[:-1]] + [_part(columns[-1], ending)]
+    _distinct(parts)
+    words = [part for part in parts if part.words]
+    entry = _named(words, parts, runs_inside)
+    pattern = "/".join(part.written() for part in parts)
+    return FilePattern(
+        pattern, tuple(paths), tuple(_reasons(parts, paths, entry, runs_inside)), entry
+    )
+
+
+def _part(values: Sequence[str], ending: str) -> _Part:
+    different = sorted(set(values))
+    if len(different) == 1:
+        return _Part(start=different[0])
+    stems = [value.removesuffix(ending) for value in different]
+    if all(_MADE_UP.fullmatch(stem) for stem in stems):
+        return _Part(counted="run", end=ending)
+    found = [_NUMBERED.fullmatch(stem) for stem in stems]
+    numbered = [match for match in found if match]
+    if len(numbered) == len(stems):
+        part = _numbered(numbered, ending)
+        if part is not None:
+            return part
+    return _whole(stems, ending)
+
+
+def _numbered(found: Sequence[re.Match[str]], ending: str) -> _Part | None:
+    """Give a part whose numbers count: the same word stands before all of them."""
+    words = {(match["word"], match["mark"]) for match in found}
+    before = sorted({match["before"] for match in found})
+    numbers = {match["number"] for match in found}
+    ((word, mark), *others) = words
+    if others or len(numbers) < 2:
+        return None
+    counted = _COUNTED[word.lower()]
+    if len(before) == 1:
+        return _Part(start=f"{before[0]}{word}{mark}", counted=counted, end=ending)
+    # `resnet-18`, `resnet-50`, `vgg-16`: numbers of a name, where none comes twice.
+    if not word and len(numbers) == len(found):
+        return None
+    separator = before[0][-1:]
+    if not separator or any(one[-1:] != separator for one in before):
+        return None
+    names = tuple(one[:-1] for one in before)
+    return _Part("", names, f"{separator}{word}{mark}", counted, ending)
+
+
+def _whole(stems: Sequence[str], ending: str) -> _Part:
+    """Give a part that varies as a whole, but for words that all start or end with."""
+    start = _common(stems)
+    end = _common([stem[::-1] for stem in stems])[::-1]
+    start = start[: _last_separator(start)]
+    end = end[len(end) - _last_separator(end[::-1]) :] if end else ""
+    if any(len(stem) <= len(start) + len(end) for stem in stems):
+        start = end = ""
+    words = tuple(stem[len(start) : len(stem) - len(end)] for stem in stems)
+    return _Part(start, words, "", "", f"{end}{ending}")
+
+
+def _common(texts: Sequence[str]) -> str:
+    first, last = min(texts), max(texts)
+    at = next((at for at, letter in enumerate(first) if last[at : at + 1] != letter), len(first))
+    return first[:at]
+
+
+def _last_separator(text: str) -> int:
+    return max(text.rfind(one) for one in "-_ =") + 1
+
+
+def _distinct(parts: Sequence[_Part]) -> None:
+    """Let no two numbers have one name: those of the last part keep theirs."""
+    seen: set[str] = set()
+    for part in reversed(parts):
+        if part.counted in seen:
+            part.counted = "_"
+        elif part.counted:
+            seen.add(part.counted)
+
+
+def _named(words: Sequence[_Part], parts: Sequence[_Part], runs_inside: bool) -> str | None:
+    """Name the parts that vary; give what makes an entry where several do."""
+    if not words:
+        return None
+    *folders, last = words
+    if folders and last is parts[-1] and not last.counted:
+        last.name = "benchmark" if runs_inside else "run"
+        *folders, last = folders
+    last.name = "entry"
+    if not folders:
+        return None
+    for number, part in enumerate(words[: len(folders)], start=1):
+        part.name = "folder" if number == 1 else f"folder{number}"
+    last.name = f"folder{len(folders) + 1}"
+    return "/".join(f"{{{part.name}}}" for part in (*folders, last))
+
+
+def _reasons(
+    parts: Sequence[_Part], paths: Sequence[str], entry: str | None, runs_inside: bool
+) -> Iterable[Reason]:
+    names = {part.name: part.words for part in parts if part.words}
+    counted = [part.counted for part in parts if part.counted not in {"", "_"}]
+    if "entry" in names:
+        repeated = runs_inside or "run" in names or bool(counted)
+        text = f"{{entry}}: {listed(names['entry'])}"
+        if not repeated and len(paths) > 1:
+            text += "; each file is a separate entry, so no entry has repeated runs"
+        yield Reason("files", text, repeated or len(paths) == 1)
+    if "run" in names:
+        text = f"{{run}}: {listed(names['run'], 3)}; if these are benchmarks, use {{benchmark}}"
+        yield Reason("files", text, sure=False)
+    if "benchmark" in names:
+        text = f"{{benchmark}}: {listed(names['benchmark'])}; if these are entries, use {{run}}"
+        yield Reason("files", text, sure=False)
+    if counted:
+        said = " and ".join(f"{{{name}}}" for name in counted)
+        yield Reason("files", f"numbers in the names identify runs: {said}")
+    if entry:
+        folders = ", ".join(f"{{{name}}}" for name in names if name.startswith("folder"))
+        text = f"{folders} together form the entry; if one is the benchmark, use {{benchmark}}"
+        yield Reason("entry", text, sure=False)

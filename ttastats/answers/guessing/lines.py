@@ -1,0 +1,255 @@
+"""Which lines of a text tell evaluations, as `key=value`, `key: value`, `key value`, or numbers?"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ttastats.answers.guessing import columns
+from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
+from ttastats.base.metric_names import higher_is_better
+from ttastats.formats.dialect import log_from_bytes
+from ttastats.formats.own_logs import names
+from ttastats.formats.own_logs.block import UNITS, Block
+from ttastats_parsers.own_choice import UnfitError
+from ttastats_parsers.own_lines import rows_of
+
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b"
+_PAIR = re.compile(
+    r"(?<![\w/.-])(?P<key>[A-Za-z][\w/@.-]*?(?:\([A-Za-z]\))?(?: [A-Za-z][\w/@.-]*?){0,3})"
+    rf"(?P<mark>['\"]?[ \t]{{0,8}}(?:[:=][ \t]{{0,8}})?[\[(]?[ \t]{{0,2}})(?P<number>{_NUMBER})"
+    r"(?P<unit>\s?(?:ms|seconds|sec|s|minutes|min|hours|h)\b)?(?![\w.]*[A-Za-z:-]\d)"
+)
+#: Colours and the rank in front, which are taken away before an expression is tried.
+_DRESS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|^\[(?:(?:default|rank)\d+|\d+,\d+)\](?:<std\w+>)?:\s?")
+_DIGIT = re.compile(r"\d")
+_FILLERS = frozenset({"at", "with", "is", "of", "the", "and", "on", "in", "for", "after", "to"})
+_STAMP = re.compile(
+    r"^\[?((?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
+)
+#: More lines are not looked at, and longer ones hold no evaluation.
+_MOST_LINES = 20_000
+_LONGEST = 2_000
+#: More expressions are not proposed.
+_MOST_EXPRESSIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """One number of a line: what it is called there, the name of its group, and its part."""
+
+    literal: str
+    mark: str
+    group: str
+    part: str
+
+    def expression(self) -> str:
+        key = re.escape(self.literal).replace("\\ ", " ").replace("\\-", "-").replace("\\/", "/")
+        value = r"\d+" if self.part in {"step", "samples"} else _VALUE
+        value = r"\d+(?:\.\d+)?" if self.part in {"epoch", "clock"} else value
+        return rf"{key}{_mark(self.mark)}(?P<{self.group}>{value})"
+
+
+_VALUE = r"[-+]?[\d.][\d.eE+-]*|nan|inf"
+
+
+def _mark(mark: str) -> str:
+    plain = mark.strip()
+    before = r"\s*" if mark[:1].isspace() else ""
+    return rf"{before}{re.escape(plain)}\s*" if plain else r"\s+"
+
+
+def proposal(text: str, path: str) -> Proposal:
+    """Give the keys of a block for the lines of a text.
+
+    Raises
+    ------
+    NoLogError
+        No line tells a number that looks like a metric.
+    """
+    lines = [_DRESS.sub("", line) for line in re.split("[\r\n]+", text)[:_MOST_LINES]]
+    lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
+    expressions = _of_numbers(lines, path) or list(_of_keys(lines))
+    if not expressions:
+        raise NoLogError("neither a table nor a line with a metric as `key=value`")
+    patterns = tuple(pattern for pattern, _ in expressions)
+    log = log_from_bytes("\n".join(lines).encode(), f"/{path}")
+    try:
+        rows = rows_of(log, Block("", line=patterns))
+    except UnfitError as error:
+        raise NoLogError(str(error)) from error
+    told = columns.proposal(rows.frame)
+    examples = [
+        Reason("line", f"guessed from {line.strip()[:160]!r}", False)
+        for line in dict.fromkeys(line for _, line in expressions)
+    ]
+    return Proposal({"line": patterns, **told.said}, (*examples, *told.reasons))
+
+
+# ----------------------------------------------------------------------------------- key and value
+
+
+def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Give expressions with an example each: those with a metric, then what they lack."""
+    kinds: Counter[tuple[_Told, ...]] = Counter()
+    examples: dict[tuple[_Told, ...], str] = {}
+    for line in lines:
+        told = _told(line) if _DIGIT.search(line) else ()
+        if told:
+            kinds[told] += 1
+            examples.setdefault(told, line)
+    metrics = _metrics(kinds)
+    with_metric = _kept(kinds, metrics)
+    found: dict[str, str] = {}
+    parts: set[str] = set()
+    covered: set[str] = set()
+    for told in with_metric:
+        wanted = [one for one in told if one.group in metrics or one.part != "value"]
+        own = {one.group for one in wanted} & metrics
+        if own <= covered or len(found) == _MOST_EXPRESSIONS:  # told twice, in two forms
+            continue
+        covered |= own
+        found[_joined(wanted)] = examples[told]
+        parts |= {one.part for one in wanted}
+    if not found:
+        return
+    if not parts & {"step", "epoch", "samples"}:
+        for told, _ in kinds.most_common():
+            counted = [one for one in told if one.part in {"step", "epoch", "samples"}]
+            if counted and told not in with_metric:
+                found.setdefault(_joined(counted), examples[told])
+                break
+    if "clock" not in parts:
+        stamped = _stamped(lines, found)
+        found = {_stamp(stamped): stamped, **found} if stamped else found
+    yield from found.items()
+
+
+def _stamped(lines: Sequence[str], found: Iterable[str]) -> str | None:
+    """Give a line with a stamp where nearly all evaluations have one since the last of them."""
+    evaluated = [re.compile(pattern) for pattern in found]
+    examples: dict[str, str] = {}
+    since: set[str] = set()
+    fresh: Counter[str] = Counter()
+    number = 0
+    for line in lines:
+        if stamp := _STAMP.match(line):
+            since.add(_shape(stamp[0]))
+            examples.setdefault(_shape(stamp[0]), line)
+        if any(pattern.search(line) for pattern in evaluated):
+            number += 1
+            fresh.update(since)
+            since.clear()
+    return next((examples[shape] for shape, n in fresh.most_common(1) if n >= 0.9 * number), None)
+
+
+def _shape(stamp: str) -> str:
+    return re.sub(r"\d+", "0", stamp)
+
+
+def _metrics(kinds: Counter[tuple[_Told, ...]]) -> frozenset[str]:
+    groups = dict.fromkeys(one.group for told in kinds for one in told if one.part == "value")
+    found = names.metrics(groups)
+    if not found:  # then of training
+        found = tuple(group for group in groups if higher_is_better(group) is not None)[:1]
+    return frozenset(found)
+
+
+def _kept(kinds: Counter[tuple[_Told, ...]], metrics: frozenset[str]) -> list[tuple[_Told, ...]]:
+    """Give the lines with a metric, without rare ones that lack what most have, as of the end."""
+    those = [(told, n) for told, n in kinds.most_common() if any(o.group in metrics for o in told)]
+    if not those:
+        return []
+    most = those[0][1]
+    fewest = max(0.1 * most, min(most, 2))
+    progress = {one.part for one in those[0][0]} - {"value", "clock"}
+    return [
+        told
+        for told, n in those
+        if n >= fewest and (n == most or progress <= {one.part for one in told})
+    ]
+
+
+def _joined(told: Sequence[_Told]) -> str:
+    first, *rest = told
+    start = r"\b" if first.literal[0].isalpha() else ""
+    return start + first.expression() + "".join(rf".*?\b{one.expression()}" for one in rest)
+
+
+def _stamp(line: str) -> str:
+    """Give the expression of stamps of the shape that a line begins with."""
+    stamp = _STAMP.match(line)
+    assert stamp is not None  # noqa: S101 - for the type checker
+    written = re.sub(r"\d+", lambda digits: rf"\d{{{len(digits[0])}}}", stamp[1])
+    written = re.sub(r"([.,])\\d\{\d+\}$", lambda end: rf"{re.escape(end[1])}\d+", written)
+    return rf"^{re.escape(stamp[0][: stamp.start(1)])}(?P<stamp>{written})"
+
+
+def _told(line: str) -> tuple[_Told, ...]:
+    """Give the numbers that a line calls by a name, once each."""
+    found: dict[str, _Told] = {}
+    for match in _PAIR.finditer(line):
+        one = _one(match)
+        if one is not None and one.group not in found:
+            found[one.group] = one
+    return tuple(found.values())
+
+
+def _one(match: re.Match[str]) -> _Told | None:
+    words = match["key"].split(" ")
+    while words and words[0].lower() in _FILLERS:
+        words.pop(0)
+    if not words:
+        return None
+    last = _plain(words[-1] if words[-1].lower() not in _FILLERS or len(words) == 1 else words[-2])
+    literal = " ".join(words)
+    for part in ("step", "epoch", "samples"):
+        if last in columns.COUNTS[part]:
+            at = max(at for at, word in enumerate(words) if _plain(word) == last)
+            return _Told(" ".join(words[at:]), match["mark"], last, part)
+    group = _plain(literal)
+    unit = (match["unit"] or "").strip()
+    if columns.unit_of(group):
+        if unit:
+            return _Told(literal, match["mark"], f"time_{names.UNITS[UNITS[unit]]}", "clock")
+        return _Told(literal, match["mark"], group, "clock") if group in names.CLOCKS else None
+    return None if unit else _Told(literal, match["mark"], group, "value")
+
+
+def _plain(text: str) -> str:
+    plain = re.sub(r"\W+", "_", text).strip("_").lower()
+    return plain if plain[:1].isalpha() else f"n_{plain}"
+
+
+# ------------------------------------------------------------------------------- numbers in columns
+
+_CELLS = re.compile(rf"^\s*(?:{_NUMBER})(?:\s+(?:{_NUMBER}))+\s*$")
+
+
+def _of_numbers(lines: Sequence[str], path: str) -> list[tuple[str, str]]:
+    """Give one expression for lines of numbers alone, called as a line above them says."""
+    rows = [line for line in lines if _CELLS.match(line)]
+    if len(rows) < 2 or len(rows) < 0.8 * len(lines):
+        return []
+    width = len(rows[0].split())
+    above = lines[0].lstrip("# ").split()
+    called = [_plain(name) for name in above]
+    if lines[0] is rows[0] or len(called) != width or len(set(called)) != width:
+        called = _called(rows, width, path)
+    cells = r"\s+".join(rf"(?P<{name}>\S+)" for name in called)
+    return [(rf"^\s*{cells}\s*$", rows[0])] if called else []
+
+
+def _called(rows: Sequence[str], width: int, path: str) -> list[str]:
+    """Name two columns without names: a count that goes up, and what the path says it is."""
+    if width != 2:
+        return []
+    first = [float(row.split()[0]) for row in rows]
+    if any(one != int(one) for one in first) or first != sorted(first):
+        return []
+    words = re.findall("[a-z]+", path.lower())
+    known = next((word for word in reversed(words) if higher_is_better(word) is not None), "value")
+    # Numbers without names are those of every step.
+    return ["step", "train_loss" if known in {"loss", "losses"} else known]

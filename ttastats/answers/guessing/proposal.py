@@ -1,0 +1,67 @@
+"""What is proposed for one kind of files: the keys of a block, and why each is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ttastats.formats.own_logs.block import KEYS
+from ttastats.report.render.harmless import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a key says what it says; one that is not `sure` should be looked at by a person."""
+
+    key: str
+    text: str
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Keys of a block with what they say, and the reasons.
+
+    Of `choices`, lines of TOML, one must be taken before the files can be read.
+    """
+
+    said: Mapping[str, str | tuple[str, ...]]
+    reasons: tuple[Reason, ...]
+    choices: tuple[str, ...] = ()
+
+
+class NoLogError(Exception):
+    """Nothing suits a file, with the reason."""
+
+
+def written(proposal: Proposal) -> str:
+    """Give a block as TOML, with what is unsure as comments."""
+    lines = ["[[logs]]"]
+    for key in KEYS:
+        doubts = [one.text for one in proposal.reasons if one.key == key and not one.sure]
+        lines += [f"# {key}? {visible(text)}" for text in doubts]
+        if key in proposal.said:
+            lines.append(f"{key:<7} = {_value(proposal.said[key])}")
+    if proposal.choices:
+        lines += [f"# {_CHOOSE}", *(f"# {choice}" for choice in proposal.choices)]
+    return "\n".join(lines) + "\n"
+
+
+_CHOOSE = "Uncomment the line that applies:"
+
+
+def _value(said: str | tuple[str, ...]) -> str:
+    texts = [_text(one) for one in ((said,) if isinstance(said, str) else said)]
+    if len(texts) == 1:
+        return texts[0]
+    inside = ", ".join(texts)
+    lines = "".join(f"  {text},\n" for text in texts)
+    return f"[{inside}]" if len(inside) < 80 else f"[\n{lines}]"
+
+
+def _text(said: str) -> str:
+    """Give a text of TOML: one with a backslash as it is, in single quotes, where it can be."""
+    if "\\" in said and said.isprintable() and "'''" not in said and said[-1] != "'":
+        return f"'''{said}'''" if "'" in said else f"'{said}'"
+    return json.dumps(said, ensure_ascii=not said.isprintable()).replace("\x7f", "\\u007f")

@@ -1,0 +1,1 @@
+"""What `profile` answers: where the time of a step goes, and how it changed."""

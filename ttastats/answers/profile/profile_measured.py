@@ -1,0 +1,260 @@
+"""What was measured beside the operators: the step itself, batch sizes, fewer layers, workers?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import units
+from ttastats.base.note import Note
+from ttastats.report import fields
+from ttastats.report.cells import Cell, Column, Quantity, Row, Table, Text
+from ttastats.traces import answers, saturation
+
+_Row = dict[str, Any]
+#: A step that takes so many times its CPU time waited for a core.
+_CONTENDED = 1.1
+#: Operators that sum to so many steps were not disturbed as the steps were.
+_DISTURBED = 1.2
+
+
+def rows(own: pl.DataFrame) -> list[_Row]:
+    """Give the rows for programs of what was measured of one profile."""
+    return [*_itself(own), *_batches(own), *_ablated(own), *_workers(own)]
+
+
+def tables(found: Sequence[_Row], title: str) -> Iterator[Table]:
+    """Give the tables for people of such rows."""
+    for section, (heading, shown) in _SHOWN.items():
+        some = [row for row in found if row["section"] == section]
+        if some:
+            yield fields.table(some, shown, f"{title}{heading}")
+    some = [row for row in found if row["section"] == "measured"]
+    if some:
+        body = tuple(Row((Text(row["title"]), _cell(row))) for row in some)
+        columns = (Column("measured", names=True), Column("", "right"))
+        yield Table(columns, body, f"{title}whole step")
+
+
+def notes(own: pl.DataFrame) -> Iterator[Note]:
+    """Give what must be said of the numbers."""
+    yield from _clock(own)
+    yield from _roofline(own)
+    left = _text(own, "batch_size")
+    if left:
+        yield Note("batch_size", f"batch size: {left}.")
+    for value, rule in (
+        answers.measures(own, "saturation_batch_size").select("value", "text").rows()
+    ):
+        size = "no batch size" if value is None else f"{value:,.0f} samples"
+        yield Note("saturation", f"large enough: {size} ({rule}).")
+    if not answers.measures(own, "ablated_step_seconds").is_empty():
+        yield Note("ablation", "removed layers are replaced by the identity.")
+    if not answers.measures(own, "workers_step_seconds").is_empty():
+        yield Note(
+            "workers",
+            "workers share the batch. In flight: from the start of an all-reduce to its end, "
+            "including the wait for the slower worker; exposed: time beyond a step without "
+            "communication; pure: the same bytes without computation.",
+        )
+
+
+def _roofline(own: pl.DataFrame) -> Iterator[Note]:
+    """Say on which side of the roofline's ridge the step lies as a whole."""
+    known = {row["name"]: row["value"] for row in _itself(own)}
+    intensity, ridge = known.get("intensity"), known.get("ridge")
+    if intensity and ridge:
+        side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
+        yield Note(
+            "roofline",
+            f"roofline: the arithmetic intensity of {units.significant(intensity)} FLOPs per "
+            f"byte is {side} the ridge point of {units.significant(ridge)}: the step as a whole "
+            f"is limited by {binds}, if caches are ignored.",
+        )
+
+
+def _clock(own: pl.DataFrame) -> Iterator[Note]:
+    """Say by which clock a recorded step is timed, and whether the machine was busy."""
+    clock = _text(own, "uninstrumented_step_seconds")
+    step, wall = (_value(own, f"{name}_step_seconds") for name in ("uninstrumented", "wall"))
+    if clock:
+        yield Note("clock", f"clock of a recorded step: {clock}.")
+    if step and wall and wall > _CONTENDED * step:
+        said = f"a step took {wall / step:.1f} times its CPU time in wall-clock time"
+        yield Note("contended", f"other processes used this machine: {said}.")
+    elif clock and step == wall and not answers.runs_on_device(own):
+        yield Note(
+            "contended",
+            "wall-clock time includes delays by other processes; CPU time is recorded with one "
+            "thread (--threads 1, torch.set_num_threads(1)) and without compilation.",
+        )
+    busy = float(answers.at_work(own)["seconds"].sum()) / answers.count(own)
+    if step and busy > _DISTURBED * step:
+        yield Note(
+            "disturbed",
+            f"operators sum to {busy / step:.1f} times the unprofiled step: other processes "
+            "disturbed one of the two measurements. Record the profile again.",
+        )
+
+
+# ----------------------------------------------------------------------------------------- itself
+
+
+def _itself(own: pl.DataFrame) -> Iterator[_Row]:
+    """Give the numbers of the step as a whole, those that are known."""
+    step = _value(own, "uninstrumented_step_seconds")
+    if step is None:
+        return
+    number = answers.count(own)
+    working = answers.at_work(own)
+    busy, moved = (float(working[name].sum()) / number for name in ("seconds", "bytes"))
+    flops = _value(own, "step_flops")
+    fastest = answers.peak(own, "peak_flops")
+    rate = flops / step if flops else None
+    utilization = rate / fastest if rate and fastest else None
+    intensity = flops / moved if flops and moved else None
+    known: list[tuple[str, str, float | None, str]] = [
+        ("step_seconds", "unprofiled step", step, "seconds"),
+        ("wall_step_seconds", "the same, wall-clock", _value(own, "wall_step_seconds"), "seconds"),
+        ("operators_share", "operators sum to", busy / step, "fraction"),
+        ("samples", "samples per step", _value(own, "batch_size"), "count"),
+        ("samples_per_second", "samples per second", _value(own, "samples_per_second"), "number"),
+        ("flops_per_second", "achieved", rate, "flop/second"),
+        ("peak_flops", "peak matrix multiplication", fastest, "flop/second"),
+        ("utilization", "share of peak", utilization, "fraction"),
+        ("intensity", "FLOPs per byte, at least", intensity, "number"),
+        ("ridge", "ridge point", _ridge(own, fastest), "number"),
+        ("cpu_utilization", "utilization of the cores", _value(own, "cpu_utilization"), "fraction"),
+        ("gpu_utilization", "utilization of the GPU", _value(own, "gpu_utilization"), "fraction"),
+        ("tensor_core_utilization", "utilization of its tensor cores",
+         _value(own, "tensor_core_utilization"), "fraction"),
+        ("power_watts", "watts", _value(own, "power"), "number"),
+    ]  # fmt: skip
+    for name, title, value, unit in known:
+        if value is not None:
+            row = {"section": "measured", "name": name, "title": title}
+            yield {**row, "value": value, "unit": unit}
+
+
+def _ridge(own: pl.DataFrame, fastest: float | None) -> float | None:
+    """Give the FLOPs a byte from which the fastest product, not the memory, is what binds."""
+    copied = answers.peak(own, "peak_bandwidth")
+    return fastest / copied if fastest and copied else None
+
+
+def _cell(row: Mapping[str, Any]) -> Cell:
+    return Quantity(row["value"], row["unit"])
+
+
+# ---------------------------------------------------------------------------------- other steps
+
+
+def _batches(own: pl.DataFrame) -> Iterator[_Row]:
+    """Give one row for each batch size, the smallest first."""
+    throughput = _by(own, "batch_samples_per_second")
+    flops, busy = _by(own, "batch_step_flops"), _by(own, "batch_cpu_utilization")
+    fastest = answers.peak(own, "peak_flops")
+    gains = saturation.gains({int(size): rate for size, rate in throughput.items()})
+    for size in sorted(throughput, key=int):
+        rate, samples = throughput[size], int(size)
+        achieved = flops.get(size, 0.0) * rate / samples or None
+        yield {
+            "section": "batch_size",
+            "name": size,
+            "samples_per_second": rate,
+            "gain": gains.get(samples),
+            "flops_per_second": achieved,
+            "utilization": achieved / fastest if achieved and fastest else None,
+            "cpu_utilization": busy.get(size),
+        }
+
+
+def _ablated(own: pl.DataFrame) -> Iterator[_Row]:
+    """Give one row for each set of layers, the whole network first."""
+    seconds, flops = _by(own, "ablated_step_seconds"), _by(own, "ablated_step_flops")
+    fastest = answers.peak(own, "peak_flops")
+    whole = max(seconds.values(), default=0.0)
+    for variant in sorted(seconds, key=len):
+        rate = flops[variant] / seconds[variant]
+        yield {
+            "section": "ablation",
+            "name": variant,
+            "seconds": seconds[variant],
+            "speedup": seconds.get("all layers", whole) / seconds[variant],
+            "flops_per_second": rate,
+            "utilization": rate / fastest if fastest else None,
+        }
+
+
+def _workers(own: pl.DataFrame) -> Iterator[_Row]:
+    """Give one row for each number of workers."""
+    steps = _by(own, "workers_step_seconds")
+    kinds = {kind: _by(own, f"workers_{kind}_seconds") for kind in ("under_way", "exposed", "pure")}
+    sent = _by(own, "workers_sent_bytes")
+    for workers, seconds in steps.items():
+        shares = {
+            f"{kind}_share": None if found.get(workers) is None else found[workers] / seconds
+            for kind, found in kinds.items()
+        }
+        row = {"section": "workers", "name": workers, "seconds": seconds, **shares}
+        yield {**row, "bytes": sent.get(workers)}
+
+
+def _name(title: str) -> fields.Field:
+    return fields.Field(Column(title), lambda row: Text(str(row["name"])))
+
+
+_SHOWN: Mapping[str, tuple[str, Sequence[fields.Field]]] = {
+    "batch_size": (
+        "throughput over batch sizes",
+        (
+            fields.words("batch size", lambda row: f"{int(row['name']):,}"),
+            fields.words("samples per second", lambda row: f"{row['samples_per_second']:,.0f}"),
+            fields.number("gain per doubling", "gain", "fraction"),
+            fields.number("achieved", "flops_per_second", "flop/second"),
+            fields.number("of peak", "utilization", "fraction"),
+            fields.number("cores busy", "cpu_utilization", "fraction", rank=1),
+        ),
+    ),
+    "ablation": (
+        "without memory-bound layers",
+        (
+            _name("layers"),
+            fields.number("step", "seconds", "seconds"),
+            fields.number("speedup", "speedup", "ratio"),
+            fields.number("achieved", "flops_per_second", "flop/second"),
+            fields.number("of peak", "utilization", "fraction"),
+        ),
+    ),
+    "workers": (
+        "communication per step, wall-clock",
+        (
+            _name("workers"),
+            fields.number("step", "seconds", "seconds"),
+            fields.number("in flight", "under_way_share", "fraction"),
+            fields.number("exposed", "exposed_share", "fraction"),
+            fields.number("pure", "pure_share", "fraction"),
+            fields.number("gradients", "bytes", "bytes"),
+        ),
+    ),
+}
+
+
+# ---------------------------------------------------------------------------------------- reading
+
+
+def _value(own: pl.DataFrame, name: str) -> float | None:
+    return answers.mean(answers.measures(own, name)["value"])
+
+
+def _text(own: pl.DataFrame, name: str) -> str:
+    found = answers.measures(own, name)["text"].drop_nulls()
+    return str(found[0]) if found.len() else ""
+
+
+def _by(own: pl.DataFrame, name: str) -> dict[str, float]:
+    """Give the values of a measure by what they are of."""
+    found = answers.measures(own, name).select("of", "value").drop_nulls()
+    return dict(found.iter_rows())

@@ -1,0 +1,221 @@
+"""What quality had each run, and each group, at a budget, and who had none?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import percentages, units
+from ttastats.base.note import Note
+from ttastats.outcomes.at_budget import SHORT
+from ttastats.outcomes.budget import Budget
+from ttastats.outcomes.counted import standing
+from ttastats.report import fields
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Text
+from ttastats.report.digits import Digits, digits_of
+from ttastats.report.fields import Field
+from ttastats.report.grouping import (
+    BENCHMARK,
+    ENTRY,
+    common_title,
+    group_notes,
+    groups,
+    key_row,
+    row_keys,
+    set_aside_notes,
+    shown_keys,
+    unknown_last,
+    with_left_out,
+)
+from ttastats.sides.quality_comparison import step_of
+from ttastats.stats.fraction import reached_at_least
+from ttastats.stats.means import mean_quality
+from ttastats.stats.moments import standard_deviation
+
+KEYS = (
+    "run_id", "source", "suite", "round", "benchmark", "entry", "submitter", "system",
+    "run_status", "metric", "quality", "short", "seconds", "steps", "epochs", "samples",
+    "run_seconds", "seed", "cost", "set_aside",
+)  # fmt: skip
+#: What is told beside a quality, where runs tell it.
+_PROGRESS = ("steps", "epochs", "samples")
+_SHOWN = ("suite", "round", "benchmark", "entry")
+#: Runs a note names; of more it says how many.
+_NAMED = 4
+
+
+def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
+    """Give the report of a table of runs at a budget, in the order of its sources."""
+    named = runs.rename({"target_metric": "metric", "tta_seconds": "seconds"})
+    rows = tuple(named.sort("source", "run_id").select(KEYS).iter_rows(named=True))
+    shown = [
+        *fields.keys(shown_keys(rows, _SHOWN)),
+        Field(Column("log", rank=1, names=True), lambda row: Text(row["source"].split("/")[-1])),
+        *_metric(rows),
+        fields.words(f"quality {budget.place}", _quality),
+        fields.number("time", "seconds", "seconds"),
+        *(
+            fields.number(unit, unit, rank=2)
+            for unit in _PROGRESS
+            if any(row[unit] is not None for row in rows)
+        ),
+    ]
+    about = " ".join(part for part in (common_title(rows, _SHOWN), str(budget)) if part)
+    notes = (*budget_notes(runs, budget), *set_aside_notes(runs))
+    return Report("runs", rows, (fields.table(rows, shown, about),), notes)
+
+
+def _metric(rows: tuple[Mapping[str, Any], ...]) -> list[Field]:
+    names = {row["metric"] for row in rows}
+    return fields.keys(["metric"], heads=False) if len(names) > 1 else []
+
+
+def _quality(row: Mapping[str, Any]) -> str:
+    return SHORT[row["short"]] if row["short"] else written(row["quality"])
+
+
+def written(value: float | None, digits: int = 5) -> str:
+    """Give a quality with so many digits at least, in the unit of its metric."""
+    return "–" if value is None else units.significant(value, digits)
+
+
+def budget_notes(runs: pl.DataFrame, budget: Budget) -> list[Note]:
+    """Say what must be known of the runs at a budget, and of the value that was taken."""
+    notes = short_notes(runs, budget)
+    if budget.best:
+        notes.append(best_note())
+    return notes
+
+
+def rare_note(counts: Sequence[int], confidence: float) -> list[Note]:
+    """Say under which condition a claim holds that so few runs cannot show; of the least runs."""
+    if not counts:
+        return []
+    n = min(counts)
+    share = 1 - reached_at_least(n, n, confidence=confidence)
+    text = (
+        f"holds if no further run ends far from these: {n} of {n} runs are compatible with up to "
+        f"{share:.0%} that do."
+    )
+    return [Note("rare_runs", text)]
+
+
+def best_note() -> Note:
+    """Say what the best of many evaluations is."""
+    text = (
+        "the best of several evaluations was selected on the data it is measured on, so it "
+        "overestimates the quality on other data, more so with more evaluations."
+    )
+    return Note("best_of", text)
+
+
+def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> list[Note]:
+    """Count and name the runs that have no value at the budget, by the reason."""
+    notes = []
+    counts = standing(runs)
+    for reason, words in SHORT.items():
+        there = counts.filter(pl.col("short") == reason).sort("source")
+        if there.is_empty():
+            continue
+        names = units.listed(_names(there), _NAMED)
+        of = f" of {side}" if side else ""
+        text = (
+            f"{budget.place}: {there.height} of {units.plural(counts.height, 'run')}{of} {words} "
+            f"and are excluded from the mean: {names}."
+        )
+        notes.append(Note(reason, text))
+    return notes
+
+
+def _names(runs: pl.DataFrame) -> list[str]:
+    """Name runs by their files, without the folder that all share."""
+    sources: list[str] = runs["source"].to_list()
+    folders = [source.split("/")[:-1] for source in sources]
+    shared = 0
+    while all(len(one) > shared for one in folders) and len({one[shared] for one in folders}) == 1:
+        shared += 1
+    return ["/".join(source.split("/")[shared:]) for source in sources]
+
+
+def of_groups(
+    runs: pl.DataFrame,
+    budget: Budget,
+    by: Sequence[str] = ENTRY,
+    *,
+    ddof: int = 1,
+    confidence: float = 0.95,
+) -> Report:
+    """Give the report of a table of runs at a budget by group, best group of a benchmark first.
+
+    `ddof` is that of the deviation that is shown; the interval is by the sample's.
+    """
+    rows = [
+        key_row(keys) | _numbers(group, budget, ddof, confidence)
+        for keys, group in groups(runs, by)
+    ]
+    rows.sort(key=_place)
+    metrics = ["metric"] if len({row["metric"] for row in rows}) > 1 else []
+    shown = [
+        *fields.keys(shown_keys(rows, by)),
+        *fields.keys(metrics, heads=False),
+        fields.words("runs", lambda row: with_value(row["n"], row["missing"])),
+        fields.words(
+            "mean ±sd", lambda row: _digits(row).mean(row["quality_mean"], row["quality_sd"])
+        ),
+        fields.words(
+            f"[{percentages.text(confidence)} CI]",
+            lambda row: _digits(row).interval(row["quality_low"], row["quality_high"]),
+            rank=1,
+        ),
+        fields.number("time", "seconds_mean", "seconds", rank=2),
+        *(
+            fields.number(unit, f"{unit}_mean", rank=3)
+            for unit in _PROGRESS
+            if any(row[f"{unit}_mean"] is not None for row in rows)
+        ),
+    ]
+    metric = "" if metrics or not rows else f"{rows[0]['metric'] or 'quality'} "
+    parts = [common_title(rows, by), f"{metric}{budget}"]
+    table = fields.table(rows, shown, "   ".join(part for part in parts if part))
+    notes = [*group_notes(runs, by), *budget_notes(runs, budget)]
+    report = Report("summary", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
+    return with_left_out(report, runs, by)
+
+
+def with_value(n: int, missing: int) -> str:
+    """Give how many runs have a value, and of how many where some have none."""
+    return f"{n}/{n + missing}" if missing else str(n)
+
+
+def _numbers(group: pl.DataFrame, budget: Budget, ddof: int, confidence: float) -> dict[str, Any]:
+    there = group.filter("reached")
+    values = there["quality"].to_numpy()
+    found = mean_quality(values, resolution=step_of(there), confidence=confidence)
+    higher, metric = (group[name].drop_nulls() for name in ("higher_is_better", "target_metric"))
+    return {
+        "metric": metric[0] if metric.len() else None,
+        "higher_is_better": higher[0] if higher.len() else None,
+        "at": str(budget),
+        "n": there.height,
+        "missing": group.height - there.height,
+        "quality_mean": found.estimate,
+        "quality_low": found.low,
+        "quality_high": found.high,
+        "quality_sd": standard_deviation(values, ddof),
+        "seconds_mean": there["tta_seconds"].mean(),
+        **{f"{unit}_mean": there[unit].mean() for unit in _PROGRESS},
+    }
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Put the best group of a benchmark first, and what is unknown last."""
+    mean = row["quality_mean"]
+    order = None if mean is None else -mean if row["higher_is_better"] else mean
+    return unknown_last(*(row[name] for name in BENCHMARK), order)
+
+
+def _digits(row: Mapping[str, Any]) -> Digits:
+    return digits_of([], row["quality_sd"], row["quality_mean"])

@@ -1,0 +1,1 @@
+"""What `rcp` answers: convergence against reference runs."""

@@ -1,0 +1,216 @@
+"""Does an entry pass the official check of its convergence, and which factor scales its time?
+
+The rules of MLPerf Training as `mlperf_logging.rcp_checker` 4.1 applies them, written anew from
+its behaviour. An entry may converge in fewer samples or epochs than the reference only as far as
+chance could explain; what it gains by that is taken back by a factor on its time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ttastats.answers.rcp.convergence_records import Record
+from ttastats.stats.quantiles import two_sided_t
+
+#: One-sided level of the test behind the limit, as a confidence of a two-sided interval.
+_CONFIDENCE = 0.9
+#: The official limit is found by bisection from zero to the mean, down to this width.
+_WIDTH = 1e-4
+#: How many samples earlier than the limit llama31_405b may converge: one evaluation in v5.0.
+_SLACK = 46_080
+
+Reason = Literal[
+    "RCP found",
+    "RCP Interpolation",
+    "RCP not found but slower convergence on smaller batch size",
+    "Missing RCP",
+    "Cannot find any RCPs",
+    "Could not detect global_batch_size",
+    "Insufficient convergence",
+    "too few runs",
+]
+"""Why a check ends as it does, in the words of the official checker, but for the last."""
+
+#: What `--rcp_bypass` lets pass all the same.
+_BYPASSED: tuple[Reason, ...] = ("RCP found", "RCP Interpolation", "Missing RCP")
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergenceRules:
+    """What differs by benchmark and ruleset.
+
+    A submission makes `runs` runs; the `dropped` fastest and slowest leave its mean, and as many
+    may fail. `slack` is by how much the mean may fall below the limit.
+    """
+
+    runs: int
+    dropped: int = 1
+    slack: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Reference convergence at a batch size; `limit` is the lowest mean that chance explains."""
+
+    batch_size: int
+    mean: float
+    std: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergenceVerdict:
+    """What the check says.
+
+    `mean` is the olympic mean of the entry; `point` what it was held against and `limit` what it
+    had to reach, None where there was nothing to hold it against.
+    """
+
+    passed: bool
+    reason: Reason
+    factor: float = 1.0
+    mean: float | None = None
+    limit: float | None = None
+    point: Point | None = None
+    bypassed: bool = False
+
+
+def rules(benchmark: str, ruleset: str | None, runs: int) -> ConvergenceRules:
+    """Give the rules of a benchmark.
+
+    The rules allow llama31_405b one evaluation (46,080 samples) before the limit in v5.0 only;
+    the code does so in every ruleset from 5.0.0 on, and the code is followed.
+    """
+    dropped = 4 if benchmark == "unet3d" else 1
+    slack = _SLACK if benchmark == "llama31_405b" and _from_v5(ruleset) else 0.0
+    return ConvergenceRules(runs, dropped, slack)
+
+
+def as_written(found: ConvergenceRules, ruleset: str | None) -> ConvergenceRules:
+    """Give the rules as they are written where the code goes beyond them."""
+    return found if ruleset == "5.0.0" else replace(found, slack=0.0)
+
+
+def _from_v5(ruleset: str | None) -> bool:
+    major = (ruleset or "").partition(".")[0]
+    return major.isdecimal() and int(major) >= 5
+
+
+def points(records: Sequence[Record], found: ConvergenceRules) -> tuple[Point, ...]:
+    """Give the points that count of the records of one benchmark, by ascending batch size."""
+    return _pruned([_measured(record, found) for record in records], found)
+
+
+def _measured(record: Record, found: ConvergenceRules) -> Point:
+    values = np.array(record.values)
+    kept = values[found.dropped : len(values) - found.dropped]
+    if not kept.size:  # the official checker has no mean then
+        kept = values
+    mean, std = float(np.mean(kept)), float(np.std(values))
+    return Point(record.batch_size, mean, std, _limit(mean, std, kept.size, found.runs))
+
+
+def _limit(mean: float, std: float, n_reference: int, runs: int) -> float:
+    """Give the lowest mean that a one-sided pooled t test does not tell from the reference's.
+
+    Both groups are given the standard deviation of the reference. The bisection is repeated since
+    where it stops is up to 0.00005 away from the answer, which counts where epochs are fractions.
+    """
+    n_entry = runs - 2
+    if std == 0.0 or n_entry < 1:
+        return mean
+    t = two_sided_t(n_reference + n_entry - 2, _CONFIDENCE)
+    exact = mean - t * std * math.sqrt(1 / n_reference + 1 / n_entry)
+    low, high = 0.0, mean
+    while high - low > _WIDTH:
+        middle = (low + high) / 2
+        low, high = (low, middle) if middle > exact else (middle, high)
+    return (low + high) / 2
+
+
+def _pruned(measured: Sequence[Point], found: ConvergenceRules) -> tuple[Point, ...]:
+    """Drop points that converge slower than a smaller batch or than their neighbours suggest.
+
+    One pass, which never steps back: it need not end in a convex curve.
+    """
+    fastest = min(measured, key=lambda point: point.mean)
+    kept = [point for point in measured if point.batch_size >= fastest.batch_size]
+    place = 1
+    while place < len(kept) - 1:
+        low, here, high = kept[place - 1 : place + 2]
+        if here.mean > _interpolated(here.batch_size, low, high, found).mean:
+            del kept[place]
+        else:
+            place += 1
+    sizes = {point.batch_size for point in kept}
+    return tuple(point for point in measured if point.batch_size in sizes)
+
+
+def _interpolated(batch_size: int, low: Point, high: Point, found: ConvergenceRules) -> Point:
+    """Give a point between two, as if twice the runs of a submission had been measured there."""
+    sizes = [low.batch_size, high.batch_size]
+    mean = float(np.interp(batch_size, sizes, [low.mean, high.mean]))
+    std = float(np.interp(batch_size, sizes, [low.std, high.std]))
+    return Point(batch_size, mean, std, _limit(mean, std, 2 * found.runs, found.runs))
+
+
+def reference(
+    batch_size: int, pruned: Sequence[Point], found: ConvergenceRules
+) -> tuple[Point | None, Reason]:
+    """Give the point an entry of a batch size is held against, and how it was found."""
+    for point in pruned:
+        if point.batch_size == batch_size:
+            return point, "RCP found"
+    below = [point for point in pruned if point.batch_size < batch_size]
+    above = [point for point in pruned if point.batch_size > batch_size]
+    if below and above:
+        return _interpolated(batch_size, below[-1], above[0], found), "RCP Interpolation"
+    if above:
+        return above[0], "RCP not found but slower convergence on smaller batch size"
+    return None, "Missing RCP" if below else "Cannot find any RCPs"
+
+
+def check(
+    values: Sequence[float],
+    failed: int,
+    batch_size: int | None,
+    pruned: Sequence[Point],
+    found: ConvergenceRules,
+    *,
+    bypass: bool = False,
+) -> ConvergenceVerdict:
+    """Hold an entry against the reference.
+
+    Parameters
+    ----------
+    values
+        Samples or epochs to the target of the runs that converged.
+    failed
+        How many others there are; each counts as a slowest.
+    batch_size
+        That of all runs, None if it is unknown or theirs differ.
+    bypass
+        Let pass, with a mark, what the official `--rcp_bypass` lets pass.
+    """
+    if batch_size is None:
+        return ConvergenceVerdict(passed=False, reason="Could not detect global_batch_size")
+    if failed > found.dropped:
+        return ConvergenceVerdict(passed=False, reason="Insufficient convergence")
+    every = np.array(sorted([*values, *[math.inf] * failed]))
+    kept = every[found.dropped : len(every) - found.dropped]
+    if not kept.size:
+        return ConvergenceVerdict(passed=False, reason="too few runs")
+    point, reason = reference(batch_size, pruned, found)
+    mean = float(np.mean(kept))
+    limit = None if point is None else point.limit - found.slack
+    passed = limit is not None and mean >= limit
+    if not passed and reason.startswith("RCP not found"):
+        reason = "Missing RCP"
+    bypassed = bypass and not passed and reason in _BYPASSED
+    factor = 1.0 if point is None else max(1.0, point.mean / mean)
+    return ConvergenceVerdict(passed or bypassed, reason, factor, mean, limit, point, bypassed)

@@ -1,0 +1,199 @@
+"""Which runs of an entry are held against which runs of the reference?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from ttastats.answers.rcp import convergence_rules
+from ttastats.answers.rcp.convergence_records import Library, Record, Records
+from ttastats.answers.rcp.convergence_rules import ConvergenceRules, Point
+from ttastats.base import benchmarks
+from ttastats.base.benchmarks import FEWEST_SAMPLES, canonical_name
+from ttastats.outcomes import time_to_target
+from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
+from ttastats.stats.convergence import Reference, WeightedRuns, between, misfits, smallest_step
+from ttastats.stats.moments import mean
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.results import Floats
+from ttastats.table import schema
+
+Unit = Literal["epochs", "samples", "steps"]
+#: Its checkpoints may be evaluated long after the run: the first that meets the targets counts.
+_EVALUATED_LATER = "stable_diffusion"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Runs of an entry, counted as the reference is; `n` of them, of one batch size or unknown.
+
+    `converged` are those that say so themselves, None if one does not tell how far it trained.
+    """
+
+    outcomes: Outcomes | None
+    converged: tuple[float, ...] | None
+    n: int
+    batch_size: int | None
+    interval: float | None
+    division: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BenchmarkReference:
+    """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
+
+    ruleset: str | None
+    records: tuple[Record, ...]
+    unit: Unit
+    per_unit: int
+    rules: ConvergenceRules
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundReference:
+    """The reference at a batch size, how it was found, and the records it rests on."""
+
+    how: Literal["measured", "interpolated", "smallest"]
+    records: tuple[str, ...]
+    reference: Reference
+
+
+def benchmark_of(
+    library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
+) -> BenchmarkReference | str:
+    """Give what holds for a benchmark, or why it has no reference."""
+    round_ = f"v{ruleset.removesuffix('.0')}" if ruleset else None
+    records = _records(library(suite, ruleset), suite or "", round_, benchmark or "")
+    if not records:
+        of = f" under ruleset {ruleset}" if ruleset else ", and its round is unknown"
+        return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
+    told = benchmarks.of(suite or "").get(benchmark or "")
+    goals = benchmarks.targets(suite or "", benchmark or "", round_)
+    # Where no rule says how many runs a submission makes: the reference makes twice as many.
+    number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
+    found = convergence_rules.rules(benchmark or "", ruleset, number)
+    return BenchmarkReference(
+        ruleset,
+        records,
+        _unit(records, told, ruleset),
+        (told.tokens_per_sample or 1) if told else 1,
+        found,
+        convergence_rules.points(records, found),
+    )
+
+
+def _records(found: Records, suite: str, round_: str | None, benchmark: str) -> tuple[Record, ...]:
+    """Find the records of a benchmark, which may be named as the logs of their round name it."""
+    names = (name for name in found if name != benchmark)
+    same = (name for name in names if canonical_name(suite, name, round_) == benchmark)
+    return found.get(benchmark) or found.get(next(same, ""), ())
+
+
+def _unit(
+    records: Sequence[Record], told: benchmarks.Benchmark | None, ruleset: str | None
+) -> Unit:
+    """Tell what records count: official ones say epochs of samples, of tokens, and of steps.
+
+    The official checker counts steps of stable_diffusion in 3.1.0, and samples in later rulesets.
+    """
+    many = min(record.values[0] for record in records) >= FEWEST_SAMPLES
+    if told and told.name == _EVALUATED_LATER and ruleset == "3.1.0" and not many:
+        return "steps"
+    if many or told is None:
+        return "samples" if many else records[0].unit
+    return "samples" if records[0].unit == "samples" else told.progress
+
+
+def officially_counted(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
+    """Return the table of runs with their progress as the official checker counts it.
+
+    It counts to the end of the run, but of stable_diffusion to the first checkpoint, by its
+    progress, that met the targets. `rows` are the rows from which the table was made.
+    """
+    late = pl.col("benchmark") == _EVALUATED_LATER
+    if not runs.select(late.any()).item():
+        return runs
+    least = time_to_target.least_progress(rows.filter(late))
+    names = [name for name, _ in PROGRESS]
+    beside = runs.join(least, on=schema.RUN, how="left", suffix="_least", maintain_order="left")
+    counts = {
+        name: pl.when("reached").then(pl.coalesce(f"{name}_least", name)).otherwise(name)
+        for name in names
+    }
+    return beside.with_columns(**counts).drop(f"{name}_least" for name in names)
+
+
+def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
+    """Count the convergence of an entry's runs as the reference's is; epochs in three decimals."""
+    progress = (pl.col(held.unit).cast(pl.Float64) * held.per_unit).round(3)
+    counted = group.with_columns(progress=progress)
+    solved = counted.filter("reached")
+    column = dict(PROGRESS)[held.unit]
+    interval = evaluation_interval(solved, column) if solved.height else None
+    interval = interval * held.per_unit if interval else None
+    values = solved.get_column("progress")
+    found = None
+    if values.len() and not values.null_count():
+        amounts = counted.get_column("progress").fill_null(0.0).to_numpy()
+        reached = counted.get_column("reached").to_numpy()
+        found = outcomes(amounts, reached, progress=Epochs(values.to_numpy(), interval))
+    by_word = counted.filter(_converged()).get_column("progress")
+    told = None if by_word.null_count() else tuple(by_word.to_list())
+    size, division = batch_size_of(group), _only(group, "division")
+    return Entry(found, told, group.height, size, interval, division)
+
+
+def _converged() -> pl.Expr:
+    """Tell whether the official check takes a run for converged: its log's word decides."""
+    status = pl.col("run_status")
+    return (status == "success") | ((status == "unknown") & pl.col("reached"))
+
+
+def _only(group: pl.DataFrame, name: str) -> Any:
+    """Give what all runs have in a column, None if they differ."""
+    found = group.get_column(name).unique().to_list()
+    return found[0] if len(found) == 1 else None
+
+
+def batch_size_of(group: pl.DataFrame) -> int | None:
+    """Give the batch size of all runs, None if theirs differ or none is told."""
+    found = _only(group, "global_batch_size")
+    return int(found) if found is not None and found > 0 else None
+
+
+def reference_at(
+    held: BenchmarkReference, size: int, interval: float | None
+) -> FoundReference | str:
+    """Give the reference at a batch size, or why there is none.
+
+    Measured runs come first, also where the official check leaves their record out; it is
+    interpolated between the records next to it, and below the smallest the smallest one stands.
+    `interval` is the entry's, for a reference that never varied.
+    """
+    below = [record for record in held.records if record.batch_size < size]
+    rest = held.records[len(below) :]
+    if not rest:
+        return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
+    high, measured = rest[0], rest[0].batch_size == size
+    if measured or not below:
+        found = Reference((WeightedRuns(_values(high)),), smallest_step(_values(high)) or interval)
+        return FoundReference("measured" if measured else "smallest", (high.name,), found)
+    low = below[-1]
+    position = (size - low.batch_size) / (high.batch_size - low.batch_size)
+    found = between(_values(low), _values(high), position, _misfits(held.records))
+    found = replace(found, interval=found.interval or interval)
+    return FoundReference("interpolated", (low.name, high.name), found)
+
+
+def _values(record: Record) -> Floats:
+    return np.array(record.values)
+
+
+def _misfits(records: Sequence[Record]) -> Floats:
+    single = {record.batch_size: mean(_values(record)) for record in records}
+    return misfits(list(single), list(single.values()))

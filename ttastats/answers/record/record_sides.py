@@ -1,0 +1,217 @@
+"""Which runs does a record rest on, and where do the rules judge them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import msgspec
+import polars as pl
+
+from ttastats.answers.record.contest_rules import Rules
+from ttastats.answers.record.record_checks import once
+from ttastats.answers.record.record_judged import holds, of_target
+from ttastats.base import units
+from ttastats.base.errors import TtastatsError
+from ttastats.base.nearest import among
+from ttastats.outcomes import at_budget
+from ttastats.outcomes.budget import END, Budget
+from ttastats.outcomes.target import UserTarget
+from ttastats.outcomes.target import parse_all as parse_targets
+from ttastats.sides import choice, question, shared_runs
+from ttastats.sides.choice import Chosen, Source
+from ttastats.sides.question import Question
+from ttastats.table import schema
+
+
+def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Chosen], Rules]:
+    """Give the runs of each source where the rules judge them, and the rules for these runs.
+
+    A metric or a target of the question replaces those of the rules; rules without a target take
+    that of the runs.
+
+    Raises
+    ------
+    TtastatsError
+        As `question.sides_at`; or the runs lack the metric of the rules, or have no target.
+    """
+    if rules.value == "target":
+        return question.sides(sources, replace(what, unit="seconds")), rules
+    asked = _target(rules, what)
+    metric = _metric(sources, rules, what, asked)
+    up = _direction(rules, metric, asked)
+    value = asked.value if asked else rules.target
+    targets = () if value is None else (UserTarget(value, metric or None, up),)
+    what = replace(what, target=tuple(map(_written, targets)), metric=metric)
+    try:
+        found = question.sides_at(sources, what, END)
+    except TtastatsError as error:
+        raise _about_rules(error, rules) from None
+    rules = _with_target(rules, found, value, up)
+    if rules.value == "earliest":
+        found = [_at_earliest(one, metric, rules, targets) for one in found]
+    return found, rules
+
+
+def _target(rules: Rules, what: Question) -> UserTarget | None:
+    """Give the target that is asked for in the place of that of the rules."""
+    if not what.target:
+        return None
+    asked, *others = parse_targets(what.target)
+    if others or rules.counts == "quality":
+        raise TtastatsError(
+            "rules have a single target" if others else f"{rules.name} has no target",
+            where="--target",
+            remedy="Give one." if others else "Leave out --target.",
+        )
+    return asked
+
+
+def _direction(rules: Rules, metric: str, asked: UserTarget | None) -> bool | None:
+    """Tell whether higher is better: as is asked, or by the rules; None of metrics not theirs."""
+    if asked and asked.higher_is_better is not None:
+        return asked.higher_is_better
+    return rules.meets == ">=" if metric in rules.metrics else None
+
+
+def _written(target: UserTarget) -> str:
+    sign = {True: ">=", False: "<=", None: "=" if target.metric else ""}[target.higher_is_better]
+    return f"{f'{chr(34)}{target.metric}{chr(34)}' if target.metric else ''}{sign}{target.value!r}"
+
+
+def _metric(
+    sources: Sequence[Source], rules: Rules, what: Question, asked: UserTarget | None
+) -> str:
+    """Give the first metric of the rules that all sources log; empty if the rules name none."""
+    own = what.metric or (asked.metric if asked else None)
+    wanted = (own,) if own else rules.metrics
+    if not wanted:
+        return ""
+    logged = [_logged(source, what.where) for source in sources]
+    for name in wanted:
+        if all(name in names for names in logged):
+            return name
+    every = [name for name in logged[0] if all(name in names for names in logged)]
+    there = among(wanted[0], every, "They log") if every else "They have no metric in common."
+    raise TtastatsError(
+        f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
+        where="--metric" if own else f"--rules {rules.name}",
+        remedy=f"{there} Select one: --metric NAME. {rules.told}".rstrip(),
+    )
+
+
+def _logged(source: Source, where: Sequence[str]) -> list[str]:
+    evaluations = choice.rows(source, where).filter(schema.of_evaluations())
+    return evaluations.select(pl.col("metric").unique().sort()).collect()["metric"].to_list()
+
+
+def _about_rules(error: TtastatsError, rules: Rules) -> TtastatsError:
+    """Give an error about the target that the rules ask for as one about the rules."""
+    about = error.where is not None and error.where.startswith("--target")
+    return TtastatsError(
+        error.what, where=f"--rules {rules.name}" if about else error.where, remedy=error.remedy
+    )
+
+
+def _with_target(
+    rules: Rules, found: Sequence[Chosen], value: float | None, up: bool | None
+) -> Rules:
+    """Give the rules with the target and the direction that hold; those of the runs if none is."""
+    told = pl.concat([one.runs.select("target_value", "higher_is_better") for one in found])
+    ways = told["higher_is_better"].drop_nulls()
+    if up is None and ways.len():
+        up = bool(ways[0])
+    if value is None and rules.counts != "quality":
+        value = _one_target(told["target_value"].drop_nulls().unique().sort(), rules)
+    meets: Literal[">=", "<="] = ">=" if up else "<="
+    return msgspec.structs.replace(rules, target=value, meets=meets)
+
+
+def _one_target(values: pl.Series, rules: Rules) -> float:
+    if values.len() != 1:
+        known = units.listed([f"{value:g}" for value in values])
+        raise TtastatsError(
+            f"runs of several targets: {known}" if known else "the runs have no target",
+            where=f"--rules {rules.name}",
+            remedy="Select one: --target 'val_loss<=3.28'.",
+        )
+    return float(values[0])
+
+
+def _at_earliest(found: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]) -> Chosen:
+    """Judge runs at the earliest step common to all at which the test holds, or at the last one.
+
+    The step is the same for all runs of a side, so that no run chooses its own.
+    """
+    counted = once(found.runs)
+    values = (
+        found.rows.filter(schema.of_evaluations(), pl.col("metric") == metric)
+        .join(counted.lazy().select(schema.RUN), on=schema.RUN, how="semi")
+        .filter(pl.col("value").is_finite(), pl.col("step") > 0)
+        .unique((*schema.RUN, "step"), keep="first")
+        .group_by("step")
+        .agg(quality="value")
+        .filter(pl.col("quality").list.len() == counted.height)
+        .sort("step")
+        .collect()
+    )
+    steps = [step for step, quality in values.iter_rows() if _shown(quality, rules)]
+    if not (steps or values.height):
+        return found
+    step = steps[0] if steps else values["step"][-1]
+    runs = at_budget.runs(found.rows, Budget("step", step), targets=targets, metric=metric)
+    return replace(found, runs=runs)
+
+
+def _shown(values: Sequence[float], rules: Rules) -> bool:
+    runs = pl.DataFrame({"quality": values}).with_columns(quality_step=pl.lit(None, pl.Float64))
+    return holds(of_target(runs, rules), rules)
+
+
+def by_benchmark(
+    found: Sequence[Chosen], labels: Sequence[str]
+) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
+    """Give the runs of each benchmark of B by their side, those of A where there is one.
+
+    Raises
+    ------
+    TtastatsError
+        The sides have no benchmark in common, or a side has no run of its own.
+    """
+    *baseline, new = (_parts(one.runs) for one in found)
+    theirs = baseline[0] if baseline else {}
+    if baseline and not set(theirs) & set(new):
+        raise TtastatsError(
+            f"no common benchmark: {labels[0]} has {_named(theirs)}; {labels[1]} has {_named(new)}",
+            remedy="Give runs of one benchmark.",
+        )
+    for benchmark, runs in new.items():
+        sides = {"B": runs}
+        if benchmark in theirs:
+            sides = {"A": theirs[benchmark], "B": runs}
+            _refuse_same(sides, labels)
+        yield benchmark, sides
+    if lacking := [one for one in theirs if one not in new]:
+        raise TtastatsError(
+            f"{labels[1]} has no runs of {_named(lacking)}",
+            remedy="Add them, or exclude the benchmark: --where 'benchmark!=...'.",
+        )
+
+
+def _parts(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+    ordered = runs.sort("benchmark", nulls_last=True, maintain_order=True)
+    return {key[0]: part for key, part in ordered.group_by("benchmark", maintain_order=True)}
+
+
+def _named(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:
+    return units.listed([str(name or "an unknown benchmark") for name in benchmarks], 5)
+
+
+def _refuse_same(sides: dict[str, pl.DataFrame], labels: Sequence[str]) -> None:
+    both = shared_runs.shared(sides["A"], sides["B"])
+    if all(shared_runs.without(runs, both).is_empty() for runs in sides.values()):
+        raise TtastatsError(
+            f"{labels[0]} and {labels[1]} contain the same runs",
+            remedy="Give other runs, or select two parts of one file with --a and --b.",
+        )

@@ -1,0 +1,285 @@
+"""What do more accelerators buy, and where is the rest lost? (Figures 3 and 4, Table 7)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from ttastats.answers.compare.compare_notes import FAILED
+from ttastats.base import units
+from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note
+from ttastats.outcomes import axis as axes
+from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.counted import counted
+from ttastats.outcomes.time_to_target import common_progress
+from ttastats.report import fields
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Quantity, Table, Text
+from ttastats.report.fields import Field
+from ttastats.report.grouping import (
+    BENCHMARK,
+    failed_notes,
+    groups,
+    left_out_notes,
+    row_keys,
+    with_left_out,
+)
+from ttastats.sides.numbers import expected_seconds, outcomes_of
+from ttastats.stats.outcomes import outcomes
+from ttastats.stats.results import Ratio
+from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
+from ttastats.stats.speedup import ratio_between
+
+#: What must agree for one curve, unless asked otherwise.
+CURVE = (*BENCHMARK, "submitter", "hardware", "framework")
+
+
+def curve_keys(by: Sequence[str]) -> tuple[str, ...]:
+    """Give the columns of a curve that is asked for: it never mixes benchmarks or rounds."""
+    return row_keys(by) if by else CURVE
+
+
+def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
+    """Give speedup and efficiency of every entry against the smallest of its curve.
+
+    Raises
+    ------
+    TtastatsError
+        No curve has two numbers of accelerators.
+    """
+    by = curve_keys(by)
+    known = runs.filter(pl.col("accelerators").is_not_null(), pl.col("accelerators") > 0)
+    rows: list[dict[str, Any]] = []
+    curves: list[_Curve] = []
+    for keys, group in groups(known, by):
+        found = _curve(keys, group)
+        rows += found
+        if found:
+            curves.append((keys, group))
+    if not rows:
+        raise TtastatsError(
+            f"runs with the same {', '.join(by)} have only one number of accelerators",
+            remedy="Give logs at several scales, or group by fewer columns: --by submitter.",
+        )
+    axis = axes.of(runs)
+    notes = (
+        *_notes(by, curves, axis),
+        *_expected_notes(rows, axis),
+        *left_out_notes(runs, by),
+        *failed_notes(pl.concat([group for _, group in curves])),
+        *_unknown_scale(counted(runs, by).height - counted(known, by).height),
+    )
+    report = Report("scaling", tuple(rows), (_table(rows, by, axis),), notes, by=by)
+    return with_left_out(report, runs, (*by, "entry", "accelerators"))
+
+
+#: What the runs of one curve agree in, and these.
+_Curve = tuple[Mapping[str, Any], pl.DataFrame]
+
+
+def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[dict[str, Any]]:
+    """Give the rows of one curve, smallest scale first; none if there is one scale only."""
+    points = [
+        (str(entry), int(accelerators), group)
+        for (accelerators, entry), group in curve.sort("accelerators", "entry").group_by(
+            "accelerators", "entry", maintain_order=True
+        )
+    ]
+    solved = [point for point in points if point[2]["reached"].any()]
+    if len({accelerators for _, accelerators, _ in solved}) < 2:
+        return []
+    base = solved[0]
+    return [dict(keys) | _numbers(base, point) for point in points]
+
+
+Point = tuple[str, int, pl.DataFrame]
+
+
+def _numbers(base: Point, point: Point) -> dict[str, Any]:
+    entry, accelerators, group = point
+    solved = group.filter("reached")
+    batches = group.get_column("global_batch_size").drop_nulls().unique().sort().to_list()
+    row = {
+        "entry": entry,
+        "accelerators": accelerators,
+        "base_entry": base[0],
+        "base_accelerators": base[1],
+        "global_batch_size": batches[0] if len(batches) == 1 else None,
+        "n": group.height,
+        "reached": solved.height,
+        "axis": axes.of(group).name,
+        "tta_mean_seconds": solved.get_column("tta_seconds").mean(),
+        "ert_seconds": expected_seconds(group),
+        "failed_runs": any(runs.height > runs["reached"].sum() for runs in (base[2], group)),
+    }
+    speedup, parts = _compared(base, point) if solved.height else (None, None)
+    row |= _ratio("speedup", speedup)
+    of_time = axes.of(group).is_time
+    efficiency = None if speedup is None or not of_time else (base[1] / accelerators)
+    row |= _ratio("efficiency", speedup, efficiency)
+    for name in ("throughput_speedup", "throughput_efficiency", "statistical_efficiency"):
+        row |= _ratio(name, getattr(parts, name) if parts else None)
+    return row
+
+
+def _compared(base: Point, point: Point) -> tuple[Ratio | None, Scaling | None]:
+    """Return the speedup that `compare` gives, and its parts where both tell their progress.
+
+    Failed runs count with their time. The parts are those of the runs that reached the target.
+    """
+    (_, base_scale, base_runs), (_, scale, runs) = base, point
+    a, b = (side.filter("reached") for side in (base_runs, runs))
+    untimed = any(side["observed_seconds"].null_count() for side in (base_runs, runs))
+    speedup = None if untimed else ratio_between(outcomes_of(base_runs), outcomes_of(runs))
+    unit, _ = common_progress(base_runs, runs)
+    if unit is None or not axes.of(runs).is_time:
+        return speedup, None
+    times = [side["tta_seconds"].to_numpy() for side in (a, b)]
+    progress = [side[unit].cast(pl.Float64).to_numpy() for side in (a, b)]
+    parts = scaling(
+        ScalePoint(base_scale, times[0], progress[0]), ScalePoint(scale, times[1], progress[1])
+    )
+    return speedup, parts
+
+
+def _ratio(name: str, ratio: Ratio | None, factor: float | None = 1.0) -> dict[str, float | None]:
+    values = (ratio.estimate, ratio.low, ratio.high) if ratio else (None, None, None)
+    names = (name, f"{name}_low", f"{name}_high")
+    return {
+        key: None if value is None or factor is None else value * factor
+        for key, value in zip(names, values, strict=True)
+    }
+
+
+def _slope(curve: pl.DataFrame) -> str:
+    known = curve.filter(
+        pl.col("reached").any().over("accelerators"),
+        pl.col("observed_seconds").is_not_null().all().over("accelerators"),
+    ).sort("accelerators")
+    scales, sides = [], []
+    for (accelerators,), group in known.group_by("accelerators", maintain_order=True):
+        scales.append(int(str(accelerators)))
+        sides.append(outcomes(group["observed_seconds"].to_numpy(), group["reached"].to_numpy()))
+    slope = loglog_slope(scales, sides)
+    if slope.estimate is None:
+        return "unknown"
+    interval = (
+        f" [{slope.low:.2f}, {slope.high:.2f}]"
+        if slope.low is not None and slope.high is not None
+        else ""
+    )
+    return f"{slope.estimate:.2f}{interval}"
+
+
+def distinct_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
+    """Give the benchmark and the keys in which curves differ; no more than tell them apart."""
+    differ = [name for name in by if len({row[name] for row in rows}) > 1]
+    shown = [name for name in by if name == "benchmark" or name in differ]
+    number = len({tuple(row[name] for name in differ) for row in rows})
+    for name in ("framework", "hardware"):
+        others = [other for other in shown if other != name]
+        if len({tuple(row[other] for other in others) for row in rows}) == number:
+            shown = others
+    return tuple(shown)
+
+
+def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], axis: Axis) -> Table:
+    keys = distinct_keys(rows, by)
+    same = [name for name in by if name not in keys and len({row[name] for row in rows}) == 1]
+    speedup = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
+    shown = [
+        *fields.keys(keys),
+        Field(Column("entry", rank=1), partial(fields.key, "entry")),
+        fields.number("accelerators", "accelerators"),
+        fields.number("batch", "global_batch_size", rank=3),
+        fields.reached(rank=2),
+        fields.number(axis.mean, "tta_mean_seconds", axis.unit),
+        *_of_failures(rows, axis),
+        Field(Column(speedup, "right"), _speedup),
+    ]
+    if axis.is_time:
+        shown += [
+            fields.number("efficiency", "efficiency", "fraction"),
+            fields.number("= throughput", "throughput_efficiency", "fraction", rank=1),
+            fields.number("× statistical", "statistical_efficiency", "fraction", rank=1),
+        ]
+    title = " ".join(str(rows[0][name]) for name in same if rows[0][name] is not None)
+    return fields.table(rows, shown, title)
+
+
+def _of_failures(rows: Sequence[Mapping[str, Any]], axis: Axis) -> list[Field]:
+    """Return the field of the expected time to a success, where a run failed."""
+    if all(row["reached"] == row["n"] for row in rows):
+        return []
+    return [fields.number("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
+
+
+def _speedup(row: Mapping[str, Any]) -> Cell:
+    if row["entry"] == row["base_entry"]:
+        return Text("base")
+    mark = FAILED if row["failed_runs"] and row["speedup"] is not None else ""
+    return Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"], mark=mark)
+
+
+def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note]:
+    text = (
+        "efficiency = speedup / ratio of accelerators; throughput efficiency: from time per "
+        "epoch; statistical efficiency: epochs of the base / epochs, the cost of larger batches. "
+        "For geometric means the two multiply exactly."
+    )
+    names = distinct_keys([keys for keys, _ in curves], by)
+    slopes = [f"{_name(keys, names)} {_slope(runs)}" for keys, runs in curves]
+    mixed = [f"{_name(keys, names)}: {said}" for keys, runs in curves if (said := _mixture(runs))]
+    notes = [
+        Note("definitions", text),
+        Note("slope", f"log-log slope, 1 is linear: {'; '.join(slopes)}."),
+    ]
+    if not axis.is_time:
+        text = f"this compares {axis.to_target}: efficiency is defined for time only and not shown."
+        notes = [Note("no_throughput", text)]
+    if mixed:
+        text = (
+            f"warning: curves mix different setups ({'; '.join(mixed)}): the effect of more "
+            "accelerators cannot be separated from that of different hardware."
+        )
+        notes.append(Note("mixed_curves", text))
+    return notes
+
+
+def _expected_notes(rows: Sequence[Mapping[str, Any]], axis: Axis) -> list[Note]:
+    if not any(row["failed_runs"] for row in rows):
+        return []
+    text = (
+        f"some runs failed: this compares the {axis.expected} to a success (ERT), failed runs "
+        "included, as `compare` does; so do the efficiency and the slope. Throughput and "
+        "statistical efficiency are those of the runs that reached the target."
+    )
+    return [Note("expected", text, FAILED)]
+
+
+def _name(keys: Mapping[str, Any], names: Sequence[str]) -> str:
+    return " ".join("unknown" if keys[name] is None else str(keys[name]) for name in names)
+
+
+def _mixture(curve: pl.DataFrame) -> str:
+    """Say in what the runs of a curve differ or may differ."""
+    said = []
+    for name in CURVE:
+        column = curve.get_column(name)
+        several, unknown = column.drop_nulls().n_unique() > 1, bool(column.null_count())
+        if several:
+            said.append(f"several of {name}")
+        elif unknown and name == "hardware":
+            said.append("hardware unknown")
+    return ", ".join(said)
+
+
+def _unknown_scale(number: int) -> list[Note]:
+    if not number:
+        return []
+    text = f"{units.plural(number, 'run')} excluded: the number of accelerators is not logged."
+    return [Note("unknown_scale", text)]

@@ -1,0 +1,257 @@
+"""What is the official MLPerf score of each entry, and why do some have none?
+
+A score is not a statistic: it leaves out the fastest and slowest run, hides failures behind a slot,
+and may be scaled. It stands here on its own and enters no other report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import benchmarks
+from ttastats.base.benchmarks import Scoring
+from ttastats.base.note import Note
+from ttastats.base.units import plural
+from ttastats.outcomes.counted import RESULT
+from ttastats.report import fields, grouping
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Text
+from ttastats.report.fields import Field
+from ttastats.stats.sample import olympic_mean
+
+#: What decides which rules hold.
+_KIND = ("suite", "round", "benchmark", "division")
+#: Failed runs named below a row of the table; the rows for programs have them all.
+_NAMED = 4
+_SCORED = "scored"
+
+
+def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
+    """Give the report of a table of runs, best score of a benchmark first.
+
+    The runs must have been judged by the official targets: `time_to_target.runs(frame)`.
+    """
+    judged = _judged(runs)
+    rows = [grouping.key_row(keys) | numbers(group) for keys, group in grouping.groups(judged, by)]
+    rows.sort(key=_place)
+    shown = [
+        *fields.keys(_shown(rows, by)),
+        fields.words("runs", _runs, rank=1),
+        fields.words("score, min", lambda row: _minutes(row["score_minutes"])),
+        fields.words("raw, min", lambda row: _minutes(row["raw_minutes"]), rank=2),
+        fields.words("scaling", _scaling, rank=3),
+    ]
+    if any(row["status"] != _SCORED for row in rows):
+        shown.append(Field(Column("status"), lambda row: Text(row["status"])))
+    details = [_failed(row) for row in rows]
+    title = _title(rows, by)
+    return grouping.answer(
+        "score", rows, shown, runs, by, _notes(rows), title=title, details=details
+    )
+
+
+def numbers(group: pl.DataFrame) -> dict[str, Any]:
+    """Give the official score of one entry in minutes; None with the reason in `status`.
+
+    Its runs have been `_judged`.
+    """
+    rules, none_because = _rules(group)
+    if rules is None:
+        names = ("required_runs", "dropped", "failed", "raw_minutes", "score_minutes")
+        empty: dict[str, Any] = {"n": group.height} | dict.fromkeys(names)
+        return empty | {"scaling_factor": None, "status": none_because, "failures": []}
+    judged = _in_order(group)
+    why = judged.get_column("failure")
+    raw_minutes, status = _raw_score(judged, rules)
+    factor = _scaling_factor(group)
+    known = raw_minutes is not None and factor is not None
+    return {
+        "n": group.height,
+        "required_runs": rules.runs,
+        "dropped": rules.dropped,
+        "failed": len(why) - why.null_count(),
+        "raw_minutes": raw_minutes,
+        "score_minutes": (raw_minutes or 0.0) * (factor or 0.0) if known else None,
+        "scaling_factor": factor,
+        "status": status if factor is not None else "several scaling factors in one group",
+        "failures": [
+            f"{PurePosixPath(source).name}: {reason}"
+            for source, reason in zip(judged.get_column("source"), why, strict=True)
+            if reason is not None
+        ],
+    }
+
+
+def _rules(group: pl.DataFrame) -> tuple[Scoring | None, str]:
+    """Give the rules that hold for a group, or the reason there are none."""
+    kinds = set(zip(*(group.get_column(name) for name in _KIND), strict=True))
+    if len(kinds) > 1:
+        return None, f"not one result: several of {', '.join(_KIND)} in one group"
+    return _rules_of(*kinds.pop())
+
+
+def _rules_of(
+    suite: str | None, round_: str | None, benchmark: str | None, division: str | None
+) -> tuple[Scoring | None, str]:
+    if suite not in benchmarks.scored_suites():
+        return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
+    if round_ is None or benchmark is None:
+        return None, f"{'round' if round_ is None else 'benchmark'} unknown"
+    rules = benchmarks.scoring(suite, benchmark, round_, division)
+    return rules, "" if rules else f"no quality target for {benchmark} in {round_}"
+
+
+def _judged(runs: pl.DataFrame) -> pl.DataFrame:
+    """Add why each run counts as failed, null where it does not, by the rules that hold for it."""
+    kinds = runs.select(_KIND).unique()
+    rules = [_rules_of(*kind)[0] for kind in kinds.iter_rows()]
+    limits = [one.init_minutes if one else None for one in rules]
+    limited = kinds.with_columns(
+        init_limit=pl.Series(limits, dtype=pl.Float64),
+        init_allowed=pl.Series([f"{limit or 0:g}" for limit in limits], dtype=pl.String),
+    )
+    return runs.join(
+        limited, on=_KIND, how="left", nulls_equal=True, maintain_order="left"
+    ).with_columns(failure=_failure())
+
+
+def _failure() -> pl.Expr:
+    """Give why a run counts as failed, null if it does not.
+
+    The open division sets its own targets, so there the word of the log is taken.
+    """
+    is_open = pl.col("division").str.to_lowercase().eq("open").fill_null(value=False)
+    status = pl.col("run_status")
+    converged = pl.col("reached") | (is_open & (status == "success"))
+    ends = {"truncated": "not reached: truncated", "aborted": "not reached: aborted"}
+    missed = (
+        pl.when(pl.col("evaluations").is_null())
+        .then(pl.lit("not reached: no evaluation logged"))
+        .otherwise(pl.lit("not reached: target missed"))
+    )
+    ended = pl.coalesce(status.replace_strict(ends, default=None), missed)
+    init = pl.col("extra").str.json_path_match("$.init_seconds").cast(pl.Float64, strict=False)
+    untimed = pl.col("run_seconds").is_null() | (pl.col("run_seconds") <= 0)
+    took = pl.format(
+        "initialisation took {} min, under {} allowed", (init / 60).round(1), "init_allowed"
+    )
+    return (
+        pl.when(~converged)
+        .then(ended)
+        .when(untimed)
+        .then(pl.lit("no usable time"))
+        .when(init >= pl.col("init_limit") * 60)
+        .then(took)
+    )
+
+
+def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]:
+    """Give an olympic mean in minutes before scaling, None with the reason, and what it is."""
+    counts = judged.get_column("failure").is_null()
+    converged = judged.get_column("run_seconds").filter(counts) / 60
+    n, failed = judged.height, judged.height - converged.len()
+    if rules.converging is not None:
+        if converged.len() < rules.converging:
+            found = f"{converged.len()} of {rules.converging} required"
+            return None, f"too few runs converged: {found}"
+        converged, failed = converged.head(rules.converging), 0
+    if failed > rules.dropped:
+        return None, f"too many failed runs: {failed} of {n}, {rules.dropped} allowed"
+    mean = olympic_mean(converged.to_numpy(), n_failed=failed, drop=rules.dropped)
+    if mean is None:
+        return None, f"too few runs: {n} of {rules.runs} required"
+    usual = n == rules.runs
+    return mean, _SCORED if usual else f"{_SCORED}: {plural(n, 'run')}, {rules.runs} required"
+
+
+def _scaling_factor(group: pl.DataFrame) -> float | None:
+    """Give the factor of the runs' `scaling.json`, 1 where there is none, None if they differ."""
+    factors = group.get_column("scaling_factor").fill_null(1.0).unique().to_list()
+    return float(factors[0]) if len(factors) == 1 else None
+
+
+def _in_order(group: pl.DataFrame) -> pl.DataFrame:
+    """Sort runs by the numbers in their names: result_2 stands before result_10."""
+
+    def key(position: int) -> list[str | int]:
+        parts = re.split(r"(\d+)", sources[position])
+        return [int(part) if part.isdecimal() else part for part in parts]
+
+    sources = group.get_column("source").to_list()
+    return group[sorted(range(group.height), key=key)]
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("suite", "round", "benchmark", "division", "score_minutes")
+    return grouping.unknown_last(*map(row.get, names))
+
+
+def _shown(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
+    """Give the keys worth a column, the benchmark first.
+
+    An entry names submitter and system, or they name it.
+    """
+    hidden = {"division"} if len({row.get("division") for row in rows}) == 1 else set()
+    if {"submitter", "system", "entry"} <= set(by):
+        others = {tuple(row[name] for name in by if name != "entry") for row in rows}
+        hidden |= {"entry"} if len(others) == len(rows) else {"submitter", "system"}
+    shown = [name for name in grouping.shown_keys(rows, by) if name not in hidden]
+    return tuple(sorted(shown, key=lambda name: name not in grouping.BENCHMARK))
+
+
+def _title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
+    divisions = {row.get("division") for row in rows}
+    (division,) = divisions if len(divisions) == 1 else (None,)
+    return f"{grouping.common_title(rows, by)} {division or ''}".strip()
+
+
+def _runs(row: Mapping[str, Any]) -> str:
+    n, required = row["n"], row["required_runs"]
+    return str(n) if required is None else f"{n}/{required}"
+
+
+def _minutes(value: float | None) -> str:
+    """Give minutes as the official tables print them."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _scaling(row: Mapping[str, Any]) -> str:
+    factor = row["scaling_factor"]
+    return "–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")
+
+
+def _failed(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the runs that failed, the first of them."""
+    failures = row["failures"]
+    more = len(failures) - _NAMED
+    said = [f"failed: {text}" for text in failures[:_NAMED]]
+    return (*said, *((f"and {more} more failed",) if more > 0 else ()))
+
+
+def _notes(rows: Sequence[Mapping[str, Any]]) -> list[Note]:
+    text = (
+        "score: the official MLPerf result, an olympic mean of run_stop - run_start (without the "
+        "fastest and slowest runs; a failed run counts as a slowest) times the scaling factor. "
+        "`summary` and `compare` use every run and neither trim nor scale."
+    )
+    notes = [Note("official_score", text)]
+    scaled = sum(row["scaling_factor"] not in {None, 1.0} for row in rows)
+    if scaled:
+        text = (
+            f"scaling: {scaled} of {plural(len(rows), 'result')} converged in fewer epochs than "
+            "the reference; scaling.json normalizes them to its convergence. raw is unscaled."
+        )
+        notes.append(Note("scaled", text))
+    others = sum(str(row["status"]).startswith(f"{_SCORED}:") for row in rows)
+    if others:
+        text = (
+            f"{plural(others, 'result')} with a different number of runs than the rules require: "
+            "scored anyway, as the official summarizer does, but not a valid submission."
+        )
+        notes.append(Note("run_count", text))
+    return notes

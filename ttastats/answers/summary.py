@@ -1,0 +1,187 @@
+"""One row per group: how many reached, mean TTA, and its coefficient of variation (Table 3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from ttastats.answers.compare.verdicts import row_names
+from ttastats.base import percentages, units
+from ttastats.base.note import Note
+from ttastats.outcomes import axis as axes
+from ttastats.outcomes.counted import counted
+from ttastats.outcomes.time_to_target import evaluation_interval, solved
+from ttastats.report import fields, grouping, strips
+from ttastats.report.answer import Report
+from ttastats.sides.design.side import two_speeds
+from ttastats.sides.numbers import expected_seconds
+from ttastats.stats.moments import mean, standard_deviation
+from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_interval
+
+#: Groups without an interval that a note names; of more it says how many.
+_NAMED = 3
+
+#: Groups whose times lie further apart than this share a logarithmic axis.
+_FAR = 10.0
+
+
+def report(
+    runs: pl.DataFrame,
+    by: Sequence[str] = grouping.ENTRY,
+    *,
+    ddof: int = 1,
+    confidence: float = 0.95,
+    dots: bool = False,
+) -> Report:
+    """Give the report of a table of runs, fastest group of a benchmark first.
+
+    `ddof` is 1 for the sample standard deviation, 0 for the population's (Coleman et al. 2019).
+    With `dots` every run is shown as one, below its row.
+    """
+    found = [
+        (
+            grouping.key_row(keys)
+            | numbers(group, ddof=ddof, confidence=confidence)
+            | {"flags": ["mixed_speeds"] if two_speeds(group) else []},
+            group,
+        )
+        for keys, group in grouping.groups(runs, by)
+    ]
+    first = (*grouping.BENCHMARK, "tta_mean_seconds")
+    found.sort(key=lambda one: grouping.unknown_last(*(one[0][name] for name in first)))
+    rows = [row for row, _ in found]
+    axis = axes.of(runs)
+    shown = [
+        *fields.keys(grouping.shown_keys(rows, by)),
+        fields.reached(),
+        fields.number(axis.mean, "tta_mean_seconds", axis.unit),
+        fields.number(f"CV [{percentages.text(confidence)}]", "cv", "fraction", interval=True),
+    ]
+    if axis.name != "epochs":
+        shown.append(fields.number("epochs", "epochs_mean", rank=1))
+    if not axis.progress:
+        shown.append(fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=2))
+    if any(row["reached"] < row["n"] for row in rows):
+        title = "ERT" if axis.is_time else axis.expected
+        shown.append(fields.number(title, "ert_seconds", axis.unit))
+    notes = [*grouping.failed_notes(counted(runs, by)), *_cv_notes(rows, by, ddof)]
+    notes += _speed_notes(found, by)
+    details = _strips(found) if dots else ()
+    answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
+    return replace(answer, groups=tuple(group for _, group in found))
+
+
+def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, Any]:
+    """Give the numbers of one group of runs; seconds, fractions, None for unknown."""
+    times = solved(group, "tta_seconds").to_numpy()
+    axis, (unit, column) = axes.of(group), axes.progress_of(group)
+    spread = cv_interval(
+        times,
+        epochs=solved(group, unit).to_numpy() if unit else None,
+        evaluation_interval=evaluation_interval(group, column) if column else None,
+        confidence=confidence,
+        ddof=ddof,
+    )
+    return {
+        "n": group.height,
+        "reached": times.size,
+        "tta_mean_seconds": mean(times) if times.size else None,
+        "tta_std_seconds": standard_deviation(times, ddof),
+        "cv": spread.estimate,
+        "cv_low": spread.low,
+        "cv_high": spread.high,
+        "cv_withheld": spread.withheld,
+        "ert_seconds": expected_seconds(group),
+        "epochs_mean": solved(group, "epochs").mean(),
+        "epoch_seconds_mean": None if axis.progress else solved(group, "epoch_seconds").mean(),
+        "axis": axis.name,
+    }
+
+
+def _strips(found: Sequence[tuple[Mapping[str, Any], pl.DataFrame]]) -> list[tuple[str, ...]]:
+    """Give the runs of each group as dots, on one axis for all groups of a benchmark."""
+    spans: dict[tuple[Any, ...], list[float]] = {}
+    for row, group in found:
+        spans.setdefault(_benchmark(row), []).extend(_positive(group, "observed_seconds"))
+    return [tuple(_strip(group, spans[_benchmark(row)])) for row, group in found]
+
+
+def _strip(group: pl.DataFrame, span: Sequence[float]) -> Iterator[str]:
+    if not span:
+        return
+    low, high = min(span), max(span)
+    far = high > _FAR * low
+    place = math.log if far else float
+    reached, failed = group.filter("reached"), group.filter(~pl.col("reached"))
+    marks = strips.strip(
+        [place(time) for time in _positive(reached, "tta_seconds")],
+        [place(time) for time in _positive(failed, "observed_seconds")],
+        place(low),
+        place(high),
+    )
+    left, right = (units.amount(end, axes.of(group).unit) for end in (low, high))
+    yield f"     {left} |{marks}| {right}{' (log)' if far else ''}"
+
+
+def _positive(group: pl.DataFrame, name: str) -> list[float]:
+    times = group.get_column(name).drop_nulls()
+    return times.filter(times > 0).to_list()
+
+
+def _benchmark(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in grouping.BENCHMARK)
+
+
+#: Why a CV has no interval, in words that follow the names of groups.
+_WITHHELD = {
+    "few_runs": "it needs at least 3 runs that reached the target",
+    "repeated_times": "two of fewer than 5 runs took the same time, or all runs did, so that most "
+    "of the spread may be hidden",
+    "unusual_run": "one of fewer than 10 runs is unlike the others (Grubbs' test, 5%), and how "
+    "often such a run comes is unknown",
+}
+
+
+def _speed_notes(
+    found: Sequence[tuple[Mapping[str, Any], pl.DataFrame]], by: Sequence[str]
+) -> list[Note]:
+    names = row_names([row for row, _ in found], by)
+    return [
+        Note(
+            "mixed_speeds",
+            f"{name}: runs have two speeds ({two_speeds(group)}), as of two machines: mean and CV "
+            "are of that mixture.",
+        )
+        for name, (row, group) in zip(names, found, strict=True)
+        if "mixed_speeds" in row["flags"]
+    ]
+
+
+def _cv_notes(rows: Sequence[Mapping[str, Any]], by: Sequence[str], ddof: int) -> list[Note]:
+    notes = []
+    names = row_names(rows, by)
+    for code, reason in _WITHHELD.items():
+        without = [
+            name
+            for name, row in zip(names, rows, strict=True)
+            if row["cv_withheld"] == code and row["reached"]
+        ]
+        if without:
+            text = f"no CV interval for {units.listed(without, _NAMED)}: {reason}."
+            notes.append(Note(code, text))
+    if any(row["cv_low"] is not None and row["reached"] < RUNS_FOR_MOMENTS for row in rows):
+        text = (
+            "CV intervals assume further runs like those seen. If one run in 20 takes three times "
+            "as long, 77% of the samples of 5 runs contain none of these, and their interval is "
+            "too low."
+        )
+        notes.append(Note("like_those_seen", text))
+    if ddof == 0:
+        notes.append(
+            Note("ddof", "standard deviations divide by n (ddof 0), as in Coleman et al. (2019).")
+        )
+    return notes

@@ -1,0 +1,158 @@
+"""Which targets are asked of each group of runs?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttastats.base import benchmarks, quality
+from ttastats.outcomes import time_to_target
+from ttastats.stats.results import Floats
+from ttastats.stats.sensitivity import hardest_common_target, target_grid
+from ttastats.table import schema
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """One metric of a group and its targets, easiest first, with what is to be met beside it.
+
+    `others` are the other official metrics with their targets: all must be met at one checkpoint.
+    `official` is the metric's own target, None where it has none or runs of the group have
+    several. `hardest` is met by every run of the group; None if one has no such quality.
+    """
+
+    keys: Mapping[str, Any]
+    metric: str
+    higher_is_better: bool
+    others: Mapping[str, float]
+    official: float | None
+    targets: tuple[float, ...]
+    hardest: float | None
+
+
+def grids(
+    sides: Sequence[pl.LazyFrame],
+    by: Sequence[str],
+    sizes: pl.DataFrame,
+    *,
+    points: int,
+    metric: str | None,
+) -> tuple[Grid, ...]:
+    """Give the grid for each group, sorted by the keys.
+
+    Parameters
+    ----------
+    sides
+        The evaluations of the runs that count, of one side or of two.
+    sizes
+        The groups to ask about, with `n`, the number of their runs.
+    points
+        At most so many round targets between the worst first quality and the best that every run
+        reached.
+    metric
+        The metric to vary; by default the first with a target.
+    """
+    facts = (
+        pl.concat(sides, how="vertical_relaxed")
+        .filter(schema.of_evaluations())
+        .group_by(*by, "metric")
+        .agg(
+            higher=pl.col("higher_is_better").drop_nulls().first().fill_null(value=True),
+            targets=pl.col("target_value").filter(pl.col("target_value").is_finite()).unique(),
+        )
+        .sort(*by, "metric", nulls_last=True)
+        .collect()
+        .join(sizes, on=list(by), how="semi", nulls_equal=True, maintain_order="left")
+    )
+    asked = [
+        found
+        for keys, group in facts.group_by(by, maintain_order=True)
+        if (found := _asked(dict(zip(by, keys, strict=True)), group, metric)) is not None
+    ]
+    return _with_grids(sides, by, sizes, asked, points)
+
+
+def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
+    """Choose the metric to vary, and the targets to be met beside it; no grid yet."""
+    known = {name: (higher, targets) for name, higher, targets in
+             facts.select("metric", "higher", "targets").iter_rows()}  # fmt: skip
+    targeted = {name: targets for name, (_, targets) in known.items() if targets}
+    chosen = metric or next(iter(targeted), None)
+    if chosen is None or chosen not in known:
+        return None
+    others = {
+        # Of several targets of one metric the strictest: what meets it meets all.
+        name: max(targets) if known[name][0] else min(targets)
+        for name, targets in targeted.items()
+        if name != chosen and chosen in targeted
+    }
+    single = chosen in targeted and all(len(targets) == 1 for targets in targeted.values())
+    complete = _required(keys) <= targeted.keys()
+    official = targeted[chosen][0] if single and complete else None
+    return Grid(keys, chosen, known[chosen][0], others, official, (), None)
+
+
+def _required(keys: Mapping[str, Any]) -> set[str]:
+    """Give the metrics that the rules ask for, where the keys tell the benchmark."""
+    suite, benchmark = keys.get("suite"), keys.get("benchmark")
+    if suite is None or benchmark is None:
+        return set()
+    return {target.metric for target in benchmarks.targets(suite, benchmark, keys.get("round"))}
+
+
+def goals(
+    grids: Sequence[Grid], targets: Sequence[float | None], runs: pl.DataFrame
+) -> pl.DataFrame:
+    """Give the goals of each grid at one target, as `time_to_target.runs_at` takes them.
+
+    The columns of the keys are of the types they have in `runs`.
+    """
+    types = {name: runs.schema[name] for grid in grids for name in grid.keys}
+    return pl.DataFrame(
+        [
+            {**grid.keys, "metric": name, "target_value": value}
+            for grid, target in zip(grids, targets, strict=True)
+            for name, value in {**grid.others, grid.metric: target}.items()
+        ],
+        schema_overrides={**types, "target_value": pl.Float64()},
+        infer_schema_length=None,
+    )
+
+
+def _with_grids(
+    sides: Sequence[pl.LazyFrame],
+    by: Sequence[str],
+    sizes: pl.DataFrame,
+    asked: Sequence[Grid],
+    points: int,
+) -> tuple[Grid, ...]:
+    if not asked:
+        return ()
+    wanted = goals(asked, [None] * len(asked), sizes)
+    # A run may stand in both sides.
+    found = pl.concat(time_to_target.qualities(rows, wanted, by) for rows in sides)
+    curves: dict[tuple[Any, ...], list[Floats]] = {}
+    for row in found.iter_rows(named=True):
+        key = tuple(row[name] for name in by)
+        curves.setdefault(key, []).append(np.asarray(row["values"], dtype=np.float64))
+    numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
+    return tuple(
+        _with_grid(one, curves.get(key, []), numbers[key], points)
+        for one in asked
+        for key in [tuple(one.keys[name] for name in by)]
+    )
+
+
+def _with_grid(asked: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
+    higher = asked.higher_is_better
+    grid = set(target_grid(curves, points, higher_is_better=higher))
+    if (own := asked.official) is not None:
+        slack = abs(own) * quality.TOLERANCE
+        grid = {own, *(target for target in grid if abs(target - own) > slack)}
+    hardest = hardest_common_target(curves, higher_is_better=higher) if len(curves) == n else None
+    targets = tuple(sorted(grid, reverse=not higher))
+    return Grid(asked.keys, asked.metric, higher, asked.others, asked.official, targets, hardest)

@@ -1,0 +1,4 @@
+"""What every other folder uses: errors, units, records of runs, benchmarks, writing files.
+
+It imports no other folder.
+"""

@@ -1,0 +1,48 @@
+"""Which name of a file or folder does a text get? One that cannot leave its folder."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+
+from ttastats.base.errors import TtastatsError
+
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
+#: Folders that mean something in the layout of results, and names that Windows keeps for itself.
+_TAKEN = re.compile(r"(results|systems|con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_KEPT = 60
+
+
+def file_name(text: str | None) -> str:
+    """Give a name as it is, if it is one that any system takes, or else made so.
+
+    What has to be changed gets a part of its digest, so that two names never become one.
+    """
+    text = text or "unknown"
+    if _is_safe(text):
+        return text
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    readable = _UNSAFE.sub("_", text)[:_KEPT].strip("._+-")
+    return f"{readable or 'name'}-{digest}"
+
+
+def own_name(text: str, where: str) -> str:
+    """Give a name as it is, where nothing but its folder will tell it.
+
+    Raises
+    ------
+    TtastatsError
+        Not every system takes it.
+    """
+    if not _is_safe(text):
+        raise TtastatsError(
+            f"{text!r} cannot be the name of a folder of results",
+            where=where,
+            remedy="Use letters, digits, dots, dashes and underscores.",
+        )
+    return text
+
+
+def _is_safe(text: str) -> bool:
+    return bool(_SAFE.fullmatch(text)) and not _TAKEN.fullmatch(text) and not text.endswith(".")

@@ -1,0 +1,121 @@
+"""How many bytes of a file by others are held in memory, whatever it lies in?
+
+A reader of lines holds a block at a time and needs no limit. Formats that are read whole have
+these; `SECURITY.md` states them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import partial
+from typing import IO
+
+from ttastats.base.errors import TtastatsError
+
+#: Sets the limit of a file that is read whole, in units of 2**20 bytes.
+VARIABLE = "TTASTATS_LIMIT_MB"
+MEGABYTE = 1024 * 1024
+_WHOLE = 256
+#: A document becomes objects of Python, which take up to twenty times its bytes.
+_DOCUMENT_SHARE = 4
+_DOCUMENTS = (".json", ".yaml", ".yml", ".toml")
+_COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+
+#: Compressed bytes may grow this many times, once they are more than `HARMLESS`. Logs grow ten to
+#: a hundred times; a bomb grows thousands of times.
+MOST_GROWTH = 1_000
+HARMLESS = 1024**3
+
+
+#: Evaluations of a file that is a table, an event file or a store: each takes up to 700 bytes.
+EVALUATIONS = 4_000_000
+_PIECE = 256 * 1024
+
+
+class TooLargeError(Exception):
+    """Bytes that exceed a limit; the message states the limit."""
+
+
+def whole() -> int:
+    """Return the bytes of a file that may be read whole.
+
+    Raises
+    ------
+    TtastatsError
+        The environment variable is set to something else than a positive number.
+    """
+    text = os.environ.get(VARIABLE) or str(_WHOLE)
+    if not text.isdecimal() or not int(text[:9]):
+        raise TtastatsError(
+            f"{text!r} is not a positive whole number", where=VARIABLE, remedy=f"Set it to {_WHOLE}"
+        )
+    return int(text[:9]) * MEGABYTE
+
+
+def document() -> int:
+    """Return the bytes of a JSON, YAML or TOML document that may be read."""
+    return whole() // _DOCUMENT_SHARE
+
+
+def of_name(name: str) -> int:
+    """Return the bytes that may be read whole of a file with this name."""
+    for end in _COMPRESSED:
+        name = name.removesuffix(end)
+    return document() if name.endswith(_DOCUMENTS) else whole()
+
+
+def expect(size: int, most: int, what: str = "") -> None:
+    """Raise TooLargeError if a size in bytes exceeds a limit; `what` has this size."""
+    if size > most:
+        raise TooLargeError(
+            f"{what}larger than {most / MEGABYTE:,g} MB, the limit for a file of this kind that "
+            f"is read whole ({VARIABLE}={whole() // MEGABYTE} sets it)"
+        )
+
+
+def expect_evaluations(number: int) -> None:
+    """Raise TooLargeError if a file holds more evaluations than fit into memory as objects."""
+    if number > EVALUATIONS:
+        raise TooLargeError(
+            f"{number:,} evaluations are more than {EVALUATIONS:,}, the limit for a file; log them "
+            "less often, or one file per run"
+        )
+
+
+def joined(blocks: Iterable[bytes], most: int) -> bytes:
+    """Return blocks as one.
+
+    Raises
+    ------
+    TooLargeError
+        They hold more bytes than `most`; no further block is read.
+    """
+    kept, size = [], 0
+    for block in blocks:
+        size += len(block)
+        expect(size, most)
+        kept.append(block)
+    return kept[0] if len(kept) == 1 else b"".join(kept)
+
+
+def read(file: IO[bytes], most: int) -> bytes:
+    """Return all bytes of a file.
+
+    Raises
+    ------
+    TooLargeError
+        They are more than `most`.
+    """
+    return joined(
+        iter(partial(file.read, _PIECE), b""), most
+    )  # a reader allocates what it may read
+
+
+def expect_growth(size: int, stored: int) -> None:
+    """Raise TooLargeError if so many bytes came out of so few compressed ones."""
+    if size > HARMLESS and size > MOST_GROWTH * max(stored, 1):
+        raise TooLargeError(
+            f"refused: it expands to more than {HARMLESS // MEGABYTE:,} MB and more than "
+            f"{MOST_GROWTH:,} times when decompressed"
+        )

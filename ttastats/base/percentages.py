@@ -1,0 +1,80 @@
+"""How is a share read and written: `2%`, `0.02`?"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from ttastats.base.errors import TtastatsError
+
+_NUMBER = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)")
+_SIGNED = re.compile(rf"([-+]?){_NUMBER.pattern}")
+
+
+def any_number(written: str) -> float | None:
+    """Read any finite number, `97%` as 0.97; None if it is none."""
+    match = _SIGNED.fullmatch(written.strip())
+    if match is None:
+        return None
+    minus, digits, sign = match.groups()
+    value = float(digits) / (100 if sign else 1) * (-1 if minus == "-" else 1)
+    return value if math.isfinite(value) else None
+
+
+def fraction(written: str, option: str, *, above: float = 0.0, below: float = 1.0) -> float:
+    """Read `2%` or `0.02` as a fraction between two limits, which are not part of the range.
+
+    A number of 1 or more without a percent sign is refused, since `--margin 5` is far more
+    probably meant as 5 % than as 500 %.
+
+    Raises
+    ------
+    TtastatsError
+        The text is no such share; `option` says where it was written.
+    """
+    match = _NUMBER.fullmatch(written.strip())
+    if match is None:
+        raise TtastatsError(f"{written!r} is not a percentage", where=option, remedy=_EXAMPLE)
+    number, sign = float(match.group(1)), match.group(2)
+    if not sign and number >= 1:
+        raise _without_sign(written, number, option, (above, below))
+    value = number / 100 if sign else number
+    if not above < value < below:
+        what = f"{written!r} is not above {text(above)} and below {text(below)}"
+        raise TtastatsError(what, where=option, remedy=_EXAMPLE if above == 0 else None)
+    return value
+
+
+def number(written: str, option: str) -> float:
+    """Read `97%` as 0.97, and any number without a sign as it is.
+
+    Raises
+    ------
+    TtastatsError
+        The text is no number.
+    """
+    value = any_number(written)
+    if value is None:
+        raise TtastatsError(
+            f"{written!r} is not a number", where=option, remedy="Write 0.97 or 97%."
+        )
+    return value
+
+
+def text(value: float) -> str:
+    """Give a fraction as a percentage without needless digits: 0.95 is "95%", 0.995 "99.5%"."""
+    return f"{100 * value:g}%"
+
+
+_EXAMPLE = "Write 2% or 0.02."
+
+
+def _without_sign(
+    written: str, number: float, option: str, limits: tuple[float, float]
+) -> TtastatsError:
+    """Refuse a number that can hardly be a fraction, with what was probably meant."""
+    percent = number / 100
+    meant = limits[0] < percent < limits[1] and percent < 1
+    remedy = f"Write {number:g}% or {percent:g}." if meant else _EXAMPLE
+    what = f"{written!r} is neither a fraction nor a percentage"
+    return TtastatsError(what, where=option, remedy=remedy)

@@ -1,0 +1,146 @@
+"""How are the bytes of a stream read: decompressed, in blocks that end at a line feed, bounded?"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from ttastats.base import limits
+
+BLOCK = 8 * 1024 * 1024
+#: A block of who holds several times as much besides.
+_SMALL_BLOCK = 128 * 1024
+#: A longer line is handed on in pieces: no event is so long, and memory must stay bounded.
+LONGEST_LINE = 64 * 1024 * 1024
+
+COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+
+
+class UnreadableError(Exception):
+    """A file that cannot be read, with the reason."""
+
+
+#: What the readers of compressed files raise for damaged ones.
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
+
+
+def line_blocks(raw: IO[bytes], name: str, size: int, stored: int = 0) -> Iterator[bytes]:
+    """Give the bytes of a file of some name and size in blocks cut after a line feed.
+
+    The last one ends where the file does.
+
+    Raises
+    ------
+    TooLargeError
+        It grows beyond all measure.
+    """
+    rest = b""
+    chunks = decompressed(raw, name, size, stored)
+    chunk = next(chunks, b"")
+    for following in chunks:
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield rest + chunk[:cut] if rest else chunk[:cut]
+            rest = chunk[cut:]
+        else:
+            rest += chunk
+            if len(rest) > LONGEST_LINE:
+                yield rest
+                rest = b""
+        chunk = following
+    if rest or chunk:
+        yield rest + chunk if rest else chunk
+
+
+def decompressed(
+    raw: IO[bytes], name: str, size: int, stored: int = 0, *, at_once: bool = False
+) -> Iterator[bytes]:
+    """Give the bytes of a file in chunks, decompressed by its name's ending.
+
+    `stored` are the bytes that it takes in an archive which compresses each member, else 0. Those
+    `at_once` are as small as the reader makes them: none waits for bytes that are damaged.
+    """
+    opener = next((_OPENERS[end] for end in COMPRESSED if name.endswith(end)), None)
+    if opener is None:
+        chunks = _chunks(raw, size, _SMALL_BLOCK if at_once else BLOCK)
+    else:
+        stream = opener(raw)
+        chunks = _chunks(_AtOnce(stream) if at_once else stream, 0)
+    if opener is None and not stored:
+        yield from chunks
+        return
+    total = 0
+    for chunk in chunks:
+        total += len(chunk)
+        limits.expect_growth(total, stored or size)
+        yield chunk
+
+
+class _AtOnce:
+    """A reader that gives what has been decompressed before it reads on."""
+
+    def __init__(self, stream: Any) -> None:
+        self.read = getattr(stream, "read1", stream.read)
+
+
+class _Zstandard:
+    """A reader of this ending whose complaints are those of a file.
+
+    The package's own `open` takes a damaged second frame for the end, which would lose runs.
+    """
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        # Only this ending needs it.
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        self._damage, self._new = zstd.ZstdError, zstd.ZstdDecompressor
+        self._raw, self._frame, self._unread = raw, self._new(), b""
+        self._whole = True  # as is what has not begun
+
+    def read(self, size: int) -> bytes:
+        """Give at most so many bytes, none at the end; a frame may follow another."""
+        while True:
+            if self._frame.eof:
+                self._unread, self._frame, self._whole = self._frame.unused_data, self._new(), True
+            if self._frame.needs_input and not self._unread:
+                self._unread = self._raw.read(1024 * 1024)
+                if not self._unread:
+                    break
+            try:
+                content = self._frame.decompress(self._unread, size)
+            except self._damage as error:
+                raise OSError(str(error)) from error
+            self._unread, self._whole = b"", self._frame.eof
+            if content:
+                return content
+        if not self._whole:
+            raise EOFError("ends before its end-of-stream marker was reached")
+        return b""
+
+
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".bz2": bz2.open,
+    ".zst": _Zstandard,
+}
+
+
+def _chunks(stream: Any, size: int, block: int = BLOCK) -> Iterator[bytes]:
+    """Read a stream to its end, in one piece where it is known to be small.
+
+    One byte more is asked for than there should be: where it does not come, that was the end.
+    """
+    at_once = min(block, size + 1) if size else block
+    while chunk := stream.read(at_once):
+        yield chunk
+        if len(chunk) == size < at_once:
+            return
+        at_once = block

@@ -1,0 +1,136 @@
+"""What a log format must offer to be read, and what it is given to read.
+
+A dialect is a module (or any object) with a `name`, a test `recognises(head, path)` and a function
+`parse(log)`. It gets bytes and gives runs; it opens no file and keeps no state.
+
+A run may lie in several files: one of them tells it, reading the others as companions, and the
+others give nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+from ttastats.base import limits
+from ttastats.base.records import Problem, Run
+from ttastats.formats.own_logs.block import Block
+
+#: Which measurements become rows: those of quality, or also those of every training step.
+Metrics: TypeAlias = Literal["evaluations", "all"]
+
+#: The code of the problem, of no severity, by which a file says that another one tells its run.
+#: It is for files that a person may take for a run; others that are parts of a run say nothing.
+PART_OF_A_RUN = "part_of_a_run"
+
+
+class Log(msgspec.Struct, frozen=True):
+    """One log to read: its bytes, where it lies, and what lies beside it.
+
+    Parameters
+    ----------
+    folder
+        Where the log lies, an absolute path; its parts may name a submitter or a system.
+    name
+        The log's own name.
+    blocks
+        Gives the log's bytes anew at each call, in blocks that end at a line end, so that a log
+        of any size is read in bounded memory.
+    companion
+        Gives the bytes of another file, or None where there is none.
+    round
+        The round the user named, which settles what the path leaves open.
+    listing
+        Gives the names of what lies directly in a folder, in order; those of folders end with a
+        slash. Empty where there is none.
+    metrics
+        Whether training metrics, such as a loss of every step, are wanted too.
+    block
+        What is said of such logs in `ttastats.toml`, in the options or by a preset.
+    named
+        What the block's pattern names in the path.
+    """
+
+    folder: PurePosixPath
+    name: str
+    blocks: Callable[[], Iterator[bytes]]
+    companion: Callable[[PurePosixPath], bytes | None] = lambda _path: None
+    round: str | None = None
+    listing: Callable[[PurePosixPath], Sequence[str]] = lambda _folder: ()
+    metrics: Metrics = "evaluations"
+    block: Block | None = None
+    named: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def path(self) -> PurePosixPath:
+        """Give the absolute place of the log."""
+        return self.folder / self.name
+
+    def read(self) -> bytes:
+        """Return the whole log at once, for formats whose logs are small.
+
+        Raises
+        ------
+        TooLargeError
+            It has more bytes than are read whole of a file with its name.
+        """
+        return limits.joined(self.blocks(), limits.of_name(self.name))
+
+
+class Dialect(Protocol):
+    """A log format. A module with these three names is one."""
+
+    @property
+    def name(self) -> str:
+        """The name shown to users and stored with each run."""
+        ...
+
+    @property
+    def recognises(self) -> Callable[[bytes], bool] | Callable[[bytes, str], bool]:
+        """What tells from the first block of a file whether it is of this format.
+
+        It may ask for the absolute path of the file too, as the second argument. Where it is
+        asked with an empty block, the path alone decides.
+        """
+        ...
+
+    def parse(self, log: Log, /) -> Iterable[Run | Problem]:
+        """Give the runs of a log, and problems that belong to no run. Never raises on bad bytes."""
+        ...
+
+
+def log_from_bytes(
+    data: bytes,
+    path: str = "/logs/result_0.txt",
+    companions: Mapping[str, bytes] | None = None,
+    *,
+    round: str | None = None,  # noqa: A002 - the name of the column
+    metrics: Metrics = "evaluations",
+    block: Block | None = None,
+    named: Mapping[str, str] | None = None,
+) -> Log:
+    """Give a log that lives in memory; `companions` maps absolute paths to bytes."""
+    files = {PurePosixPath(name): content for name, content in (companions or {}).items()}
+    place = PurePosixPath(path)
+    return Log(
+        place.parent,
+        place.name,
+        lambda: iter((data,)),
+        files.get,
+        round,
+        lambda folder: listed(files, folder),
+        metrics,
+        block,
+        named or {},
+    )
+
+
+def listed(files: Iterable[PurePosixPath], folder: PurePosixPath) -> tuple[str, ...]:
+    """Give what lies directly in a folder, of all files there are, as `Log.listing` does."""
+    depth = len(folder.parts)
+    below = (file.parts for file in files if file.parts[:depth] == folder.parts)
+    names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in below}
+    return tuple(sorted(name for name in names if name[0] != "."))

@@ -1,0 +1,379 @@
+"""What does a block say of some logs: which files, which metric, which clock, what is a run?
+
+A block is a table `[[logs]]` of `ttastats.toml`, a preset, or the options of `ingest`. It is read
+here from what TOML gives into a struct that can travel to other processes; nothing looks at logs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ttastats.base import percentages
+from ttastats.base.errors import TtastatsError
+from ttastats.base.metric_names import higher_is_better
+from ttastats.base.nearest import among
+from ttastats.base.records import FORMER_NAMES
+from ttastats.formats.own_logs import patterns
+
+#: Columns of the table that a block, a pattern or the log itself may fill.
+FIELDS = (
+    "entry", "system", "benchmark", "seed", "submitter", "hardware", "accelerators", "nodes",
+    "global_batch_size", "train_samples", "framework", "division", "round",
+)  # fmt: skip
+UNITS = {
+    "ms": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "seconds": 1.0,
+    "min": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hours": 3600.0,
+}
+#: What may tell that something begins anew.
+BACK = ("step back", "time back")
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """One metric, its direction and target; `benchmark` is the one it belongs to, None for all.
+
+    With `percent` the log holds percentages, and the target is a fraction already.
+    """
+
+    name: str
+    higher_is_better: bool | None = None
+    target: float | None = None
+    percent: bool = False
+    guessed: bool = False
+    benchmark: str | None = None
+
+
+class TimeColumn(msgspec.Struct, frozen=True):
+    """A column that tells the time.
+
+    It holds units of `seconds`, or stamps of a `format` (`unix`: seconds since 1970), of which the
+    first is zero. With `per`, it holds the time of one iteration, and that column counts them.
+    """
+
+    column: str
+    seconds: float = 1.0
+    format: str | None = None
+    per: str | None = None
+
+
+class CountColumn(msgspec.Struct, frozen=True):
+    """A column that counts training, and what to add; `summed` where a row tells its own part."""
+
+    column: str
+    plus: float = 0.0
+    summed: bool = False
+
+
+class CellCondition(msgspec.Struct, frozen=True):
+    """Rows in which a column holds one of some texts."""
+
+    column: str
+    values: tuple[str, ...]
+
+
+class Block(msgspec.Struct, frozen=True):
+    """How some logs are read. None or empty is: not said.
+
+    Of several clocks and counts, the first that a file has is taken. It must have one, unless the
+    key stands in `may_lack`, as where an empty text is among them. `carry` says that a cell that is
+    empty holds what stood there before, as is always so with lines. `quiet` blocks name no files: a
+    file without their columns is no log of theirs, and no error. `recognised` ones are presets
+    whose signs a file bears; `refined_by` are the keys of what the user said beside.
+    """
+
+    where: str
+    root: str = ""
+    preset: str | None = None
+    files: str | None = None
+    line: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    seconds: tuple[TimeColumn, ...] | None = None
+    step: tuple[CountColumn, ...] | None = None
+    epoch: tuple[CountColumn, ...] | None = None
+    samples: tuple[CountColumn, ...] | None = None
+    run: tuple[str, ...] = ()
+    new_run: str | None = None
+    resume: str | None = None
+    new_epoch: str | None = None
+    clock: str | None = None
+    carry: bool = False
+    failed: CellCondition | None = None
+    may_lack: tuple[str, ...] = ()
+    target_source: str = "user"
+    quiet: bool = False
+    recognised: bool = False
+    refined_by: tuple[str, ...] = ()
+    fields: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def dialect(self) -> str:
+        """Give the name of the dialect that reads such logs."""
+        return "lines" if self.line else "table"
+
+
+def fields_of(named: Mapping[str, str]) -> dict[str, Any]:
+    """Give the columns of the table that some names fill; those that count are whole numbers."""
+    return {
+        name: _whole(named[name]) if name in patterns.COUNTS else named[name]
+        for name in FIELDS
+        if name in named
+    }
+
+
+def _whole(text: str) -> int | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() and abs(number) < 2.0**62 else None
+
+
+#: What says how the rows of a file become runs: of these, what a block says replaces all.
+_APART = ("run", "new_run", "resume", "new_epoch")
+_ROWS = ("seconds", "step", "epoch", "samples", *_APART, "carry", "failed")
+
+
+def is_layout(block: Block) -> bool:
+    """Tell whether a block says where things stand in a file, not only which of them count."""
+    return bool(block.line or block.preset or _said(block, _ROWS))
+
+
+def _said(block: Block, names: Sequence[str]) -> list[str]:
+    return [name for name in names if getattr(block, name) != getattr(_SILENT, name)]
+
+
+_SILENT = Block("")
+
+
+def refined(preset: Block, block: Block) -> Block:
+    """Give the block of a preset whose signs a file bears, with what was said of the file."""
+    own = _said(block, (*_ROWS, "clock"))
+    apart = _APART if any(name in own for name in _APART) else ()
+    said = {name: getattr(block, name) for name in (*own, *apart)}
+    if block.metrics:
+        said |= {"metrics": block.metrics, "target_source": block.target_source}
+    return msgspec.structs.replace(
+        preset,
+        **said,
+        may_lack=tuple(key for key in preset.may_lack if key not in own) + block.may_lack,
+        fields={**preset.fields, **block.fields},
+        refined_by=(*(["metric"] if block.metrics else []), *own, *block.fields),
+    )
+
+
+KEYS = (
+    "files", "preset", "line", "metric", "seconds", "step", "epoch", "samples", "run", "new_run",
+    "resume", "new_epoch", "clock", "carry", "failed", *FIELDS,
+)  # fmt: skip
+
+#: What `ttastats.toml` or an option says, before it is read.
+Said = Mapping[str, Any]
+
+
+def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
+    """Give the block that some keys describe; `where` tells where a key is written.
+
+    Raises
+    ------
+    TtastatsError
+        A key is unknown, or what it says cannot be read.
+    """
+    said = {FORMER_NAMES.get(key, key): value for key, value in said.items()}
+    for key in said:
+        if key not in KEYS:
+            raise TtastatsError(
+                f"unknown key {key!r}", where=where(key), remedy=among(key, KEYS, "Keys")
+            )
+    reader = _Reader(said, where)
+    return Block(
+        where=where(""),
+        files=reader.pattern("files"),
+        line=reader.texts("line"),
+        metrics=_metrics(reader),
+        seconds=reader.each("seconds", _clock),
+        step=reader.each("step", _progress),
+        epoch=reader.each("epoch", _progress),
+        samples=reader.each("samples", _progress),
+        run=reader.texts("run"),
+        new_run=reader.text("new_run"),
+        resume=reader.one_of("resume", BACK),
+        new_epoch=reader.one_of("new_epoch", BACK[:1]),
+        clock=reader.text("clock"),
+        carry=reader.truth("carry"),
+        may_lack=tuple(key for key in said if "" in reader.texts_or_none(key)),
+        failed=_condition(reader),
+        fields={name: reader.words(name) for name in FIELDS if name in said},
+        **more,
+    )
+
+
+class _Reader:
+    """Reads keys, and says where one cannot be read."""
+
+    def __init__(self, said: Said, where: Callable[[str], str]) -> None:
+        self.said = said
+        self.where = where
+
+    def refuse(self, key: str, what: str, remedy: str) -> TtastatsError:
+        return TtastatsError(what, where=self.where(key), remedy=remedy)
+
+    def text(self, key: str) -> str | None:
+        value = self.said.get(key)
+        if value is None or isinstance(value, str):
+            return value
+        raise self.refuse(key, f"{key} is not a string: {value!r}", f'Write {key} = "...".')
+
+    def words(self, key: str) -> str:
+        """Give a text; a number may be written bare."""
+        value = self.said[key]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        return self.text(key) or ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.said.get(key, ())
+        if isinstance(value, str):
+            return (value,)
+        if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+        raise self.refuse(
+            key,
+            f"{key} is neither a string nor a list of strings: {value!r}",
+            f'Write {key} = "...".',
+        )
+
+    def texts_or_none(self, key: str) -> tuple[str, ...]:
+        value = self.said[key]
+        return tuple(value) if isinstance(value, list) else ()
+
+    def truth(self, key: str) -> bool:
+        value = self.said.get(key, False)
+        if isinstance(value, bool):
+            return value
+        raise self.refuse(
+            key, f"{key} is neither true nor false: {value!r}", f"Write {key} = true."
+        )
+
+    def pattern(self, key: str) -> str | None:
+        text = self.text(key)
+        if text is not None:
+            try:
+                patterns.compiled(text)
+            except TtastatsError as error:
+                raise self.refuse(
+                    key, f"{error.where}: {error.what}", error.remedy or ""
+                ) from error
+        return text
+
+    def one_of(self, key: str, known: Sequence[str]) -> str | None:
+        text = self.text(key)
+        if text is None or text in known:
+            return text
+        named = " or ".join(f'"{one}"' for one in known)
+        raise self.refuse(key, f"invalid value: {key} = {text!r}", f"Write {named}.")
+
+    def each(self, key: str, read: Callable[[str], Any]) -> Any:
+        """Give what each text says, None where the key is absent; an empty text says: none."""
+        if key not in self.said:
+            return None
+        try:
+            return tuple(read(text) for text in self.texts(key) if text.strip())
+        except ValueError as error:
+            what, _, remedy = str(error).partition("\n")
+            raise self.refuse(key, what, remedy) from error
+
+
+# ---------------------------------------------------------------------------------------- metrics
+
+_METRIC = re.compile(
+    r"""\s*(?:"(?P<quoted>[^"]+)"|(?P<plain>.*?[^\s<>=]))\s*
+    (?:(?P<meets><=|>=)\s*(?P<value>[^\s<>=%]+)\s*(?P<percent>%)?|\s(?P<better>higher|lower))?\s*""",
+    re.VERBOSE,
+)
+
+
+def _metrics(reader: _Reader) -> tuple[Metric, ...]:
+    said = reader.said.get("metric", ())
+    by_benchmark: dict[str | None, Any] = dict(said) if isinstance(said, Mapping) else {None: said}
+    found: list[Metric] = []
+    for benchmark, texts in by_benchmark.items():
+        own = _Reader({"metric": texts}, reader.where).each("metric", metric_of)
+        found += [msgspec.structs.replace(metric, benchmark=benchmark) for metric in own]
+    return tuple(found)
+
+
+def metric_of(text: str) -> Metric:
+    """Read `val_loss`, `val_loss <= 3.28`, `acc >= 97 %`, `fancy higher`.
+
+    Raises
+    ------
+    ValueError
+        It is none of these: what is wrong, and in a second line what to do.
+    """
+    match = _METRIC.fullmatch(text)
+    remedy = "Write 'val_loss', 'val_loss <= 3.28', 'acc >= 97 %' or 'fancy_metric higher'."
+    if match is None or re.search(r"[<>=]", match["plain"] or ""):
+        raise ValueError(f"metric {text!r} cannot be read\n{remedy}")
+    name = match["quoted"] or match["plain"]
+    if match["meets"]:
+        target = percentages.any_number(f"{match['value']}{match['percent'] or ''}")
+        if target is None:
+            raise ValueError(f"{match['value']!r} is no number\n{remedy}")
+        return Metric(name, match["meets"] == ">=", target, bool(match["percent"]))
+    if match["better"]:
+        return Metric(name, match["better"] == "higher")
+    return Metric(name, higher_is_better(name), guessed=True)
+
+
+# ---------------------------------------------------------------------------- clocks and progress
+
+_PER = re.compile(rf"(?P<column>.+)\s(?P<unit>{'|'.join(UNITS)})\s+per\s+(?P<per>.+?)\s*")
+_STAMP = re.compile(r"\s*(?P<column>\S(?:[^%]*\S)?)\s+(?P<format>\S*%.*)")
+_PROGRESS = re.compile(r"\s*(?P<sum>sum\s+)?(?P<column>.*?\S)(?:\s*\+\s*(?P<plus>\d+))?\s*")
+
+
+def _clock(text: str) -> TimeColumn:
+    """Read `time ms`, `stamp %Y-%m-%d %H:%M:%S`, `_timestamp unix`, `time s per iter`."""
+    per = _PER.fullmatch(text)
+    if per:
+        return TimeColumn(per["column"].strip(), UNITS[per["unit"]], per=per["per"])
+    stamp = _STAMP.fullmatch(text)
+    if stamp:
+        return TimeColumn(stamp["column"], format=stamp["format"].strip())
+    column, _, unit = text.strip().rpartition(" ")
+    if column and unit == "unix":
+        return TimeColumn(column.strip(), format="unix")
+    if column and unit in UNITS:
+        return TimeColumn(column.strip(), UNITS[unit])
+    raise ValueError(
+        f"seconds = {text!r} names no unit\nWrite a column and ms, s, min, h, unix or a form of "
+        "stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the time of one "
+        "iteration."
+    )
+
+
+def _progress(text: str) -> CountColumn:
+    """Read `step`, `epoch + 1`, `sum length`."""
+    match = _PROGRESS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} names no column\nWrite 'epoch', 'epoch + 1' or 'sum length'.")
+    return CountColumn(match["column"], float(match["plus"] or 0), bool(match["sum"]))
+
+
+def _condition(reader: _Reader) -> CellCondition | None:
+    text = reader.text("failed")
+    if text is None:
+        return None
+    column, sign, values = text.partition("=")
+    if not sign or not column.strip() or not values.strip():
+        raise reader.refuse("failed", f"{text!r} is not a condition", "Write 'status = crash'.")
+    return CellCondition(column.strip(), tuple(value.strip() for value in values.split(",")))

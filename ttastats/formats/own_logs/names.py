@@ -1,0 +1,52 @@
+"""What may a column be, going by its name: a metric of quality, a clock, a count of progress?
+
+Nothing here looks at values. Whoever acts on a guess says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ttastats.base.metric_names import evaluated, higher_is_better
+
+#: Counts by their names, the likeliest first.
+COUNTS = {
+    "step": ("step", "global_step", "Step", "_step", "iteration", "iter", "steps", "num_steps"),
+    "epoch": ("epoch", "Epoch", "epochs", "num_epochs"),
+    "samples": ("samples", "consumed_samples", "consumed samples", "num_samples", "samples_count"),
+}
+#: Units of time by their seconds.
+UNITS = {1.0: "s", 1e-3: "ms", 60.0: "min", 3600.0: "h"}
+_CLOCKS = {
+    1.0: (
+        "seconds", "time", "_runtime", "runtime", "Runtime", "time_s", "time_sec", "elapsed",
+        "elapsed_s", "elapsed_seconds", "elapsed_time", "time_elapsed", "time/time_elapsed",
+        "total_time", "train_time", "train_time_s", "train_time_sec", "training_time",
+        "training_seconds", "wall_time", "walltime", "wall_seconds", "wallclock",
+        "Relative Time (Process)", "Relative Time (Wall)",
+    ),
+    1e-3: ("time_ms", "elapsed_ms", "train_time_ms", "milliseconds"),
+    60.0: ("minutes", "time_min", "elapsed_minutes"),
+    3600.0: ("hours", "time_h"),
+}  # fmt: skip
+#: Clocks by name, with the seconds of one unit.
+CLOCKS = {name: seconds for seconds, names in _CLOCKS.items() for name in names}
+
+
+def metrics(columns: Iterable[str]) -> tuple[str, ...]:
+    """Guess which columns are metrics of quality: those of evaluations whose direction is known."""
+    names = tuple(columns)
+    measured = evaluated(names)
+    known = [name for name in names if name in measured and higher_is_better(name) is not None]
+    return tuple(name for name in known if "train" not in name.lower())
+
+
+def clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    """Give the columns that may be a clock by their names, each with the seconds of its unit."""
+    return tuple((name, CLOCKS[name]) for name in columns if name in CLOCKS)
+
+
+def first_of(known: Sequence[str], columns: Iterable[str]) -> str | None:
+    """Give the first of some known names that is a column."""
+    present = set(columns)
+    return next((name for name in known if name in present), None)

@@ -1,0 +1,85 @@
+"""Which files does a pattern such as `{entry}/seed{seed}.csv` mean, and what does a path name?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ttastats.base.errors import TtastatsError
+from ttastats.base.streams import COMPRESSED
+
+#: Columns of the table that count something: `{seed}` stands for digits alone.
+COUNTS = ("seed", "accelerators", "nodes", "global_batch_size", "train_samples")
+_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\{([^{}/]*)\}|[{}]|[^*?{}]+")
+#: A name in braces inside a text.
+PLACE = re.compile(r"\{([^{}]+)\}")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Give a pattern of paths as a regular expression.
+
+    `{name}` stands for one or more characters within a part of the path and names them; the first
+    of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, and `**`
+    stands for any folders.
+
+    Raises
+    ------
+    TtastatsError
+        A brace is not closed, or holds no name.
+    """
+    text = ""
+    seen: set[str] = set()
+    for match in _PIECE.finditer(pattern.removeprefix("./")):
+        piece, name = match.group(), match.group(1)
+        if name is not None or piece in "{}":
+            text += _named(pattern, name, seen)
+        else:
+            text += _WILD.get(piece) or re.escape(piece)
+    return re.compile(text)
+
+
+_WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+
+
+def _named(pattern: str, name: str | None, seen: set[str]) -> str:
+    if name is None or not _NAME.fullmatch(name):
+        raise TtastatsError(
+            "braces without a name" if name is not None else "unbalanced braces",
+            where=f"files = {pattern!r}",
+            remedy="{name} matches a part of the path, such as {entry}/{seed}.csv; {_} matches "
+            "without a name.",
+        )
+    what = r"\d+" if name in COUNTS else "[^/]+"
+    if name == "_":
+        return what
+    if name in seen:
+        return f"(?P={name})"
+    seen.add(name)
+    return f"(?P<{name}>{what})"
+
+
+def matched(pattern: str, path: str) -> Mapping[str, str] | None:
+    """Give what a pattern names in a path below its folder, or None where it does not match.
+
+    The ending of a compressed file may be left out of the pattern.
+    """
+    regex = compiled(pattern)
+    for ending in ("", *COMPRESSED):
+        if path.endswith(ending) and (match := regex.fullmatch(path.removesuffix(ending))):
+            return match.groupdict()
+    return None
+
+
+def filled(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Give texts with what the names in their braces stand for, and none where one is unknown.
+
+    A text that is such a name itself means what it stands for.
+    """
+    return {
+        key: known[said] if said in known else PLACE.sub(lambda match: known[match[1]], said)
+        for key, said in texts.items()
+        if said in known or all(name in known for name in PLACE.findall(said))
+    }

@@ -1,0 +1,118 @@
+"""Which formats of common trainers are known as data, and which of them is a file?"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib import resources
+
+import msgspec
+
+from ttastats.formats.own_logs import patterns
+from ttastats.formats.own_logs.block import Block, Said, block_of
+
+#: The package that holds them, named as text: it stands above this module.
+_PACKAGE = "ttastats_parsers"
+#: Programs and documents that quote a log are none.
+QUOTING = (".py", ".md", ".rst", ".ipynb", ".html", ".sh", ".tex", ".toml", ".yaml", ".yml")
+#: What distinguishes a log stands in its first lines, or behind a copy of the program.
+_LOOKED_AT = 4 * 1024 * 1024
+
+
+class Signs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tells that a file is of a preset: all of it must hold.
+
+    `path` are patterns of the end of its path, of which the first that fits names things;
+    `holds` are texts its first block has; `head` are regular expressions of which each is found
+    there, seen as lines.
+    """
+
+    path: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
+
+
+class Preset(msgspec.Struct, frozen=True):
+    """A named block to start from; without signs it is used only where it is named."""
+
+    name: str
+    title: str
+    said: Said
+    signs: Signs | None = None
+    target_source: str = "user"
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    """Give the presets by name."""
+    folder = resources.files(_PACKAGE).joinpath("presets")
+    found = {}
+    for file in sorted(folder.iterdir(), key=lambda one: one.name):
+        if file.name.endswith(".toml"):
+            name = file.name.removesuffix(".toml")
+            found[name] = _preset(name, file.read_text("utf-8"))
+    return found
+
+
+def _preset(name: str, text: str) -> Preset:
+    said = tomllib.loads(text)
+    title = said.pop("title")
+    signs = said.pop("recognised_by", None)
+    source = said.pop("target_source", "user")
+    return Preset(
+        name, title, said, msgspec.convert(signs, Signs) if signs is not None else None, source
+    )
+
+
+@lru_cache(maxsize=256)
+def block(name: str) -> Block:
+    """Give the block of a preset, for files that are recognised."""
+    preset = presets()[name]
+    return block_of(
+        preset.said,
+        lambda _key: f"preset {name}",
+        preset=name,
+        recognised=True,
+        target_source=preset.target_source,
+    )
+
+
+def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
+    """Give the presets that a file's first block and path are the signs of.
+
+    Each with what its pattern names in the path.
+    """
+    if path.endswith(QUOTING):
+        return {}
+    start = head[:_LOOKED_AT]
+    found = {
+        name: _named(signs, start, path)
+        for name, signs, holds in _with_signs()
+        if all(map(start.__contains__, holds))
+    }
+    return {name: named for name, named in found.items() if named is not None}
+
+
+@cache
+def _with_signs() -> Sequence[tuple[str, Signs, Sequence[bytes]]]:
+    """Give the presets that have signs, with the texts that are looked for before anything else."""
+    return [
+        (preset.name, preset.signs, [text.encode() for text in preset.signs.holds])
+        for preset in presets().values()
+        if preset.signs
+    ]
+
+
+def _named(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
+    fitting = (patterns.matched(f"**/{one}", path.lstrip("/")) for one in signs.path)
+    named = next((each for each in fitting if each is not None), None if signs.path else {})
+    if named is None or not all(_expression(pattern).search(head) for pattern in signs.head):
+        return None
+    return named
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode(), re.MULTILINE)

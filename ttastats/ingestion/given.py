@@ -1,0 +1,192 @@
+"""What was given to answer from: tables, logs to be read first, a frame, or a table of runs?"""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ttastats.base import units
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem, Severity
+from ttastats.outcomes import columns
+from ttastats.table import store, tables
+from ttastats.table.conform import conform
+from ttastats.table.frames import Frame, as_polars, is_frame
+
+if TYPE_CHECKING:
+    from ttastats.ingestion.cache import Watched
+    from ttastats.ingestion.ingest import Account
+
+#: Files, or a frame of polars or of any library that exchanges its columns.
+Source = str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame | Frame
+
+
+#: What problems are called by their severity, the gravest first.
+_CALLED: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+#: Logs, and rejected ones, that are named one by one before the rest is only counted.
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Logs as they were given, their problems, and the account unless an earlier table was used."""
+
+    logs: tuple[str, ...]
+    problems: Sequence[Problem]
+    account: Account | None
+
+    @property
+    def rejected(self) -> list[Problem]:
+        """Return the problems for which something the logs should hold is missing."""
+        return [problem for problem in self.problems if problem.severity == "error"]
+
+    @property
+    def lines(self) -> list[str]:
+        """Return what was read and the number of problems in a line, and the rejected logs."""
+        few = len(self.logs) <= _NAMED
+        listing = f"ttastats problems {shlex.join(self.logs) if few else 'FILE...'}"
+        parts = [] if self.account is None else [self.account.counts()]
+        if number := Counter(problem.severity for problem in self.problems):
+            counts = ", ".join(
+                units.plural(number[one], _CALLED[one]) for one in _CALLED if number[one]
+            )
+            parts.append(f"{counts} ({listing})")
+        lines = [f"{units.listed(self.logs, _NAMED)}: {'; '.join(parts)}"]
+        lines += [f"  {problem.place}: {problem.message}" for problem in self.rejected[:_NAMED]]
+        if (rest := len(self.rejected) - _NAMED) > 0:
+            lines.append(f"  and {rest:,} more: {listing}")
+        return lines
+
+
+def _warn(read: Read) -> None:
+    if read.rejected:
+        warnings.warn("\n".join(read.lines), stacklevel=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How logs are read on the way to an answer: kept for later, watched, and reported."""
+
+    keep: bool = True
+    watched: Watched = nullcontext
+    on_read: Callable[[Read], None] = _warn
+
+
+_USUAL = Reading()
+#: How logs are read for the question at hand; the command line sets it.
+READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
+
+
+def tidy(source: Source) -> pl.LazyFrame:
+    """Give the table with the columns of the schema.
+
+    Raises
+    ------
+    TtastatsError
+        It is neither files nor a frame, or cannot be used as a table.
+    """
+    if is_frame(source):
+        return conform(as_polars(source), f"the {type(source).__name__}")
+    return store.read(_tables(source))
+
+
+def each(source: Source) -> list[Source]:
+    """Return the tables of a source: its files, all logs among them as one, or the frame."""
+    if is_frame(source):
+        return [source]
+    files, logs = _by_kind(source)
+    if logs:
+        return [*files, logs[0] if len(logs) == 1 else logs]
+    return [*files]
+
+
+def problems(source: Source) -> list[Problem]:
+    """Give everything that was found wrong with what a table was read from.
+
+    Raises
+    ------
+    TtastatsError
+        As `tidy`.
+    """
+    if is_frame(source):
+        return tables.problems_of(tidy(source))
+    return [problem for path in _tables(source) for problem in store.problems_of(path)]
+
+
+def _tables(source: Source) -> list[Path]:
+    """Return the tables that were given, and the one that holds the logs that were given.
+
+    Raises
+    ------
+    TtastatsError
+        The logs cannot be read.
+    """
+    found, logs = _by_kind(source)
+    if logs:
+        from ttastats.ingestion import cache  # which tables do not need
+
+        how = READING.get()
+        table, account = cache.table(logs, keep=how.keep, watched=how.watched)
+        how.on_read(Read(tuple(logs), store.problems_of(table), account))
+        found.append(table)
+    return found
+
+
+def _by_kind(source: Source) -> tuple[list[Path], list[str]]:
+    names = _names(source)
+    logs = [name for name in names if store.is_logs(name)]
+    return [Path(name) for name in names if name not in logs], logs
+
+
+def judged(source: Source) -> pl.DataFrame | None:
+    """Give a table of runs (`time_to_target.runs`), or None if the source is something else.
+
+    Raises
+    ------
+    TtastatsError
+        It is the rows of a report, which do not tell enough.
+    """
+    if not isinstance(source, pl.DataFrame) or "reached" not in source.columns:
+        return None
+    if "metric" in source.columns:  # somebody's evaluations with a column of that name
+        return None
+    if missing := [name for name in columns.of_runs() if name not in source.columns]:
+        raise TtastatsError(
+            "the rows of a report are not a table of runs: missing columns "
+            f"{units.listed(missing, 5)}",
+            remedy="Give the file or the frame from which the report was made.",
+        )
+    return source
+
+
+def paths(source: Source) -> list[Path]:
+    """Give the files that were given; a frame is none.
+
+    Raises
+    ------
+    TtastatsError
+        It is neither.
+    """
+    return [Path(name) for name in _names(source)]
+
+
+def _names(source: Source) -> list[str]:
+    if is_frame(source):
+        return []
+    given: Any = [source] if isinstance(source, str | Path) else source
+    try:
+        return [path if isinstance(path, str) else str(Path(path)) for path in given]
+    except TypeError:
+        raise TtastatsError(
+            f"neither files nor a table: {type(source).__name__}",
+            remedy="Give names of Parquet files, or a frame made by `from_frame`.",
+        ) from None

@@ -1,0 +1,336 @@
+"""What quality had each run at a budget: at its end, at a step, an epoch, a second?
+
+Where time to accuracy fixes the quality and compares what it took, a budget fixes what may be
+spent and compares the quality. A run has the value of its last evaluation at or before the budget.
+One that did not get as far has none, and `short` says why: it stays in the table, to be counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ttastats.base import quality, units
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import counted, time_to_target
+from ttastats.outcomes.budget import END, Budget, Unit
+from ttastats.outcomes.lengths import SPENT, lengths
+from ttastats.outcomes.target import UserTarget, expect_metric, with_user_targets
+from ttastats.table import schema
+
+#: Where an evaluation stands on each budget.
+_PLACES: dict[Unit, str] = {
+    "step": "step", "samples": "samples", "epoch": "epoch", "seconds": "at"
+}  # fmt: skip
+
+#: Fewer decimals than these were written so.
+_MOST_DECIMALS = 8
+
+#: Why a run has no value at a budget, in words that follow "3 runs".
+SHORT = {
+    "ended_before": "ended before it",
+    "evaluated_later": "were first evaluated after it",
+    "evaluated_before": "were not evaluated again after it",
+    "not_a_number": "had a value that is not a number",
+    "never_evaluated": "logged no value of the metric",
+    "no_place": "do not log their progress",
+}
+
+
+def runs(
+    frame: pl.LazyFrame | pl.DataFrame,
+    budget: Budget = END,
+    *,
+    targets: Sequence[UserTarget] = (),
+    metric: str = "",
+) -> pl.DataFrame:
+    """Give one row per run with its quality at the budget, and what it had spent there.
+
+    Parameters
+    ----------
+    frame
+        A table as `ingest` writes it.
+    targets
+        Replace the targets in the table. A quality is that of the metric with a target, or of the
+        only one.
+    metric
+        The metric to look at instead.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `time_to_target.runs`, with `reached` for "has a value at the budget" and
+        `tta_seconds` for the time of its last evaluation there, the length of the run at the end;
+        and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the
+        best or last of; `quality_step`, that in which a run logged it, where it tells; and
+        `higher_is_better`. `value_final` is the quality, `target_value` the metric's target.
+        Of a budget that is an amount also, in its unit: `taken_at`, where the last evaluation up to
+        it is; `taken_interval` from there to the next one, or else from the one before;
+        `quality_change` to the next one;
+        `bend_before` and `bend_after`, by how much a line through the two evaluations before the
+        budget, and the two after it, differs there from the line between those around it, 0 where
+        an evaluation is at the budget; and `places` of all evaluations. Null where there are too
+        few.
+
+    Raises
+    ------
+    TtastatsError
+        No run logs the metric, or a benchmark has several and none is named.
+    """
+    rows = frame.lazy()
+    values = _of_one_metric(rows, targets, metric)
+    heads = rows.group_by(schema.RUN, maintain_order=True).agg(
+        *(pl.col(name).first() for name in schema.RUN_NAMES if name not in schema.RUN),
+        furthest=_furthest(budget),
+    )
+    table = heads.join(
+        _at(values, budget), on=schema.RUN, how="left", maintain_order="left"
+    ).with_columns(short=_short(budget))
+    has, length = pl.col("short").is_null(), time_to_target.run_length()
+    spent = pl.coalesce(length, "at") if budget.amount is None else pl.col("at")
+    return (
+        table.with_columns(quality=pl.when(has).then("quality"), reached=has, run_seconds=length)
+        .with_columns(tta_seconds=pl.when("reached").then(spent))
+        .with_columns(
+            observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds"),
+            **{name: _above_zero(column) for column, name in SPENT.items()},
+            value_final=pl.col("quality"),
+            evaluations_to_target=pl.col("quality_seen"),
+            target_metric=pl.col("metric"),
+            set_aside=pl.coalesce(counted.set_aside(), _of_another_metric(rows)),
+        )
+        .with_columns(
+            epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
+            cost=pl.col("tta_seconds") / 3600.0 * pl.col("cost_per_hour"),
+            **{interval: pl.lit(None, pl.Float64) for _, interval in time_to_target.PROGRESS},
+        )
+        .drop("at", "step", "epoch", "metric", "furthest", "measured", "earlier")
+        .collect()
+    )  # fmt: skip
+
+
+def _of_another_metric(rows: pl.LazyFrame) -> pl.Expr:
+    """Set aside the runs of an entry that logs other metrics alone: they have not failed.
+
+    So are those of a benchmark with several metrics, of which none is meant more than the others.
+    """
+    never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
+    others = rows.filter(schema.of_evaluations()).select(schema.RUN).unique().collect()
+    logs = pl.struct(schema.RUN).is_in(others.to_struct().implode())
+    return pl.when(never.all().over(_ENTRY) & logs).then(pl.lit("other_metric"))
+
+
+def _above_zero(name: str) -> pl.Expr:
+    return pl.when(pl.col(name) > 0).then(pl.col(name).cast(pl.Float64))
+
+
+def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str) -> pl.LazyFrame:
+    """Give the evaluations of the metric that speaks for each entry."""
+    evaluations = rows.filter(schema.of_evaluations())
+    if metric:
+        expect_metric(rows, metric, "--metric")
+    if targets:
+        evaluations = with_user_targets(evaluations, targets)
+    chosen = _metrics(evaluations, metric, asked=bool(targets))
+    return evaluations.join(
+        chosen.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
+    ).select(
+        *schema.RUN, "eval_index", "metric", "value", "higher_is_better", "target_value",
+        "step", "samples", epoch=time_to_target.finite("epoch"), at=time_to_target.evaluated_at(),
+    )  # fmt: skip
+
+
+#: What logs the same metrics; a table may hold many kinds of runs of no known benchmark.
+_ENTRY = (*schema.BENCHMARK, "entry")
+
+
+def _metrics(evaluations: pl.LazyFrame, metric: str, *, asked: bool) -> pl.DataFrame:
+    """Give the metric of each entry: the one asked for, with a target, or the only one.
+
+    `asked`: the user set the targets, so that no other metric is meant.
+    """
+    logged = (
+        evaluations.group_by(*_ENTRY, "metric")
+        .agg(aimed=pl.col("target_value").is_not_null().any())
+        .sort(*_ENTRY, "metric")
+        .with_columns(pl.col("aimed").any().over(*schema.BENCHMARK, "metric"))
+        .collect()
+    )
+    if metric:
+        return logged.filter(pl.col("metric") == metric)
+    other = ~pl.col("aimed").any().over(_ENTRY) & (not asked)
+    found = logged.filter(pl.col("aimed") | other)
+    one = pl.len().over(_ENTRY) == 1
+    several = found.filter(~one)
+    if several.is_empty() or found.filter(one).height:
+        return found.filter(one)
+    benchmark = several["benchmark"][0]
+    same = several.filter(pl.col("benchmark").eq_missing(pl.lit(benchmark, pl.String)))
+    names = same["metric"].unique(maintain_order=True).to_list()
+    raise TtastatsError(
+        f"{benchmark or 'these runs'}: several metrics: {units.listed(names)}",
+        remedy=f"Select one: --metric {names[0]}.",
+    )
+
+
+def _furthest(budget: Budget) -> pl.Expr:
+    """Give how far a run got by all that it logged; null where it does not tell."""
+    if budget.unit == "end":
+        return pl.lit(None, pl.Float64)
+    if budget.unit == "seconds":
+        return pl.max_horizontal(
+            time_to_target.run_length().first(), time_to_target.evaluated_at().max()
+        )
+    return time_to_target.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
+
+
+def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
+    """Give what each run had at its last evaluation at or before the budget.
+
+    `measured` counts all evaluations of a run, `earlier` those at or before the budget.
+    """
+    place = pl.lit(0.0) if budget.unit == "end" else pl.col(_PLACES[budget.unit])
+    limit = float("inf") if budget.amount is None else budget.amount * (1 + quality.TOLERANCE)
+    order = "at" if budget.unit == "end" else _PLACES[budget.unit]
+    within = (pl.col("place") <= limit).fill_null(value=False)
+    known = pl.col("value").filter(within & pl.col("value").is_finite())
+    higher = pl.col("higher_is_better").first().fill_null(value=True)
+    last = {name: pl.col(name).filter(within).last() for name in ("at", *_PLACES.values())}
+    taken = pl.when(higher).then(known.max()).otherwise(known.min())
+    if not budget.best:
+        taken = pl.col("value").filter(within).last()
+    if budget.interpolate and budget.amount is not None:
+        last = {name: _between(name, within, budget.amount) for name in last}
+        taken = _between("value", within, budget.amount)
+    return (
+        values.with_columns(place=place.cast(pl.Float64))
+        .unique((*schema.RUN, "eval_index"), keep="first")
+        .sort(order, "eval_index", nulls_last=True)
+        .group_by(schema.RUN)
+        .agg(
+            pl.col("metric").first(),
+            **last,
+            higher_is_better=higher,
+            target_value=pl.col("target_value").filter(pl.col("target_value").is_finite()).first(),
+            quality=taken,
+            quality_step=_step(),
+            quality_seen=within.sum(),
+            **_around(within, budget),
+            measured=pl.len(),
+            earlier=within.sum(),
+            evaluations=pl.len(),
+        )
+    )
+
+
+def _around(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
+    """Return what the evaluations around a budget tell, in its order."""
+    number = pl.lit(None, pl.Float64)
+    if budget.amount is None:
+        names = ("taken_at", "taken_interval", "quality_change", "bend_before", "bend_after")
+        return {**dict.fromkeys(names, number), "places": pl.lit(None, pl.List(pl.Float64))}
+    place, value = pl.col("place"), pl.col("value").cast(pl.Float64)
+    after = ~within & place.is_not_null()
+
+    def of(column: pl.Expr, mask: pl.Expr, index: int) -> pl.Expr:
+        return column.filter(mask).get(index, null_on_oob=True)
+
+    x, v = ({0: of(c, within, -1), -1: of(c, within, -2), 1: of(c, after, 0), 2: of(c, after, 1)}
+            for c in (place, value))  # fmt: skip
+    line = v[0] + (v[1] - v[0]) / (x[1] - x[0]) * (budget.amount - x[0])
+    before = v[0] + (v[0] - v[-1]) / (x[0] - x[-1]) * (budget.amount - x[0])
+    behind = v[1] + (v[2] - v[1]) / (x[2] - x[1]) * (budget.amount - x[1])
+    there = x[0] >= budget.amount * (1 - quality.TOLERANCE)
+    return {
+        "taken_at": x[0],
+        "taken_interval": pl.coalesce(x[1] - x[0], x[0] - x[-1]),
+        "quality_change": v[1] - v[0],
+        "bend_before": pl.when(there).then(0.0).otherwise(before - line),
+        "bend_after": pl.when(there).then(0.0).otherwise(behind - line),
+        "places": place.drop_nulls().unique().sort(),
+    }
+
+
+def _step() -> pl.Expr:
+    """Give the step in which a run logged a quality: its last decimal, or its smallest change.
+
+    Values of more decimals than anybody writes are quotients, such as shares of so many images.
+    """
+    values = pl.col("value").filter(pl.col("value").is_finite())
+    sizes = values.unique().sort()
+    changes = sizes.diff().filter(sizes.diff() > sizes.abs() * 1e-12)
+
+    def rounded(decimals: int) -> pl.Expr:
+        scaled = values * 10.0**decimals
+        return ((scaled - scaled.round()).abs() < 1e-6).all() & values.count().gt(0)
+
+    written = (
+        pl.when(rounded(decimals)).then(pl.lit(10.0**-decimals))
+        for decimals in range(_MOST_DECIMALS)
+    )
+    return pl.coalesce(*written, changes.min())
+
+
+def _between(name: str, within: pl.Expr, amount: float) -> pl.Expr:
+    """Give a column on the line between the evaluations around the budget, in its order."""
+    before, after = (
+        (pl.col(column).cast(pl.Float64).filter(within).last(),
+         pl.col(column).cast(pl.Float64).filter(~within).first())
+        for column in (name, "place")
+    )  # fmt: skip
+    (value, beyond), (start, stop) = before, after
+    part = (amount - start) / (stop - start)
+    on_line = value + (beyond - value) * part
+    return pl.when(start >= amount * (1 - quality.TOLERANCE)).then(value).otherwise(on_line)
+
+
+def _short(budget: Budget) -> pl.Expr:
+    """Say why a run has no value at the budget; null where it has."""
+    number = pl.col("quality").is_finite().fill_null(value=False)
+    never = pl.col("measured").is_null()
+    reasons = [(never, "never_evaluated")]
+    if budget.amount is not None:
+        far = pl.col("furthest")
+        reasons += [
+            (far.is_null(), "no_place"),
+            (far < budget.amount * (1 - quality.TOLERANCE), "ended_before"),
+            (pl.col("earlier") == 0, "evaluated_later"),
+        ]
+    if budget.interpolate:
+        reasons.append((pl.col("quality").is_null(), "evaluated_before"))
+    reasons.append((~number, "not_a_number"))
+    return pl.coalesce(pl.when(applies).then(pl.lit(reason)) for applies, reason in reasons)
+
+
+def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: str = "") -> None:
+    """Refuse a budget at which no run that counts has a value; `who` names the side.
+
+    Raises
+    ------
+    TtastatsError
+        With why they have none, and the largest budget that all of them reach.
+    """
+    standing = counted.standing(found)
+    if standing.is_empty() or standing["reached"].any():
+        return
+    why = ", ".join(
+        f"{number} {SHORT[reason]}"
+        for reason, number in standing["short"].value_counts(sort=True).iter_rows()
+    )
+    at_end = counted.standing(runs(rows, END, metric=_metric_of(found)))
+    reach = lengths(at_end)
+    longest = f"The longest has {reach.said(reach.most)}" if reach.most else "None logs its length"
+    able = f"; {reach.all_reach}" if reach.all_reach else ""
+    of = f" of {who}" if who else ""
+    raise TtastatsError(
+        f"no run{of} has a value {budget.place}: of {units.plural(standing.height, 'run')} {why}",
+        where=budget.option,
+        remedy=f"{longest}{able}. For the value at the end of each run, use --at-end.",
+    )
+
+
+def _metric_of(found: pl.DataFrame) -> str:
+    """Give the metric that was looked at, if it is one."""
+    names = found["target_metric"].drop_nulls().unique()
+    return str(names[0]) if names.len() == 1 else ""

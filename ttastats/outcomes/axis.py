@@ -1,0 +1,360 @@
+"""In what is the way to a target counted: time, epochs, steps, samples, money or energy?
+
+A table of runs (`time_to_target.runs`) counts seconds in `tta_seconds` and `observed_seconds`. On
+another axis these columns count that, and a column `axis` says so: what reached its target stays
+what it was, and every rule of the statistics holds for the new numbers as it did for seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import nearest
+from ttastats.base.errors import TtastatsError
+from ttastats.base.units import Amount
+from ttastats.outcomes import columns, counted
+from ttastats.outcomes.time_to_target import common_progress
+from ttastats.table import schema
+
+#: The reason why a run does not count on an axis: it reached its target nobody knows where.
+NO_POSITION = "no_position"
+#: The column of prices.
+PRICE = "cost_per_hour"
+#: What an hour may cost: outside of it a number in that column is no price, but a slip.
+_PRICES = (1e-6, 1e12)
+#: More seconds or joules than any run takes.
+_TOTAL = 1e18
+_OPTION = "--in"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What the way to a target is counted in, and how people say it.
+
+    Parameters
+    ----------
+    unit
+        How a number of it is written.
+    noun, to_target
+        What is counted: `steps`; and until when: `steps to target`.
+    mean, per_epoch
+        The titles of the columns of a mean, and of an amount per epoch.
+    better, worse
+        What a side does that needs less of it, or more; the factor stands in the braces.
+    less, more
+        The same as the verdict of a row.
+    same
+        What a side does that needs as much.
+    progress
+        The column of its own evaluation interval, where it counts training itself: then there is
+        no throughput to be told from epochs.
+    whole_runs
+        It is known of whole runs alone.
+    """
+
+    name: str
+    unit: Amount
+    noun: str
+    to_target: str
+    mean: str
+    per_epoch: str
+    better: str
+    worse: str
+    less: str
+    more: str
+    same: str
+    progress: tuple[str, str | None] | None = None
+    whole_runs: bool = False
+
+    @property
+    def is_time(self) -> bool:
+        """Tell whether it is the wall clock, for which everything has names of its own."""
+        return self.name == "seconds"
+
+    @property
+    def expected(self) -> str:
+        """Give what an expected amount to a success is called: `expected steps`."""
+        return f"expected {self.noun}"
+
+    @property
+    def ratio(self) -> str:
+        """Give what A's over B's is called: a speedup is one of times alone."""
+        return "speedup" if self.is_time else f"{self.noun} A/B"
+
+    def does(self, pattern: str, factor: str = "") -> str:
+        """Give `better` or `worse` with its factor, or without one."""
+        return " ".join(pattern.format(factor).split())
+
+    def claim(self, text: str) -> str:
+        """Give a claim about time, such as `not slower by more than 1%`, as one about this."""
+        return text.replace("faster", self.less).replace("slower", self.more)
+
+
+def _amount(
+    name: str, unit: Amount, noun: str, less: str = "less", much: str = "much", **more: Any
+) -> Axis:
+    return Axis(
+        name, unit, noun, f"{noun} to target", f"mean {noun}", f"{noun} per epoch",
+        f"needs {{}} {less} {noun}", f"needs {{}} more {noun}", f"{less} {noun}", f"more {noun}",
+        f"needs as {much} {noun} as", **more,
+    )  # fmt: skip
+
+
+def _counts(name: Amount, column: str, interval: str | None) -> Axis:
+    return _amount(name, name, name, "fewer", "many", progress=(column, interval))
+
+
+SECONDS = Axis(
+    "seconds", "seconds", "time", "time-to-accuracy", "mean TTA", "per epoch",
+    "is {} faster", "is {} slower", "faster", "slower", "is as fast as",
+)  # fmt: skip
+_COST = Axis(
+    "cost", "dollars", "cost", "cost to target", "mean cost", "cost per epoch",
+    "costs {} less", "costs {} more", "less cost", "more cost", "costs as much as",
+)  # fmt: skip
+
+AXES: dict[str, Axis] = {
+    axis.name: axis
+    for axis in (
+        SECONDS,
+        _counts("epochs", "epochs", "evaluation_interval_epochs"),
+        _counts("steps", "steps", "evaluation_interval_steps"),
+        _counts("samples", "samples", "evaluation_interval_samples"),
+        _counts("evaluations", "evaluations_to_target", None),
+        _COST,
+        _amount("cpu-seconds", "seconds", "CPU time", whole_runs=True),
+        _amount("training-seconds", "seconds", "training time"),
+        _amount("training-cpu-seconds", "seconds", "CPU time of training"),
+        _amount("energy", "joules", "energy", whole_runs=True),
+    )
+}
+#: What answers where there are no seconds, best first.
+_INSTEAD = ("epochs", "steps", "samples", "evaluations")
+
+#: What `--clock training` makes of an axis.
+_OF_TRAINING = {
+    "": "training-seconds", "seconds": "training-seconds", "cpu-seconds": "training-cpu-seconds"
+}  # fmt: skip
+#: Where `extra` tells, for each checkpoint, what had been spent by then.
+_CURVES = {
+    "cpu-seconds": "$.clocks.cpu_seconds",
+    "training-seconds": "$.clocks.training_seconds",
+    "training-cpu-seconds": "$.clocks.training_cpu_seconds",
+}
+#: Where `extra` tells the total of a run.
+_TOTALS = {
+    "cpu-seconds": (
+        "$.run_totals.cpu_seconds_all_workers", "$.run_totals.cpu_seconds", "$.cpu_seconds"
+    ),
+    "energy": ("$.energy_joules",),
+}  # fmt: skip
+
+
+def of(runs: pl.DataFrame) -> Axis:
+    """Give the axis a table of runs is on."""
+    if "axis" not in runs.columns or runs.is_empty():
+        return SECONDS
+    return AXES[runs.get_column("axis")[0]]
+
+
+def of_row(row: Mapping[str, Any]) -> Axis:
+    """Give the axis of a row of a report."""
+    return AXES[row.get("axis", SECONDS.name)]
+
+
+def progress_of(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:
+    """Give the progress to show beside the axis: the common one, or that of the axis."""
+    return of(tables[0]).progress or common_progress(*tables)
+
+
+def expect(name: str) -> None:
+    """Refuse what is no axis.
+
+    Raises
+    ------
+    TtastatsError
+        There is no such axis.
+    """
+    if name and name not in AXES:
+        raise TtastatsError(
+            f"unknown unit {name!r}",
+            where=_OPTION,
+            remedy=nearest.among(name, AXES, "Units"),
+        )
+
+
+def by_clock(name: str, clock: str) -> str:
+    """Give the axis of that name by a clock: all that was on it, or training alone.
+
+    Raises
+    ------
+    TtastatsError
+        There is no such clock, or the axis counts no time.
+    """
+    if clock in {"", "total"}:
+        return name
+    if clock != "training" or name not in _OF_TRAINING:
+        raise TtastatsError(
+            f"unknown clock {clock!r}" if clock != "training" else f"--in {name} counts no time",
+            where="--clock",
+            remedy="The clocks are total and training, for seconds and cpu-seconds.",
+        )
+    return _OF_TRAINING[name]
+
+
+def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.DataFrame], str]:
+    """Put the tables of runs of all sides on one axis, with what must be said of that, if anything.
+
+    Unless asked otherwise it is that of seconds; where a side tells none, the first of epochs,
+    steps, samples and evaluations that every run that reached tells on every side. Tables that
+    are on an axis stay on it.
+
+    Raises
+    ------
+    TtastatsError
+        There is no such axis, or a side tells nothing on it.
+    """
+    expect(asked)
+    if any("axis" in runs.columns for runs in tables):
+        return list(tables), ""
+    if asked:
+        placed = [on(runs, AXES[asked]) for runs in tables]
+        for number, (runs, before) in enumerate(zip(placed, tables, strict=True)):
+            _expect_some(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
+        return placed, ""
+    axis = _default(tables)
+    placed = [on(runs, axis) for runs in tables]
+    if axis.is_time:
+        return placed, ""
+    some = any(_tells(runs, SECONDS) for runs in tables)
+    which = "not every side logs" if some else "no run logs"
+    return placed, f"{which} its seconds, so this uses {axis.to_target} (--in {axis.name})."
+
+
+def _default(tables: Sequence[pl.DataFrame]) -> Axis:
+    if all(_tells(runs, SECONDS) for runs in tables):
+        return SECONDS
+    for name in _INSTEAD:
+        if all(_tells(runs, AXES[name], every=True) for runs in tables):
+            return AXES[name]
+    return SECONDS
+
+
+def _tells(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
+    """Tell whether some run that reached tells its place on an axis, or every one.
+
+    Where none reached, those that failed have to tell theirs.
+    """
+    standing = counted.standing(runs)
+    reached = standing.filter("reached")
+    places = (standing if reached.is_empty() else reached).select(at=_position(axis))["at"]
+    if every and not reached.is_empty():
+        return not places.null_count()
+    return places.count() > 0
+
+
+def on(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
+    """Put a table of runs on an axis.
+
+    A run that reached its target nobody knows where is set aside (`no_position`); one that failed
+    is censored where it ended, or counts as failed after an unknown amount.
+    """
+    placed = runs.with_columns(at=_position(axis))
+    nowhere = pl.col("reached") & pl.col("at").is_null()
+    table = placed.with_columns(
+        tta_seconds=pl.when("reached").then("at"),
+        observed_seconds=pl.col("at"),
+        set_aside=pl.when(nowhere & pl.col("set_aside").is_null())
+        .then(pl.lit(NO_POSITION))
+        .otherwise("set_aside"),
+        axis=pl.lit(axis.name),
+    )
+    return table.with_columns(epoch_seconds=pl.col("at") / pl.col("epochs")).drop("at")
+
+
+def _position(axis: Axis) -> pl.Expr:
+    """Give where a run reached its target, or ended without; null where nobody knows."""
+    if axis.progress is not None:
+        return pl.col(axis.progress[0]).cast(pl.Float64)
+    if axis.name == "cost":
+        paid = pl.col("observed_seconds") / 3600.0 * pl.col(PRICE)
+        known = pl.col(PRICE).is_between(*_PRICES, closed="left")
+        return pl.when(known & ((paid > 0) | ~pl.col("reached"))).then(paid)
+    if axis.name == "training-seconds":
+        trained = pl.when(pl.col("clock") == "train").then("observed_seconds")
+        return pl.coalesce(_spent(axis), trained)
+    if axis.name == "cpu-seconds":
+        return pl.coalesce(_spent(axis), _total(axis))
+    if axis.name in _CURVES:
+        return _spent(axis)
+    if axis.whole_runs:
+        return _total(axis)
+    return pl.col("observed_seconds")
+
+
+def _spent(axis: Axis) -> pl.Expr:
+    """Give what had been spent by the checkpoint that met the target, or by the last one."""
+    told = pl.col("extra").str.json_path_match(_CURVES[axis.name])
+    numbers = pl.when(told.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(told)
+    spent = numbers.str.json_decode(pl.List(pl.Float64)).list.get(
+        pl.col("evaluations_to_target") - 1, null_on_oob=True
+    )
+    return pl.when(spent.is_finite() & (spent > 0)).then(spent)
+
+
+def _total(axis: Axis) -> pl.Expr:
+    """Give the total of a run, where its way ended with it."""
+    extra = pl.col("extra")
+    found = pl.coalesce(
+        extra.str.json_path_match(path).cast(pl.Float64, strict=False)
+        for path in _TOTALS[axis.name]
+    )
+    ended = (pl.col("tta_seconds") == pl.col("run_seconds")) | (
+        pl.col("evaluations_to_target") == pl.col("evaluations")
+    )
+    known = found.is_between(0, _TOTAL, closed="none") & (~pl.col("reached") | ended)
+    return pl.when(known).then(found)
+
+
+def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
+    """Give what replaces the price of an hour: a number, or the column of a run that holds it.
+
+    Raises
+    ------
+    TtastatsError
+        It is neither.
+    """
+    try:
+        number = float(str(price).removeprefix("$"))
+    except ValueError:
+        columns.check([str(price)], schema.RUN_NAMES, option="--price")
+        if not runs.schema[str(price)].is_numeric():
+            raise TtastatsError(
+                f"column {price} is not numeric", where="--price", remedy="Use a numeric column."
+            ) from None
+        return pl.col(str(price)).cast(pl.Float64).alias(PRICE)
+    if not _PRICES[0] <= number < _PRICES[1]:
+        raise TtastatsError(
+            f"invalid price per hour: {price}", where="--price", remedy="Give one such as 12.50."
+        )
+    return pl.lit(number).alias(PRICE)
+
+
+def _expect_some(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
+    """Refuse an axis on which a side has no run at all."""
+    if placed.get_column("observed_seconds").count() or counted.standing(runs).is_empty():
+        return
+    axis = of(placed)
+    there = [one.name for one in AXES.values() if _tells(runs, one)]
+    who = f"no run of {side} logs" if side else "no run logs"
+    remedy = f"Available: {', '.join(there)}." if there else "`ttastats runs FILE` shows the runs."
+    if axis.name == "cost":
+        remedy = f"Give the price of an hour: --price 12.50. {remedy}"
+    what = f"{who} its {axis.to_target}" + (
+        ", which is known for whole runs only" if axis.whole_runs else ""
+    )
+    raise TtastatsError(what, where=f"{_OPTION} {axis.name}", remedy=remedy)

@@ -1,0 +1,92 @@
+"""What does a condition say: which column, how compared, with which values?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ttastats.base.errors import TtastatsError
+
+_CONDITION = re.compile(r"\s*(\w+)\s*(!=|>=|<=|==?|>|<)\s*(.*?)\s*", re.DOTALL)
+#: One alternative and what ends it: in quotes anything, else up to a comma without `\` before it.
+_VALUE = re.compile(
+    r'\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?:[^,\\]|\\.|\\$)*?))\s*(?P<end>,|$)',
+    re.DOTALL,
+)
+#: Stands for any known value.
+KNOWN = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition; of several `values` one is enough, for `!=` none may hold.
+
+    `option` is where the user wrote it: `--where`, `--a`, `--b`.
+    """
+
+    column: str
+    operator: str
+    values: tuple[str, ...]
+    option: str = "--where"
+
+    def __str__(self) -> str:
+        return f"{self.column}{self.operator}{','.join(map(_written, self.values))}"
+
+    @property
+    def place(self) -> str:
+        """Give option and condition, as an error names its place."""
+        return f"{self.option} {self}"
+
+
+def parse(text: str, option: str = "--where") -> Condition:
+    """Read `benchmark=bert,rgat`, `nodes>=8`, `cv>10%`, `started_at<2024-07-01`, `entry="a,b"`.
+
+    Raises
+    ------
+    TtastatsError
+        The text is nothing of the kind.
+    """
+    match = _CONDITION.fullmatch(text)
+    if not match:
+        raise TtastatsError(
+            f"{text!r} is not a condition",
+            where=option,
+            remedy="Use column=value, such as benchmark=resnet or nodes>=8.",
+        )
+    column, operator, right = match.groups()
+    condition = Condition(column, operator.replace("==", "="), tuple(_values(right)), option)
+    if "" in condition.values:
+        raise TtastatsError(
+            f"{text!r} lacks a value",
+            where=option,
+            remedy=f"Use {column}={KNOWN} for known values, {column}!={KNOWN} for unknown ones.",
+        )
+    if len(condition.values) > 1 and operator not in {"=", "==", "!="}:
+        raise TtastatsError(
+            f"{text!r} has several values",
+            where=option,
+            remedy="A comma means `or` and works only with = and !=.",
+        )
+    return condition
+
+
+def parse_all(texts: Iterable[str | Condition], option: str = "--where") -> tuple[Condition, ...]:
+    """Read several conditions, all of which must hold; what is read already stays as it is."""
+    return tuple(text if isinstance(text, Condition) else parse(text, option) for text in texts)
+
+
+def _values(text: str) -> Iterable[str]:
+    start, end = 0, ","
+    while end and (match := _VALUE.match(text, start)):
+        quoted = match["quoted"]
+        plain = match["plain"] and match["plain"].replace("\\,", ",")
+        yield plain if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
+        start, end = match.end(), match["end"]
+
+
+def _written(value: str) -> str:
+    """Write a value so that it is read as it is: not as `==`, nor without its spaces."""
+    if not re.search(r'[,"\\]|^[=\s]|\s$', value):
+        return value
+    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'

@@ -1,0 +1,158 @@
+"""Which runs and logs of a group are in no number of an answer, and how does its row say so?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import polars as pl
+
+from ttastats.base.units import plural
+from ttastats.table import tables
+
+#: Reasons why a run is set aside that say something of its entry (`counted.set_aside`).
+REASONS = ("stopped", "unreadable", "missing")
+#: What a run that was made again has in common with the one it replaces.
+_AGAIN = ("suite", "round", "benchmark", "entry", "seed")
+#: Runs that are missing and named; of more it says how many.
+_NAMED = 3
+
+
+class Keyed(Protocol):
+    """Runs of both sides with equal keys."""
+
+    @property
+    def keys(self) -> Mapping[str, Any]:
+        """Return the keys."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BothSides:
+    """What is left out of the two sides of a comparison."""
+
+    a: LeftOut
+    b: LeftOut
+
+    def numbers(self) -> dict[str, int]:
+        """Return the counts of both sides for a row for programs."""
+        return self.a.numbers("_a") | self.b.numbers("_b")
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return the codes of what is left out of either side and may hide a failure."""
+        return tuple(dict.fromkeys((*self.a.flags, *self.b.flags)))
+
+    def __str__(self) -> str:
+        """Return the counts in words, empty where nothing is left out."""
+        sides = (("A", self.a), ("B", self.b))
+        return "; ".join(f"{name}: {text}" for name, side in sides if (text := str(side)))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What is left out of a group: runs interrupted by the user, and of its logs the rejected.
+
+    `missing` says of each run that is missing from a numbered set which one it is.
+    """
+
+    interrupted: int = 0
+    rejected_logs: int = 0
+    logs: int = 0
+    missing: tuple[str, ...] = ()
+
+    def numbers(self, side: str = "") -> dict[str, int]:
+        """Return the counts for a row for programs; the keys end with the side."""
+        return {
+            f"interrupted{side}": self.interrupted,
+            f"rejected_logs{side}": self.rejected_logs,
+            f"missing_runs{side}": len(self.missing),
+        }
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return the codes of what is left out and may hide a failure."""
+        found = {"rejected_logs": self.rejected_logs, "missing_runs": self.missing}
+        return tuple(code for code, some in found.items() if some)
+
+    def __str__(self) -> str:
+        """Return the counts in words, empty where nothing is left out."""
+        return " · ".join(self._words())
+
+    def _words(self) -> Iterator[str]:
+        if self.rejected_logs:
+            yield f"{self.rejected_logs} of {plural(self.logs, 'log')} could not be read"
+        yield from self.missing[:_NAMED]
+        if len(self.missing) > _NAMED:
+            yield f"{plural(len(self.missing) - _NAMED, 'more run')} missing"
+        if self.interrupted:
+            yield f"{plural(self.interrupted, 'run')} interrupted by the user"
+
+
+def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
+    """Return the exceptions that ended runs of both sides, for a row for programs."""
+    return {"exceptions_a": _exceptions(a), "exceptions_b": _exceptions(b)}
+
+
+def _exceptions(runs: pl.DataFrame) -> str | None:
+    """Return the exceptions that ended runs, each with its number, most frequent first."""
+    ended = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
+    said = Counter(
+        one.message for one in tables.problems_of(ended.lazy()) if one.code == "exception"
+    )
+    return ", ".join(f"{number} {text}" for text, number in said.most_common()) or None
+
+
+def rows(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs that are left out of a table of runs and were not made again.
+
+    A run that is missing was made where one of its log or its seed is there, such as in another
+    table of the same runs.
+    """
+    found = runs.filter(pl.col("set_aside").is_in(REASONS))
+    if found.is_empty():
+        return found
+    there = runs.filter(pl.col("set_aside").is_null())
+    seeded = there.filter(pl.col("seed").is_not_null())
+    found = found.join(seeded, on=_AGAIN, how="anti", nulls_equal=True)
+    return found.join(there, on="source", how="anti")
+
+
+def of_pairs(a: pl.DataFrame, b: pl.DataFrame, pairs: Sequence[Keyed]) -> tuple[BothSides, ...]:
+    """Return what is left out of each pair of groups of two tables of runs."""
+    absent = rows(a), rows(b)
+    return tuple(
+        BothSides(of(a, pair.keys, absent[0]), of(b, pair.keys, absent[1])) for pair in pairs
+    )
+
+
+def of(runs: pl.DataFrame, keys: Mapping[str, Any], absent: pl.DataFrame | None = None) -> LeftOut:
+    """Return what is left out of the group of runs with these keys.
+
+    A key that a rejected log or a missing run does not know, or the group does not have, is no
+    criterion: what may belong to the group is counted. `absent` are the `rows` of the runs.
+    """
+    absent = rows(runs) if absent is None else absent
+    if absent.is_empty():
+        return LeftOut()
+    for name, value in keys.items():
+        if value is not None and name in absent.columns:
+            absent = absent.filter(pl.col(name).is_null() | (pl.col(name) == value))
+    if absent.is_empty():
+        return LeftOut()
+    reasons = absent.get_column("set_aside")
+    missing = absent.filter(pl.col("set_aside") == "missing")
+    logs = absent.filter(pl.col("set_aside") == "unreadable").get_column("source")
+    there = runs.filter(pl.col("set_aside").is_null())
+    for name, value in keys.items():
+        if value is not None and name in there.columns:
+            there = there.filter(pl.col(name) == value)
+    said = [one.message for one in tables.problems_of(missing.lazy())]
+    return LeftOut(
+        interrupted=int((reasons == "stopped").sum()),
+        rejected_logs=int((reasons == "unreadable").sum()),
+        logs=pl.concat([logs, there.get_column("source")]).n_unique(),
+        missing=tuple(said),
+    )

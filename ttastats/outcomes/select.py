@@ -1,0 +1,142 @@
+"""Which rows, grouped how, and do the runs of one group differ in something nobody asked about?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import percentages
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import columns
+from ttastats.outcomes.conditions import KNOWN, Condition, parse_all
+
+_COMPARISONS: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
+    "=": lambda column, value: column == value,
+    ">=": lambda column, value: column >= value,
+    "<=": lambda column, value: column <= value,
+    ">": lambda column, value: column > value,
+    "<": lambda column, value: column < value,
+}
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+_WHOLE = re.compile(r"[-+]?[0-9]{1,30}")
+
+
+def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.LazyFrame:
+    """Keep the rows that meet every condition, such as `system=dgx2*` or `nodes>=8`.
+
+    Text is compared as a shell pattern, so `*` and `?` match anything; `*` alone is any known
+    value. What is unknown meets no condition but `!=`.
+
+    Raises
+    ------
+    TtastatsError
+        A condition is malformed or names no column, or its value is not of the column's type.
+    """
+    read = parse_all(conditions)
+    if not read:
+        return frame
+    dtypes = frame.collect_schema()
+    return frame.filter(*(_expression(condition, dtypes) for condition in read))
+
+
+def _expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
+    name = columns.full_name(condition.column, dtypes.names())
+    if name is None:
+        raise columns.unknown(condition.column, dtypes.names(), condition.place)
+    operator = condition.operator.replace("!=", "=")
+    one = [_holds(condition, name, dtypes[name], operator, text) for text in condition.values]
+    some = pl.any_horizontal(one).fill_null(value=False)
+    return ~some if condition.operator == "!=" else some
+
+
+def _holds(
+    condition: Condition, name: str, dtype: pl.DataType, operator: str, text: str
+) -> pl.Expr:
+    """Give whether a column compares with one value; null where the column is unknown."""
+    column = pl.col(name)
+    if text == KNOWN and operator == "=":
+        return column.is_not_null()
+    if dtype == pl.Null:
+        return pl.lit(None, pl.Boolean)
+    if dtype == pl.String:
+        return _text(column, operator, text)
+    if dtype == pl.List(pl.String) and operator == "=":
+        return column.list.eval(_text(pl.element(), "=", text)).list.any()
+    if dtype == pl.Boolean:
+        return column == _truth(condition, operator, text)
+    if dtype.is_numeric():
+        return _COMPARISONS[operator](column, _number(condition, name, dtype, text))
+    if dtype.is_temporal():
+        return _in_time(column, operator, _day_or_moment(condition, text))
+    raise TtastatsError(f"{name} contains lists and cannot be compared", where=condition.place)
+
+
+def _text(column: pl.Expr, operator: str, text: str) -> pl.Expr:
+    if operator == "=":
+        return column.str.contains(_pattern(text))
+    return _COMPARISONS[operator](column, pl.lit(text))
+
+
+def _pattern(text: str) -> str:
+    """Give a shell pattern (`*`, `?`) as a regular expression that polars reads."""
+    wild = {"*": ".*", "?": "."}
+    return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in text) + "$"
+
+
+def _truth(condition: Condition, operator: str, text: str) -> bool:
+    found = _TRUTH.get(text.casefold())
+    if found is None or operator != "=":
+        name = condition.column
+        raise TtastatsError(
+            f"{name} is true or false", where=condition.place, remedy=f"Write {name}=true."
+        )
+    return found
+
+
+def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> float | int:
+    if dtype.is_integer() and _WHOLE.fullmatch(text):
+        return int(text)  # a seed may have more digits than a float
+    if text.lower() in {"inf", "-inf"}:
+        return float(text)
+    number = percentages.any_number(text)
+    if number is None:
+        raise TtastatsError(f"{text!r} is not a number", where=condition.place)
+    if text.endswith("%") and not columns.in_percent(name):
+        raise TtastatsError(
+            f"{name} is not a fraction", where=condition.place, remedy="Write it without %."
+        )
+    return number
+
+
+def _day_or_moment(condition: Condition, text: str) -> tuple[datetime, datetime]:
+    """Give a moment twice, or a day from its start to its end; in UTC unless it says otherwise."""
+    try:
+        day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
+    except ValueError:
+        moment = _moment(condition, text)
+        return moment, moment
+    return day, day + timedelta(days=1, microseconds=-1)
+
+
+def _moment(condition: Condition, text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # in the year 1 or 9999, UTC may be another
+        raise TtastatsError(
+            f"{text!r} is not a date",
+            where=condition.place,
+            remedy="Write 2024-01-31 or 2024-01-31T12:00, in UTC.",
+        ) from None
+
+
+def _in_time(column: pl.Expr, operator: str, span: tuple[datetime, datetime]) -> pl.Expr:
+    """Compare with a span: after it is later than its end, before it earlier than its start."""
+    start, end = span
+    if operator == "=":
+        return column.is_between(start, end)
+    return _COMPARISONS[operator](column, end if operator in {">", "<="} else start)

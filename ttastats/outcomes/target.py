@@ -1,0 +1,343 @@
+"""Which quality target does the user ask for, and can it be asked of these runs?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ttastats.base import percentages, units
+from ttastats.base.errors import TtastatsError
+from ttastats.base.nearest import nearest
+from ttastats.table import schema
+
+#: METRIC, which may hold `/ . - @ ( ) :` and, in quotes, anything; how it is compared; VALUE.
+#: The metric takes all up to the last comparison.
+_TARGET = re.compile(
+    r"""\s*(?:(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"=<>]+))\s*(?=[<>=]))?
+    (?P<meets>>=|<=|=)?(?P<value>[^"=<>]+)""",
+    re.VERBOSE,
+)
+#: A target further than this from all that was logged is a slip of the unit.
+_FAR = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class UserTarget:
+    """A target set by the user; `metric` None means the benchmark's only one."""
+
+    value: float
+    metric: str | None = None
+    higher_is_better: bool | None = None
+
+    def __str__(self) -> str:
+        sign = {True: ">=", False: "<=", None: "=" if self.metric else ""}[self.higher_is_better]
+        return f"{self.metric or ''}{sign}{self.value:g}"
+
+
+def parse(text: str, option: str = "--target") -> UserTarget:
+    """Read `0.75`, `75%`, `map=0.2`, `val/loss@1<=0.9`, `"validation loss"<=0.9`.
+
+    Raises
+    ------
+    TtastatsError
+        The text is none of these.
+    """
+    match = _TARGET.fullmatch(text)
+    value = percentages.any_number(match["value"]) if match else None
+    if match is None or value is None:
+        raise TtastatsError(
+            f"{text!r} is not a quality target",
+            where=option,
+            remedy="Write 0.75, 75%, eval_loss<=0.92 or '\"a metric\"=0.75'.",
+        )
+    direction = {">=": True, "<=": False}.get(match["meets"] or "")
+    return UserTarget(value, match["quoted"] or match["plain"], direction)
+
+
+def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarget, ...]:
+    """Read the targets of one question: all are to be met at one checkpoint.
+
+    Raises
+    ------
+    TtastatsError
+        One is no target, or two are of one metric.
+    """
+    targets = tuple(parse(text, option) for text in texts)
+    metrics = [target.metric for target in targets]
+    for target in targets:
+        if metrics.count(target.metric) > 1:
+            of = f"of {target.metric}" if target.metric else "without a metric"
+            raise TtastatsError(
+                f"two targets {of}",
+                where=" ".join(f"--target {text}" for text in targets),
+                remedy="Several targets must have different metrics, which are met together. "
+                "Give one target, or a metric for each.",
+            )
+    return targets
+
+
+def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
+    """Put the targets in the place of those in the table, with how many are `expected` to be met.
+
+    Raises
+    ------
+    TtastatsError
+        A target names no metric where a benchmark has several.
+    """
+    _refuse_nameless(evaluations, targets)
+    value: pl.Expr = pl.lit(None, dtype=pl.Float64)
+    higher: pl.Expr = pl.col("higher_is_better")
+    only_metric = pl.col("metric").n_unique().over(schema.RUN) == 1
+    for target in targets:
+        meant = (
+            pl.col("target_value").is_not_null() | only_metric
+            if target.metric is None
+            else pl.col("metric") == target.metric
+        )
+        value = pl.when(meant).then(pl.lit(target.value)).otherwise(value)
+        if target.higher_is_better is not None:
+            higher = pl.when(meant).then(pl.lit(target.higher_is_better)).otherwise(higher)
+    return evaluations.with_columns(
+        target_value=value, higher_is_better=higher, expected=pl.lit(len(targets), pl.Int64)
+    )
+
+
+def _refuse_nameless(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
+    """A bare number says nothing where a benchmark has two target metrics."""
+    if all(target.metric for target in targets):
+        return
+    by_metric = (
+        evaluations.filter(pl.col("target_value").is_not_null())
+        .select("benchmark", "metric")
+        .unique()
+        .collect()
+    )
+    several = by_metric.filter(pl.len().over("benchmark") > 1).sort("benchmark", "metric")
+    if not several.is_empty():
+        names = several.get_column("metric").to_list()
+        raise TtastatsError(
+            f"{several.get_column('benchmark')[0]} has several target metrics",
+            where="--target",
+            remedy="Give a target for each: "
+            f"{' '.join(f'--target {name}=...' for name in names[:2])}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """What was logged of one metric in one benchmark; no limits where no value is a number."""
+
+    name: str
+    higher_is_better: bool
+    low: float | None
+    high: float | None
+    has_target: bool
+
+    def admits(self, value: float) -> bool:
+        """Tell whether a target is in the metric's unit, as far as what was logged shows.
+
+        A metric that is better high and never left 0 to 1 is a fraction. Any other target may lie
+        ten times as far as what was logged: a better run may come, a percentage of BLEU will not.
+        """
+        if self.low is None or self.high is None:
+            return True
+        if self.higher_is_better and self.low >= 0.0 and self.high <= 1.0:
+            return 0.0 <= value <= 1.0
+        if self.low > 0.0:
+            return self.low / _FAR <= value <= self.high * _FAR
+        return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)
+
+    def limits(self, benchmark: str | None) -> str:
+        of = f" of {benchmark}" if benchmark else ""
+        return f"{self.name}{of} lies between {self.low:.3g} and {self.high:.3g}"
+
+
+_Key = tuple[str | None, ...]
+_Logged = dict[_Key, list[_Metric]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsuited:
+    """A benchmark of which the targets cannot be asked, and why."""
+
+    key: _Key
+    why: str
+    target: UserTarget
+    outside: _Metric | None = None
+
+    @property
+    def benchmark(self) -> str | None:
+        return self.key[-1]
+
+
+def suited(
+    rows: pl.LazyFrame, targets: Sequence[UserTarget]
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """Give the rows of the benchmarks of which the targets can be asked, and what is left out.
+
+    A benchmark that does not log the metric has not failed to reach it; one whose runs were never
+    evaluated has.
+
+    Raises
+    ------
+    TtastatsError
+        They can be asked of no benchmark: none logs the metric, or the value is far outside. Or
+        a target that names no metric is far outside in one: a number meant for accuracies says
+        nothing of BLEU.
+    """
+    if not targets:
+        return rows, ()
+    logged = _logged(rows)
+    unsuited = [why for key, metrics in logged.items() if (why := _why_not(key, metrics, targets))]
+    if not unsuited:
+        return rows, ()
+    ambiguous = any(one.outside and one.target.metric is None for one in unsuited)
+    if ambiguous or len(unsuited) == len(logged):
+        raise _none(unsuited, logged)
+    keys = pl.DataFrame(
+        [one.key for one in unsuited],
+        schema=dict.fromkeys(schema.BENCHMARK, pl.String()),
+        orient="row",
+    )
+    kept = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
+    said = ", ".join(f"{_name(one.key, logged)} ({one.why})" for one in unsuited)
+    option = " ".join(f"--target {target}" for target in targets)
+    return kept, (f"{option}: excluded (not counted as failed): {said}.",)
+
+
+def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
+    """Give what was logged by benchmark, by default what was evaluated."""
+    value = pl.col("value").filter(pl.col("value").is_finite())
+    table = (
+        rows.filter(schema.of_evaluations() if which is None else which)
+        .group_by(*schema.BENCHMARK, "metric")
+        .agg(
+            higher=pl.col("higher_is_better").first().fill_null(value=True),
+            low=value.min(),
+            high=value.max(),
+            has_target=pl.col("target_value").is_not_null().any(),
+        )
+        .sort(*schema.BENCHMARK, "metric", nulls_last=True)
+        .collect()
+    )
+    found: _Logged = {}
+    for suite, round_, benchmark, *metric in table.iter_rows():
+        found.setdefault((suite, round_, benchmark), []).append(_Metric(*metric))
+    return found
+
+
+def _why_not(
+    key: _Key, metrics: Sequence[_Metric], targets: Sequence[UserTarget]
+) -> _Unsuited | None:
+    for target in targets:
+        meant = _meant(target, metrics)
+        if not meant:
+            why = f"logs {', '.join(metric.name for metric in metrics)}"
+            return _Unsuited(key, why, target)
+        for metric in meant:
+            if not metric.admits(target.value):
+                why = f"{metric.name} lies between {metric.low:.3g} and {metric.high:.3g}"
+                return _Unsuited(key, why, target, metric)
+    return None
+
+
+def _meant(target: UserTarget, metrics: Sequence[_Metric]) -> list[_Metric]:
+    if target.metric is not None:
+        return [metric for metric in metrics if metric.name == target.metric]
+    with_target = [metric for metric in metrics if metric.has_target]
+    return with_target or (list(metrics) if len(metrics) == 1 else [])
+
+
+def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
+    outside = [one for one in unsuited if one.outside is not None]
+    if outside:
+        return _far_outside(outside)
+    one = unsuited[0]
+    where = f"--target {one.target}"
+    have = f"{one.benchmark} has" if one.benchmark else "these runs have"
+    if one.target.metric is not None:
+        return _no_such_metric(one.target.metric, logged, where)
+    return TtastatsError(
+        f"{have} several metrics, none of which has a target",
+        where=where,
+        remedy=f"Select one: {_there_are(_by_metric(logged))}.",
+    )
+
+
+def expect_metric(
+    rows: pl.LazyFrame, metric: str, option: str, *, of_training: bool = False
+) -> None:
+    """Refuse a metric that no benchmark evaluates, or, `of_training`, none logs at all.
+
+    Raises
+    ------
+    TtastatsError
+        With the metrics there are, the nearest first.
+    """
+    logged = _logged(rows, pl.col("metric").is_not_null() if of_training else None)
+    if metric in _by_metric(logged):
+        return
+    error = _no_such_metric(metric, logged, option)
+    if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():
+        more = "To keep training metrics, use `ttastats ingest --metrics all`."
+        raise TtastatsError(error.what, where=error.where, remedy=f"{error.remedy}\n  {more}")
+    raise error
+
+
+def _no_such_metric(metric: str, logged: _Logged, where: str) -> TtastatsError:
+    by_metric = _by_metric(logged)
+    close = nearest(metric, by_metric)
+    first = f"Nearest: {', '.join(close)}. " if close else ""
+    known = f"Metrics: {_there_are(by_metric)}." if by_metric else "No run was evaluated."
+    return TtastatsError(
+        f"no benchmark logs the metric {metric!r}", where=where, remedy=first + known
+    )
+
+
+def _by_metric(logged: _Logged) -> dict[str, list[str]]:
+    """Give the benchmarks that log each metric."""
+    found: dict[str, list[str]] = {}
+    for key, metrics in logged.items():
+        for metric in metrics:
+            found.setdefault(metric.name, []).append(_name(key, logged))
+    return found
+
+
+def _there_are(by_metric: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(
+        metric if of == [_NAMELESS] else f"{metric} ({', '.join(of)})"
+        for metric, of in by_metric.items()
+    )
+
+
+#: What runs are called whose benchmark nobody knows.
+_NAMELESS = "runs without a known benchmark"
+
+
+def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
+    target = outside[0].target
+    said = [one.outside.limits(one.benchmark) for one in outside if one.outside is not None]
+    shown = units.listed(said, 4, "; ")
+    value = target.value / 100
+    fits = all(one.outside is not None and one.outside.admits(value) for one in outside)
+    as_percent = fits and 0 < value <= 1  # a number beyond was not meant as so many percent
+    remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
+    if target.metric is None:
+        metric = outside[0].outside.name if outside[0].outside else "METRIC"
+        remedy += f" To select one of several metrics: --target {metric}=..."
+    return TtastatsError(
+        f"{target.value:g} is far outside the logged range: {shown}",
+        where=f"--target {target}",
+        remedy=remedy,
+    )
+
+
+def _name(key: _Key, logged: _Logged) -> str:
+    """Name a benchmark; suite and round are said only where the benchmark alone is not enough."""
+    same = [other for other in logged if other[-1] == key[-1]]
+    if len(same) == 1 and key[-1]:
+        return key[-1]
+    return " ".join(part for part in key if part) or _NAMELESS

@@ -1,0 +1,412 @@
+"""When did each run first reach its target? One row per run, runs that failed included.
+
+Definitions. *Time to accuracy* is the length of the run where the suite's rules say so (MLPerf:
+`run_stop - run_start`, for a run that says success and meets its target); with a target of the
+user's, and in suites without such a rule, it is the time of the first evaluation that meets the
+target. A run that did not reach it is right-censored at `run_seconds`. A log without any time is
+judged in the order of its evaluations: such a run reaches its target at no known second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ttastats.base import benchmarks, quality
+from ttastats.outcomes import counted
+from ttastats.outcomes.target import UserTarget, with_user_targets
+from ttastats.table import schema
+
+#: What training is counted in, best first, with the column of its evaluation interval.
+PROGRESS = (
+    ("epochs", "evaluation_interval_epochs"),
+    ("samples", "evaluation_interval_samples"),
+    ("steps", "evaluation_interval_steps"),
+)
+#: By what rows of one run are told together while they are judged.
+_NUMBER = "number_of_run"
+#: No seconds or epochs are larger, and none but 0 is smaller.
+_LARGEST, _LEAST = 1e12, 1e-9
+_LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
+
+
+def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ()) -> pl.DataFrame:
+    """Give one row per run with `reached`, `tta_seconds` and how far it trained until then.
+
+    Parameters
+    ----------
+    frame
+        A table as `ingest` writes it.
+    targets
+        Replace the targets in the table; all must be met at one checkpoint.
+
+    Returns
+    -------
+    DataFrame
+        The run columns of the schema and: `reached`; `tta_seconds`, null unless reached, and
+        where no evaluation has a time;
+        `observed_seconds`, which is `tta_seconds`, or `run_seconds` of a run that did not reach;
+        `epochs`, `samples` and `steps` trained by then, null where unknown or not above zero;
+        `epoch_seconds` = observed seconds per epoch; `evaluation_interval_epochs`,
+        `evaluation_interval_samples` and `evaluation_interval_steps`, the larger of the gaps before
+        and after the evaluation there, null if it is the only one; `evaluations_to_target`,
+        how many checkpoints were evaluated up to the one that met the target, or all of a run that
+        did not reach; `value_final` and `target_value`
+        of the first target metric; `cost`, in US dollars; `set_aside`, null where the run counts.
+    """
+    rows = _numbered(frame)
+    evaluations = rows.filter(schema.of_evaluations())
+    if targets:
+        return _table(rows, with_user_targets(evaluations, targets), official=False)
+    return _table(rows, _with_expected_metrics(evaluations), official=True)
+
+
+def runs_at(
+    frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
+) -> pl.DataFrame:
+    """Give the runs as `runs` does with targets of the user, which differ by group.
+
+    `goals` has the columns `by`, `metric` and `target_value`; all goals of a group must be met at
+    one checkpoint.
+    """
+    rows = _numbered(frame)
+    return _table(rows, _with_goals(rows, goals, by), official=False)
+
+
+def qualities(
+    frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
+) -> pl.DataFrame:
+    """Give the `values` of one metric of each run, at checkpoints that meet its other goals.
+
+    `goals` is that of `runs_at`; the metric that is asked about has no `target_value`.
+    """
+    keys = list(dict.fromkeys((*by, *schema.RUN)))  # runs may be grouped by what identifies them
+    varied = pl.col("asked") & pl.col("target_value").is_null()
+    others = pl.col("asked") & pl.col("target_value").is_not_null()
+    suits = pl.col("meets").filter(others).fill_null(value=False).all() & (
+        pl.col("metric").filter(others).n_unique() >= pl.col("expected").max() - 1
+    )
+    return (
+        _met(_with_goals(frame.lazy(), goals, by))
+        .group_by(*keys, "eval_index")
+        .agg(
+            value=pl.col("value").filter(varied).first(),
+            at=pl.col("at").max(),
+            suits=suits,
+            **_amounts_trained(),
+        )
+        .with_columns(timed=_timed(keys))
+        .filter("suits", pl.col("value").is_finite(), _trained(pl.col("timed")))
+        .sort(*keys, "at", "eval_index", nulls_last=True)
+        .group_by(keys, maintain_order=True)
+        .agg(values="value")
+        .collect()
+    )
+
+
+def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+    """Return the least `epochs`, `samples` and `steps` at which each run met all its targets.
+
+    It does not matter when the checkpoint was evaluated. Runs that met none are missing.
+    """
+    rows = _numbered(frame)
+    evaluations = _with_expected_metrics(rows.filter(schema.of_evaluations()))
+    least = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
+    met = _checkpoints(_met(evaluations)).filter("met").group_by(_NUMBER).agg(**least)
+    heads = rows.select(_NUMBER, *schema.RUN).unique(_NUMBER)
+    return heads.join(met, on=_NUMBER).drop(_NUMBER).collect()
+
+
+def _numbered(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
+    """Give each run a number: that of its first row. Texts take far longer to group by."""
+    of_row = frame.lazy().with_row_index(_NUMBER)
+    return of_row.with_columns(pl.col(_NUMBER).first().over(schema.RUN))
+
+
+def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
+    """Put the goals of a group in the place of the targets in the table."""
+    expected = pl.len().over(by) if by else pl.len()
+    asked = goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
+    return (
+        rows.filter(schema.of_evaluations())
+        .drop("target_value")
+        # Of the metrics of a checkpoint, the first speaks.
+        .join(asked.lazy(), on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(pl.col("asked").fill_null(value=False))
+    )
+
+
+def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
+    """Give a row per run; the targets stand in its evaluations, with how many are `expected`."""
+    checkpoints = _checkpoints(_met(evaluations))
+    heads = rows.select(_NUMBER, *schema.RUN_NAMES).unique(
+        _NUMBER, keep="first", maintain_order=True
+    )
+    table = (
+        heads.join(_curves(checkpoints), on=_NUMBER, how="left", maintain_order="left")
+        .with_columns(run_seconds=run_length())
+        .with_columns(_ends_at_run_stop(official=official))
+        .with_columns(time=_time())
+        .with_columns(
+            reached=(_reached() & (pl.col("time") > 0.0).fill_null(~pl.col("timed"))).fill_null(
+                value=False
+            )
+        )
+        .with_columns(tta_seconds=pl.when("reached").then("time"))
+        .with_columns(
+            observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds")
+        )
+    )
+    return (
+        table.with_columns(**_progress(), value_final=_final("value_final"))
+        .with_columns(
+            epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
+            evaluations_to_target=_final("evaluations"),
+            cost=pl.col("tta_seconds") / 3600.0 * finite("cost_per_hour"),
+            set_aside=counted.set_aside(),
+        )
+        .select(
+            *schema.RUN_NAMES,
+            *("reached", "tta_seconds", "observed_seconds", "epochs", "samples", "steps"),
+            *(
+                "epoch_seconds",
+                "evaluation_interval_epochs",
+                "evaluation_interval_samples",
+                "evaluation_interval_steps",
+            ),
+            *("value_final", "target_metric", "target_value"),
+            *("evaluations", "evaluations_to_target", "cost", "set_aside"),
+        )
+        .collect()
+    )
+
+
+def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None]:
+    """Give the best unit of progress that every run that reached tells in all tables of runs.
+
+    With it comes the name of its evaluation interval's column.
+    """
+    for unit, interval in PROGRESS:
+        if not any(solved(runs, unit).null_count() for runs in tables):
+            return unit, interval
+    return None, None
+
+
+def solved(runs: pl.DataFrame, name: str) -> pl.Series:
+    """Give a column of the runs that reached: of thousands of groups faster than their rows."""
+    return runs.get_column(name).filter(runs.get_column("reached"))
+
+
+def evaluation_interval(runs: pl.DataFrame, column: str) -> float | None:
+    """Give the widest interval at which runs that reached were evaluated when they did.
+
+    None unless every one tells its own: an extra evaluation in one run says nothing of the others.
+    """
+    told = solved(runs, column)
+    widest = None if told.null_count() else told.max()
+    return float(widest) if isinstance(widest, int | float) else None
+
+
+def _met(evaluations: pl.LazyFrame) -> pl.LazyFrame:
+    """Say of evaluations whether each meets its metric's target, and when."""
+    known = pl.when(pl.col("target_value").is_finite()).then("target_value")
+    evaluations = evaluations.with_columns(target_value=known)
+    value, target = pl.col("value"), pl.col("target_value")
+    slack = target.abs() * quality.TOLERANCE
+    higher = pl.col("higher_is_better").fill_null(value=True)
+    near = pl.when(higher).then(value >= target - slack).otherwise(value <= target + slack)
+    # To polars NaN is above all numbers.
+    return evaluations.with_columns(meets=near & value.is_finite(), at=evaluated_at())
+
+
+def evaluated_at() -> pl.Expr:
+    """Give the second at which an evaluation counts.
+
+    It is that at which the value was known; of what was evaluated after the run, that at which
+    its weights existed. Null where no such stamp is a number.
+    """
+    seconds = finite("seconds")
+    late = seconds > run_length()
+    return pl.when(late).then(pl.coalesce(finite("weights_seconds"), seconds)).otherwise(seconds)
+
+
+def run_length() -> pl.Expr:
+    """Give the length of a run; stamps that run backwards or are no numbers tell none."""
+    return pl.when(pl.col("run_seconds") >= 0.0).then(finite("run_seconds"))
+
+
+def finite(name: str) -> pl.Expr:
+    """Give a number of a log, null where none could be meant: its square or inverse overflows.
+
+    A number too small to be meant is 0.
+    """
+    size = pl.col(name).abs()
+    return pl.when(size < _LEAST).then(0.0).when(size <= _LARGEST).then(name)
+
+
+def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
+    """Add how many metrics the rules ask for, so that a metric never logged is not met."""
+    kinds = evaluations.select("suite", "benchmark", "round").unique().collect()
+    expected = kinds.with_columns(
+        expected=pl.Series(
+            [
+                len(benchmarks.targets(suite or "", benchmark or "", round_))
+                for suite, benchmark, round_ in kinds.iter_rows()
+            ],
+            dtype=pl.Int64,
+        )
+    )
+    return evaluations.join(
+        expected.lazy(),
+        on=["suite", "benchmark", "round"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+
+
+def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
+    """Give one row per evaluated checkpoint; it meets the target if all its metrics do."""
+    targeted = pl.col("target_value").is_not_null()
+    return judged.group_by(_NUMBER, "eval_index").agg(
+        run_seconds=run_length().first(),
+        met=pl.col("meets").filter(targeted).fill_null(value=False).all()
+        & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").max())
+        & targeted.any(),
+        at=pl.col("at").max(),
+        **_amounts_trained(),
+        # The first target metric speaks for the checkpoint; without a target, the first metric.
+        value=pl.coalesce(pl.col("value").filter(targeted).first(), pl.col("value").first()),
+        target_metric=pl.col("metric").filter(targeted).first(),
+        target_value=pl.col("target_value").filter(targeted).first(),
+    )
+
+
+def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
+    """Give what the evaluated checkpoints of each run say of when it met its target and of its end.
+
+    The target is met at the first checkpoint that meets it; weights that took no time met
+    none. The end is the furthest checkpoint whose weights existed when the run ended.
+    """
+    trained = (pl.col("at") <= pl.col("run_seconds")).fill_null(value=True)
+    # A late evaluation without the time of its weights is part of the run if it decided it.
+    at = {"met": pl.col("crossed"), "end": trained | pl.col("crossed")}
+    places = {
+        f"{place}_{unit}": pl.when(there).then(logged).max().over(_NUMBER)
+        for place, there in at.items()
+        for unit, logged in _LOGGED.items()
+    }
+    gaps = {
+        f"{place}_{interval}": _gap(pl.col(_LOGGED[unit]), pl.col(f"{place}_{unit}"))
+        for place in at
+        for unit, interval in PROGRESS
+    }
+    return (
+        checkpoints.sort("at", "eval_index", nulls_last=True)
+        .with_columns(timed=_timed([_NUMBER]))
+        .with_columns(met=pl.col("met") & _trained(pl.col("timed")))
+        .with_columns(
+            crossed=pl.col("met") & (pl.col("met").cast(pl.Int64).cum_sum().over(_NUMBER) == 1)
+        )
+        .with_columns(**places, met_index=_where_crossed("eval_index").over(_NUMBER))
+        .group_by(_NUMBER)
+        .agg(
+            pl.col(*places, "met_index").first(),
+            **gaps,
+            met_seconds=_where_crossed("at"),
+            timed=pl.col("stamped").any(),
+            met_value_final=_where_crossed("value"),
+            met_evaluations=(pl.col("eval_index") <= pl.col("met_index")).sum(),
+            end_value_final=pl.col("value").last(),
+            target_metric=pl.col("target_metric").drop_nulls().first(),
+            target_value=pl.col("target_value").drop_nulls().first(),
+            evaluations=pl.len(),
+        )
+        .with_columns(end_evaluations=pl.col("evaluations"))
+    )
+
+
+def _where_crossed(name: str) -> pl.Expr:
+    """Give what a run had where it met its target, of its rows the one that is `crossed`."""
+    return pl.when("crossed").then(name).max()
+
+
+def _amounts_trained() -> dict[str, pl.Expr]:
+    """Give what had been trained by a checkpoint, and whether it has any stamp."""
+    return {
+        "epoch": finite("epoch").max(),
+        "samples_then": pl.col("samples").max(),
+        "step": pl.col("step").max(),
+        "stamped": pl.col("seconds").is_not_null().any(),
+    }
+
+
+def _timed(run: Sequence[str]) -> pl.Expr:
+    """Tell whether some evaluation of a run has a stamp; else their order stands for it."""
+    return pl.col("stamped").any().over(run)
+
+
+def _trained(timed: pl.Expr) -> pl.Expr:
+    """Tell whether an evaluated checkpoint took any training; what is not known to, did."""
+    amount = pl.max_horizontal(*_LOGGED.values())
+    untimed = (amount > 0).fill_null(value=True)
+    return pl.when(timed).then((pl.col("at") > 0).fill_null(value=False)).otherwise(untimed)
+
+
+def _gap(progress: pl.Expr, place: pl.Expr) -> pl.Expr:
+    """Give the larger of the gaps from `place` to the evaluations before and after it.
+
+    The smallest gap anywhere would promise too much: an extra evaluation at the start makes the
+    epochs to the target no better known.
+    """
+    before = place - pl.when(progress < place).then(progress)
+    after = pl.when(progress > place).then(progress) - place
+    return pl.max_horizontal(before.min(), after.min())
+
+
+def _ends_at_run_stop(*, official: bool) -> pl.Expr:
+    suites = benchmarks.suites_ending_at_run_stop() if official else ()
+    return pl.col("suite").is_in(suites).fill_null(value=False).alias("ends_at_run_stop")
+
+
+def _reached() -> pl.Expr:
+    """Success and target met. A log without a status is believed if its target is met.
+
+    Where no target is known, success decides; a run in which no quality was ever measured has
+    reached nothing.
+    """
+    crossed = pl.col("met_index").is_not_null()
+    no_target = pl.col("target_value").is_null() & pl.col("evaluations").is_not_null()
+    status = pl.col("run_status")
+    by_run_stop = ((status == "success") & (crossed | no_target)) | (
+        (status == "unknown") & crossed
+    )
+    return pl.when("ends_at_run_stop").then(by_run_stop).otherwise(crossed)
+
+
+def _time() -> pl.Expr:
+    """Give the time to accuracy of a run that reached; without one, or at none, none has."""
+    length = pl.coalesce("run_seconds", "met_seconds")
+    return pl.when("ends_at_run_stop").then(length).otherwise("met_seconds")
+
+
+def _progress() -> dict[str, pl.Expr]:
+    """Give how far a run trained until its time ended, and the evaluation interval there.
+
+    The time of an official run ends when the run does, even if it met its target long before.
+    """
+
+    def there(name: str) -> pl.Expr:
+        at_target = pl.col("reached") & ~pl.col("ends_at_run_stop")
+        return pl.when(at_target).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))
+
+    return {
+        name: pl.when(there(names[0]) > 0).then(there(name)) for names in PROGRESS for name in names
+    }
+
+
+def _final(name: str) -> pl.Expr:
+    """Give what holds for the checkpoint that met the target, or for the last one."""
+    met = pl.col("reached") & pl.col("met_index").is_not_null()
+    return pl.when(met).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))

@@ -1,0 +1,78 @@
+"""In what do the runs of one group differ, though nobody asked about it?"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import polars as pl
+from polars.dataframe.group_by import GroupBy
+
+from ttastats.table.extra import recorded
+
+#: Columns in which runs of one group are expected to agree.
+SETUP = (
+    "suite", "round", "benchmark", "division", "submitter", "system", "entry", "hardware",
+    "accelerators", "nodes", "framework", "global_batch_size", "clock",
+)  # fmt: skip
+
+#: Names under which logs record how was trained; all else in `extra` may differ by nature.
+_SETTING = re.compile(
+    r"^(opt|lars|sgd|lamb|adamw?|lora)_|(^|_)lr(_|$)|learning_rate|warmup|momentum|weight_decay"
+    r"|(^|_)batch_size$|gradient_accumulation|optimizer|max_sequence_length|bn_span",
+    re.IGNORECASE,
+)
+
+
+#: The groups, by the values of their keys, in which the runs differ in a column or a setting.
+Groups = tuple[tuple[Any, ...], ...]
+
+
+def columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
+    """Return the setup columns in which runs of one group differ, with these groups.
+
+    Columns that are grouped by are not among them.
+    """
+    if runs.is_empty():
+        return {}
+    candidates = [name for name in SETUP if name not in by]
+    counts = _grouped(runs, by).agg(pl.col(name).drop_nulls().n_unique() for name in candidates)
+    groups = {name: counts.filter(pl.col(name) > 1).select(by).rows() for name in candidates}
+    several = {name for name in candidates if (counts[name] > 1).any()}
+    return {name: tuple(rows) for name, rows in groups.items() if name in several}
+
+
+def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
+    """Return the recorded settings in which runs of one group differ, with these groups.
+
+    They are hyperparameters that no column holds, by their names in `extra`, learning rates
+    first. What some runs do not record does not differ.
+    """
+    grouped = _grouped(runs, by).agg(**{"recorded extras": pl.col("extra").drop_nulls().unique()})
+    found: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for *keys, extras in grouped.select(*by, "recorded extras").iter_rows():
+        for name in _differing(extras):
+            found[name].append(tuple(keys))
+    ordered = sorted(found, key=lambda name: ("learning_rate" not in name, name))
+    return {name: tuple(found[name]) for name in ordered}
+
+
+def _grouped(runs: pl.DataFrame, by: Sequence[str]) -> GroupBy:
+    return runs.group_by(by or pl.lit(0), maintain_order=True)
+
+
+@lru_cache(4_096)  # runs have the same few names
+def _is_setting(name: str) -> bool:
+    return _SETTING.search(name) is not None
+
+
+def _differing(extras: Iterable[str]) -> set[str]:
+    seen: defaultdict[str, set[str]] = defaultdict(set)
+    for extra in extras:
+        for name, value in recorded(extra).items():
+            if value is not None and _is_setting(name):
+                seen[name].add(repr(value))
+    return {name for name, values in seen.items() if len(values) > 1}

@@ -1,0 +1,91 @@
+"""Runs as a folder of logs, each in the format of its suite, which `ingest` reads again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
+from ttastats.output.export import dawnbench, mlperf
+from ttastats.recording import result_files
+from ttastats.table import schema
+
+_MLPERF = frozenset({"mlperf", "mlperf_hpc"})
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written where; `left_out` counts the runs without a log format, by suite."""
+
+    output: Path
+    runs: int
+    left_out: Mapping[str, int]
+
+
+def write(table: pl.LazyFrame, output: Path) -> Exported:
+    """Write a log per run into a new folder: a reader sees all of it or nothing.
+
+    Raises
+    ------
+    TtastatsError
+        The folder is there and not empty, or cannot be written, or no run has a log format.
+    """
+    with atomic.new_folder(output) as folder:
+        written, left_out = 0, Counter[str]()
+        taken: set[PurePosixPath] = set()
+        for rows in _runs(table):
+            files = _files(rows, taken)
+            for place, text in files.items():
+                (folder / place).parent.mkdir(parents=True, exist_ok=True)
+                (folder / place).write_text(text, "utf-8", newline="\n")
+            taken |= files.keys()
+            written += bool(files)
+            left_out.update([] if files else [str(rows[0]["suite"] or "unknown")])
+        if not written:
+            raise TtastatsError(
+                f"no log format is known for these runs: {', '.join(left_out) or 'no run'}",
+                where="export",
+                remedy="Export rows instead, which works for every run: NAME.csv or NAME.jsonl.",
+            )
+    return Exported(output, written, dict(left_out))
+
+
+def _runs(table: pl.LazyFrame) -> Iterator[list[Row]]:
+    """Give the rows of each run; a log that was rejected has nothing to write."""
+    rows = table.filter(schema.of_runs()).collect().sort(schema.ORDER, maintain_order=True)
+    for _, group in groupby(rows.iter_rows(named=True), key=itemgetter(*schema.RUN)):
+        yield list(group)
+
+
+def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath, str]:
+    """Give the files of one run under names that no run before it has; none for other suites."""
+    run = rows[0]
+    if run["suite"] in _MLPERF or mlperf.was_recorded(run):
+        log = _free(mlperf.folder(run), str(run["source"]).rsplit("/", 1)[-1], taken)
+        return {log: mlperf.log(rows), **mlperf.companions(run)}
+    if run["suite"] != "dawnbench":
+        return {}
+    files, number = dawnbench.files(rows), 2
+    while taken & files.keys():
+        files = dawnbench.files([{**row, "entry": f"{run['entry']}_{number}"} for row in rows])
+        number += 1
+    return files
+
+
+def _free(folder: PurePosixPath, name: str, taken: set[PurePosixPath]) -> PurePosixPath:
+    """Give a log its own name if it is that of a result, or the first number that is free."""
+    own = folder / name
+    if result_files.number_of(own) is not None and own not in taken:
+        return own
+    numbered = (folder / each for each in result_files.names())
+    return next(place for place in numbered if place not in taken)

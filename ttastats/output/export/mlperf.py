@@ -1,0 +1,160 @@
+"""How does a run look as an MLPerf log? `:::MLLOG` lines with all that is read from such a log."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from ttastats.base.file_names import file_name
+from ttastats.recording import mllog
+from ttastats.table.extra import recorded
+
+Row = Mapping[str, Any]
+
+#: What `extra` holds and no line said: it was derived.
+_DERIVED = frozenset({"init_seconds", "seeds", "energy_joules", "clocks"})
+#: How runs of one's own ended, as their logs say it.
+_OWN_ENDS = {
+    "stopped": {"status": "aborted", "reason": "SIGTERM"},
+    "exception": {"status": "aborted", "reason": "exception"},
+}
+_LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "epoch"))
+
+
+def was_recorded(run: Row) -> bool:
+    """Tell whether a run is somebody's own, of which a recorder wrote such a log."""
+    return mllog.RECORDER in recorded(run["extra"])
+
+
+def folder(run: Row) -> PurePosixPath:
+    """Give the place of a run's log in a tree of official results: `v5.0/ORG/results/SYSTEM/..`."""
+    *owner, system = str(run["entry"] or run["system"] or "unknown").split("/")
+    round_ = run["round"]
+    if round_ is not None and run["suite"] == "mlperf_hpc":
+        round_ = f"hpc_results_{round_}"
+    above = [round_, *(owner or [run["submitter"]])]
+    names = [file_name(name) for name in above if name is not None]
+    return PurePosixPath(*names, "results", file_name(system), file_name(run["benchmark"]))
+
+
+def companions(run: Row) -> dict[PurePosixPath, str]:
+    """Give what stands beside the log: the description of the system, the official scaling."""
+    place = folder(run)
+    system = place.parent.name
+    files = {place.parents[2] / "systems" / f"{system}.json": _json(_system(run))}
+    if run["scaling_factor"] is not None:
+        files[place / "scaling.json"] = _json({"scaling_factor": run["scaling_factor"]})
+    return files
+
+
+def _system(run: Row) -> dict[str, Any]:
+    nodes, accelerators = run["nodes"], run["accelerators"]
+    fields = {
+        "submitter": run["submitter"],
+        "division": run["division"],
+        "system_name": run["system"] if run["hardware"] else None,  # or it is taken for that
+        "accelerator_model_name": run["hardware"],
+        "number_of_nodes": nodes,
+        "accelerators_per_node": accelerators // nodes if accelerators and nodes else None,
+        "framework": run["framework"],
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def log(rows: Sequence[Row]) -> str:
+    """Give the log of one run, whose rows are its evaluations in their order."""
+    run = rows[0]
+    extra = recorded(run["extra"])
+    init = _number(extra.get("init_seconds"))
+    zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
+    events = [*_head(run, extra, init), *_targets(rows), *_scores(rows), *_end(run)]
+    return "".join(
+        mllog.line(
+            kind, None if at is None else mllog.milliseconds(zero + at), key, value, metadata
+        )
+        for at, kind, key, value, metadata in events
+    )
+
+
+#: Seconds since the start of the run (None: it bears no time), type, key, value, metadata.
+_Event = tuple[float | None, mllog.EventType, str, Any, dict[str, Any]]
+
+
+def _point(seconds: float | None, key: str, value: Any, **metadata: Any) -> _Event:
+    return seconds, "POINT_IN_TIME", key, value, metadata
+
+
+def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_Event]:
+    """Give what is said before the first evaluation."""
+    if init is not None:
+        yield -init, "INTERVAL_START", "init_start", None, {}
+    said = {
+        "submission_benchmark": run["benchmark"],
+        "submission_org": _unless_folder(run["submitter"]),
+        "submission_division": run["division"],
+        "submission_platform": _unless_folder(run["system"]),
+        "seed": run["seed"],
+        "global_batch_size": run["global_batch_size"],
+        "train_samples": run["train_samples"],
+    }
+    kept = {key: value for key, value in extra.items() if key not in _DERIVED}
+    for key, value in (said | kept).items():
+        if value is not None:
+            yield _point(0.0, key, value)
+    if init is not None:
+        yield 0.0, "INTERVAL_END", "init_stop", None, {}
+    started = None if run["run_seconds"] is None else 0.0
+    yield started, "INTERVAL_START", "run_start", None, {}
+
+
+def _unless_folder(name: str | None) -> str | None:
+    """Give a name that the folders do not tell."""
+    return None if name is None or file_name(name) == name else name
+
+
+def _targets(rows: Iterable[Row]) -> Iterator[_Event]:
+    """Give the targets that the log itself had named; the rules' are known by the round."""
+    named = {row["metric"]: row for row in rows if row["target_source"] == "log"}
+    for metric, row in named.items():
+        higher = row["higher_is_better"]
+        about = {"metric": metric} | ({} if higher is None else {"higher_is_better": higher})
+        yield _point(0.0, "eval_target", row["target_value"], **about)
+
+
+def _scores(rows: Sequence[Row]) -> Iterator[_Event]:
+    clocks = recorded(rows[0]["extra"]).get("clocks") if was_recorded(rows[0]) else None
+    for row in rows:
+        if row["metric"] is None or (row["eval_index"] or 0) < 0:  # a training metric
+            continue
+        labels = {word: row[name] for word, name in _LABELS if row[name] is not None}
+        if row["weights_seconds"] is not None:
+            labels = labels or {"epoch_num": row["eval_index"]}  # a label that tells no progress
+            yield row["weights_seconds"], "INTERVAL_END", "block_stop", None, labels
+        at = row["eval_index"] or 0
+        spent = {name: told[at] for name, told in (clocks or {}).items() if at < len(told)}
+        about = {"metric": row["metric"], **labels, **spent}
+        yield _point(row["seconds"], "eval_accuracy", row["logged_value"], **about)
+
+
+def _end(run: Row) -> Iterator[_Event]:
+    """Give the end of the run; a log that was cut off only shows how long it was seen."""
+    seconds, status = run["run_seconds"], run["run_status"]
+    if status == "truncated":
+        yield _point(seconds, "log_end", None)
+    elif seconds is not None:
+        about = {} if status == "unknown" else _OWN_ENDS.get(status, {"status": status})
+        yield seconds, "INTERVAL_END", "run_stop", None, about
+
+
+def _number(value: object) -> float | None:
+    """Give a number that a log can hold, None for anything else."""
+    if isinstance(value, int | float) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, indent=2) + "\n"

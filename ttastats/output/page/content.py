@@ -1,0 +1,183 @@
+"""What does a page show? Head, verdicts, numbers and plots, made of sides of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlines
+from ttastats.answers.compare.verdicts import Verdict, verdicts
+from ttastats.answers.league import League, headline, leagues
+from ttastats.base import units
+from ttastats.base.note import Note
+from ttastats.outcomes import axis as axes
+from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.counted import standing
+from ttastats.output.page import figure_rows
+from ttastats.output.page.facts import Fact, choices, facts
+from ttastats.output.page.figure_rows import FigureRow
+from ttastats.output.page.second_look import Look
+from ttastats.output.plots.plot import FILTERS, Plot
+from ttastats.report.answer import Report
+from ttastats.report.cells import Table
+
+#: Columns by which the rows of leagues may be chosen.
+LEAGUE_FILTERS = ("benchmark", "accelerators", "submitter", "hardware", "system", "entry")
+#: Rows of numbers in a page; of more, the fastest of each benchmark.
+MOST_ROWS = 600
+
+Sides = Sequence[tuple[str, pl.DataFrame]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What the first screen of a comparison shows: of each side, what to distrust, and the figure.
+
+    `above` is a title that was given, where the answer is itself the title; `sides` are labels.
+    """
+
+    above: str
+    sides: tuple[str, ...]
+    axis: Axis
+    confidence: float
+    headlines: tuple[Headline, ...]
+    caveats: tuple[Caveat, ...]
+    rows: tuple[FigureRow, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What a page shows, and of how much: `20 runs`.
+
+    `choices` are the values a reader may choose rows by, with their runs; `answer` is there if
+    times were compared, `leagues` if entries were summarised, with what these come to as
+    `headline`; `command` is what made the page; `looks` say what to look at twice.
+    """
+
+    title: str
+    counted: str
+    facts: tuple[Fact, ...]
+    verdicts: tuple[Verdict, ...]
+    report: Report
+    plots: tuple[Plot, ...]
+    choices: pl.DataFrame
+    answer: Answer | None = None
+    leagues: tuple[League, ...] = ()
+    headline: str = ""
+    command: str = ""
+    looks: tuple[Look, ...] = ()
+
+
+def content(
+    sides: Sides,
+    report: Report,
+    plots: Sequence[Plot],
+    *,
+    title: str = "",
+    conditions: Sequence[str] = (),
+    confidence: float = 0.95,
+    command: str = "",
+    looks: Sequence[Look] = (),
+) -> Content:
+    """Give the content of a page from labelled tables of runs, their report and their plots.
+
+    `conditions` are the words by which runs and target were chosen, `command` is what a shell
+    was told.
+    """
+    sides = [(label, standing(runs)) for label, runs in sides]
+    found = leagues(report, confidence) if report.groups else ()
+    combinations = choices(sides, LEAGUE_FILTERS if found else FILTERS)
+    labels, axis = tuple(label for label, _ in sides), axes.of(sides[0][1])
+    answer = _answer(labels, axis, report, title, confidence) if report.against else None
+    one = answer.headlines if answer and len(answer.headlines) == 1 else ()
+    head = f"{headline(found)}." if found else ""
+    own = one[0].sentence if one else head or _title(labels, axis, report)
+    return Content(
+        title=title or own,
+        counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
+        facts=facts(sides, conditions),
+        verdicts=verdicts(report, confidence=confidence),
+        report=capped(report),
+        plots=tuple(plots),
+        choices=combinations,
+        answer=answer,
+        leagues=found,
+        headline=head,
+        command=command,
+        looks=tuple(looks),
+    )
+
+
+def _answer(
+    labels: tuple[str, ...], axis: Axis, report: Report, title: str, confidence: float
+) -> Answer:
+    found = headlines(report, confidence)
+    return Answer(
+        above=title if len(found) == 1 else "",
+        sides=labels,
+        axis=axis,
+        confidence=confidence,
+        headlines=found,
+        caveats=caveats(report),
+        rows=figure_rows.rows(report),
+    )
+
+
+def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
+    first, *others = labels
+    if report.rows and "at" in report.rows[0]:
+        each = units.listed(others, 3)
+        return f"{_at_budget(report)}: {f'{each} against {first}' if others else first}"
+    if not others:
+        return f"{axis.to_target[:1].upper()}{axis.to_target[1:]} of {first}"
+    listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
+    if axis.is_time:
+        return f"Is {listed} faster than {first}?"
+    return f"{axis.to_target[:1].upper()}{axis.to_target[1:]}: {first} against {listed}"
+
+
+def _at_budget(report: Report) -> str:
+    """Say which quality a page is about that has one at a budget: `val_loss at step 3325`."""
+    metrics = {row["metric"] for row in report.rows}
+    metric = metrics.pop() if len(metrics) == 1 else None
+    return f"{metric or 'Quality'} {report.rows[0]['at']}"
+
+
+def capped(report: Report, most: int = MOST_ROWS) -> Report:
+    """Give a report with so many rows in its tables as a page can show, and say what is left out.
+
+    The rows for programs stay as they are.
+    """
+    shown = tuple(_capped(table, report, most) for table in report.tables)
+    left_out = sum(
+        len(whole.rows) - len(part.rows) for whole, part in zip(report.tables, shown, strict=True)
+    )
+    if not left_out:
+        return report
+    total = sum(len(table.rows) for table in report.tables)
+    which = "the fastest of each benchmark" if report.command == "summary" else "the first"
+    text = (
+        f"{total - left_out:,} of {total:,} rows are shown, {which}; `ttastats {report.command} "
+        "FILE` prints all rows."
+    )
+    return replace(report, tables=shown, notes=(Note("capped", text), *report.notes))
+
+
+def _capped(table: Table, report: Report, most: int) -> Table:
+    if len(table.rows) <= most:
+        return table
+    if report.command != "summary":
+        return replace(table, rows=table.rows[:most])
+    # A summary is one table, row by row that for programs.
+    names = [row["benchmark"] for row in report.rows]
+    share = max(1, most // len(set(names)))
+    seen: Counter[str | None] = Counter()
+    kept = []
+    for name, row in zip(names, table.rows, strict=True):
+        seen[name] += 1
+        if seen[name] <= share:
+            kept.append(row)
+    return replace(table, rows=tuple(kept))

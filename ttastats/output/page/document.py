@@ -1,0 +1,201 @@
+"""How do verdict, numbers and plots become one HTML file that stands on its own?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from urllib.parse import quote
+
+from ttastats.answers.compare.verdicts import Verdict
+from ttastats.base.json_safe import script_text
+from ttastats.base.version import __version__
+from ttastats.output.page import embedded, figure, figure_rows, league, script
+from ttastats.output.page.content import Content
+from ttastats.output.page.second_look import Look
+from ttastats.output.plots import quality, theme, vega
+from ttastats.output.plots.plot import Plot
+from ttastats.report.answer import Report
+from ttastats.report.cells import Gate
+from ttastats.report.render import as_csv, as_html
+from ttastats.report.render.harmless import visible_frame
+
+#: Fonts that are there; a page brings none.
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+#: The heading of plots that are of no one benchmark, beside those that are, and alone.
+_ACROSS, _ALL = "Across benchmarks", "Plots"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page and what it is of (`20 runs`), its plots, bytes, and the verdict of a gate."""
+
+    html: str
+    counted: str
+    plots: int
+    gate: Gate | None = None
+
+    @property
+    def size(self) -> int:
+        """Give the size of the file in bytes."""
+        return len(self.html.encode())
+
+    def __repr__(self) -> str:
+        return f"<Page: {self.counted}, {self.plots} plots, {self.size / 1e6:.1f} MB>"
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame that can do nothing outside of it."""
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" '
+            'style="width: 100%; height: 60rem; border: 0"></iframe>'
+        )
+
+
+def page(content: Content) -> Page:
+    """Give the page of some content."""
+    return Page(html(content), content.counted, len(content.plots), content.report.gate)
+
+
+def html(content: Content) -> str:
+    """Give the text of the page: the same content gives the same bytes."""
+    style, own, drawing = script.part("page.css"), script.own(), vega.program()
+    sections = _sections(content)
+    return as_html.filled(
+        "output/page/parts/page.html",
+        content=content,
+        sections=sections,
+        figure=_figure(content, sections),
+        answer=content.answer,
+        leagues=league.tables(content.leagues, content.choices),
+        looks=list(_linked(content.looks, sections)),
+        counted=_counted(content),
+        csv=_csv(content.report),
+        version=__version__,
+        policy=_policy(style, (drawing, own)),
+        style=style,
+        data=_data(content),
+        vega=drawing,
+        script=own,
+    )
+
+
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    """Give the content security policy: these scripts and this style, and no network at all."""
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join(map(script.digest, scripts)),
+        "style-src-elem": script.digest(style),
+        "style-src-attr": "'unsafe-inline'",  # Vega places and colours by style attributes
+        "img-src": "data:",
+        "connect-src": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a page tells of one benchmark, or across them: verdicts, and numbered plots.
+
+    Those that answer most are shown `first`, the others on demand.
+    """
+
+    name: str
+    heading: str
+    benchmark: str | None
+    verdicts: tuple[Verdict, ...]
+    first: tuple[tuple[int, Plot], ...]
+    more: tuple[tuple[int, Plot], ...]
+
+
+#: The kinds that answer most, and how many plots are shown before the others.
+_FIRST_KINDS = ("tta", "quality-time", "targets", "leaderboard", "scaling", "solved")
+_FIRST = 3
+
+
+def _sections(content: Content) -> list[Section]:
+    """Give what there is of each benchmark, that of several first."""
+    told = content.verdicts if content.answer or content.leagues else ()
+    names = dict.fromkeys(one.benchmark for one in content.plots)
+    names |= dict.fromkeys(one.benchmark for one in told)
+    ordered = sorted(names, key=lambda name: name is not None)
+    across = _ACROSS if len(names) > 1 else _ALL
+    return [
+        _section(f"section-{place}", name or across, name, content, told)
+        for place, name in enumerate(ordered)
+    ]
+
+
+def _section(
+    name: str, heading: str, benchmark: str | None, content: Content, told: Sequence[Verdict]
+) -> Section:
+    mine = [one for one in enumerate(content.plots) if one[1].benchmark == benchmark]
+    mine.sort(key=lambda one: _rank(one[1].kind))
+    return Section(
+        name,
+        heading,
+        benchmark,
+        tuple(one for one in told if one.benchmark == benchmark),
+        tuple(mine[:_FIRST]),
+        tuple(mine[_FIRST:]),
+    )
+
+
+def _rank(kind: str) -> int:
+    return _FIRST_KINDS.index(kind) if kind in _FIRST_KINDS else len(_FIRST_KINDS)
+
+
+def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tuple[Look, str]]:
+    """Give each sentence with its plot, or else with the curves or the section of its benchmark."""
+    found = {one.benchmark: one for one in sections}
+    for look in looks:
+        section = found.get(look.benchmark)
+        plots = (*section.first, *section.more) if section else ()
+        numbers = {plot.kind: n for n, plot in reversed(plots)}
+        number = numbers.get(look.plot, numbers.get(quality.TIME))
+        place = section.name if section and number is None else f"plot-{number}"
+        yield look, place if section else ""
+
+
+def _figure(content: Content, sections: Sequence[Section]) -> str:
+    """Give the figure of a comparison; nothing where there is none."""
+    answer = content.answer
+    if answer is None:
+        return ""
+    a, *others = answer.sides
+    b = others[0] if len(others) == 1 else f"each of {len(others)} others"
+    links = {one.benchmark: f"#{one.name}" for one in sections}
+    return figure.figure(answer.rows, (a, b), answer.axis, answer.confidence, links)
+
+
+def _counted(content: Content) -> str:
+    """Give how many rows have which verdict, where each has but a line."""
+    rows = content.answer.rows if content.answer else ()
+    return figure_rows.counted(rows) if len(rows) >= figure_rows.THIN_FROM else ""
+
+
+def _csv(report: Report) -> str:
+    """Give the rows for programs as the address of a file to save."""
+    return f"data:text/csv;charset=utf-8,{quote(as_csv.render(report))}"
+
+
+def _data(content: Content) -> str:
+    """Give what the program of the page reads: tables, charts, themes and choices, as JSON."""
+    tables, places = embedded.shared([plot.data for plot in content.plots])
+    charts = [
+        {"chart": plot.chart, "tables": mine}
+        for plot, mine in zip(content.plots, places, strict=True)
+    ]
+    themes = {
+        name: theme.config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
+        for name in ("light", "dark")
+    }
+    parts = {
+        "filters": script_text(content.choices.columns[:-1]),
+        "choices": embedded.table(visible_frame(content.choices)),
+        "themes": script_text(themes),
+        "plots": script_text(charts),
+        "tables": embedded.tables(tables),
+    }
+    return "{" + ",\n".join(f'"{name}":{part}' for name, part in parts.items()) + "}"

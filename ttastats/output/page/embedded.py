@@ -1,0 +1,77 @@
+"""How are tables and plots put into a page so that they are small, exact and mere data?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats.base.json_safe import plain, script_text
+
+
+def tables(frames: Sequence[pl.DataFrame]) -> str:
+    """Give tables as a JSON list: of each the columns, as `column` writes them."""
+    return f"[{','.join(map(table, frames))}]"
+
+
+def table(frame: pl.DataFrame) -> str:
+    """Give a table as JSON text."""
+    columns = (f"{script_text(each.name)}:{column(each)}" for each in frame.get_columns())
+    return f'{{"height":{frame.height},"columns":{{{",".join(columns)}}}}}'
+
+
+def column(values: pl.Series) -> str:
+    """Give a column: its values, or, where they repeat, what differs and indices into that.
+
+    An index stands for as many rows in succession as `lengths` says beside it.
+    Unknown and infinite are null; else the shortest digits that give back the same number.
+    """
+    repeated = values.rle().struct.unnest()
+    if _repeats(values, repeated.height):
+        distinct = values.drop_nulls().unique(maintain_order=True)
+        places = {value: place for place, value in enumerate(distinct)}
+        parts = {
+            "values": distinct.to_list(),
+            "codes": [places.get(value) for value in repeated.get_column("value")],
+            "lengths": repeated.get_column("len").to_list(),
+        }
+        return script_text(parts)
+    return script_text([_shortest(plain(value)) for value in values.to_list()])
+
+
+def _repeats(values: pl.Series, stretches: int) -> bool:
+    """Tell whether a column is shorter by its different values: names, and counts in stretches."""
+    if values.dtype == pl.String:
+        return values.n_unique() * 2 <= len(values)
+    return not values.dtype.is_float() and stretches * 4 <= len(values)
+
+
+def _shortest(value: Any) -> Any:
+    """Give a whole number without its `.0`."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return int(value) if whole else value
+
+
+def shared(
+    plots: Sequence[Mapping[str, pl.DataFrame]],
+) -> tuple[list[pl.DataFrame], list[dict[str, int]]]:
+    """Give the different tables of some plots, and where in them each plot finds its own.
+
+    A table that plots share under one name is there once.
+    """
+    different: list[pl.DataFrame] = []
+    places: dict[str, list[int]] = {}
+    found = []
+    for data in plots:
+        mine = {}
+        for name, frame in data.items():
+            known = places.setdefault(name, [])
+            same = next((place for place in known if different[place].equals(frame)), None)
+            if same is None:
+                same = len(different)
+                different.append(frame)
+                known.append(same)
+            mine[name] = same
+        found.append(mine)
+    return different, found

@@ -1,0 +1,108 @@
+"""What was compared? What stands at the head of a page, counted from the tables of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ttastats.base import units
+from ttastats.output.plots.plot import FILTERS
+from ttastats.table import schema
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of the head: what, and how much of it."""
+
+    name: str
+    text: str
+
+
+def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) -> tuple[Fact, ...]:
+    """Give the facts of labelled tables of runs, and of the conditions they were chosen by."""
+    runs = together(sides)
+    known = [
+        *_sides(sides),
+        Fact("Runs", _reached(sides[0][1]) if len(sides) == 1 else ""),
+        Fact("Suite", _suites(runs)),
+        Fact("Covers", "; ".join(filter(None, (_breadth(runs), _alone(sides))))),
+        Fact("Started", _dates(runs)),
+        Fact("Filtered by", ", ".join(conditions)),
+        Fact("Note", _blemishes(runs)),
+    ]
+    return tuple(fact for fact in known if fact.text)
+
+
+def choices(sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS) -> pl.DataFrame:
+    """Give the combinations of benchmark, system and entry there are, with their runs."""
+    counted = together(sides).group_by(by).agg(pl.len().alias("runs"))
+    return counted.sort(by, nulls_last=True)
+
+
+def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+    """Give the runs of all sides; a run that several of them hold counts once."""
+    columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
+    columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]
+    frames = [runs.select(columns) for _, runs in sides]
+    return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)
+
+
+def _sides(sides: Sequence[tuple[str, pl.DataFrame]]) -> list[Fact]:
+    if len(sides) == 1:
+        return []
+    names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
+    return [
+        Fact(name, f"{label}: {_reached(runs)}")
+        for name, (label, runs) in zip(names, sides, strict=True)
+    ]
+
+
+def _reached(runs: pl.DataFrame) -> str:
+    reached = int(runs.get_column("reached").sum())
+    at_budget = "quality" in runs.columns
+    does, does_not = ("with a value", "without") if at_budget else ("reached the target", "did not")
+    text = f"{units.plural(runs.height, 'run')}, {reached:,} {does}"
+    return f"{text}, {runs.height - reached:,} {does_not}" if reached < runs.height else text
+
+
+def _suites(runs: pl.DataFrame) -> str:
+    found = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
+    return ", ".join(" ".join(filter(None, pair)) for pair in found.iter_rows() if any(pair))
+
+
+def _breadth(runs: pl.DataFrame) -> str:
+    forms = {"benchmark": "benchmarks", "system": "systems", "entry": "entries"}
+    counts = {name: runs.get_column(name).drop_nulls().n_unique() for name in FILTERS}
+    said = [units.plural(n, name, forms[name]) for name, n in counts.items() if n]
+    return ", ".join(said)
+
+
+def _alone(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
+    """Say how many benchmarks are those of one side, and so are not compared."""
+    held = [set(runs.get_column("benchmark")) for _, runs in sides]
+    if len(held) < 2:
+        return ""
+    compared = set().union(*(held[0] & other for other in held[1:]))
+    alone = len(set().union(*held) - compared)
+    return f"{units.plural(alone, 'benchmark')} on one side only" if alone else ""
+
+
+def _dates(runs: pl.DataFrame) -> str:
+    days = runs.get_column("started_at").drop_nulls().dt.date().unique().sort()
+    if days.is_empty():
+        return ""
+    first, last = days[0], days[-1]
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _blemishes(runs: pl.DataFrame) -> str:
+    """Say how many runs carry problems, and how many are copies of others."""
+    said = []
+    if troubled := int(runs.get_column("problems").is_not_null().sum()):
+        said.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")
+    digests = runs.get_column("content_digest").drop_nulls()
+    if copies := len(digests) - digests.n_unique():
+        said.append(f"{units.plural(copies, 'duplicate run')}")
+    return "; ".join(said)

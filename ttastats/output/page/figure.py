@@ -1,0 +1,361 @@
+"""The figure of a comparison as SVG that needs no program: one for wide windows, one for phones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+from ttastats.base import percentages, units
+from ttastats.base.units import Amount
+from ttastats.outcomes.axis import Axis
+from ttastats.output.page import figure_rows
+from ttastats.output.page import scale as scales
+from ttastats.output.page.figure_rows import FigureRow, Runs
+from ttastats.output.page.scale import Scale
+from ttastats.output.plots import axes
+from ttastats.report.render.harmless import visible
+from ttastats.report.render.shortening import middle_cut, shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a row: from `x` to `end`, at `y`; in a row of its own ticks too."""
+
+    x: float
+    y: float
+    end: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """Where everything of a row stands, in pixels; None is left out.
+
+    `letters` fit beside each other in a name, a setup, and the name of a side.
+    """
+
+    name: str
+    width: float
+    height: float
+    letters: tuple[int, int, int]
+    names: Place
+    setup: Place | None
+    count: Place | None
+    a: Place
+    b: Place
+    ratio: Place
+    bars: Place | None
+    words: Place
+    parts: Place | None
+    verdict: Place
+    p: Place | None = None
+    row_ticks: bool = False
+    line: float = 20.0
+
+
+_WIDE = RowLayout(
+    "wide", 1240, 52, (24, 34, 44), Place(0, 19), Place(0, 37), Place(1084, 37),
+    Place(240, 15, 556), Place(0, 36), Place(650, 14, 850), Place(0, 30), Place(860, 19),
+    Place(860, 37), Place(1084, 19),
+)  # fmt: skip
+_WIDE_THIN = replace(
+    _WIDE, height=27, letters=(30, 30, 44), names=Place(0, 18), setup=None, count=None,
+    a=Place(240, 9, 610), b=Place(0, 19), ratio=Place(650, 9, 850), bars=Place(0, 17),
+    words=Place(860, 18), parts=None, verdict=Place(1084, 18),
+)  # fmt: skip
+_NARROW = RowLayout(
+    "narrow", 360, 148, (22, 30, 30), Place(0, 18), Place(0, 34), Place(360, 34),
+    Place(6, 52, 286), Place(0, 71), Place(6, 106, 176), Place(0, 121), Place(186, 110),
+    Place(6, 142), Place(360, 18), Place(186, 126), row_ticks=True, line=17,
+)  # fmt: skip
+_NARROW_THIN = replace(
+    _NARROW, height=60, letters=(30, 30, 30), names=Place(0, 15), setup=None, count=None,
+    a=Place(6, 25, 354), b=Place(0, 35), ratio=Place(6, 48, 176), bars=None,
+    words=Place(186, 52), parts=None, verdict=Place(360, 15), p=None, row_ticks=False,
+)  # fmt: skip
+
+
+def figure(
+    rows: Sequence[FigureRow],
+    sides: tuple[str, str],
+    axis: Axis,
+    confidence: float,
+    links: Mapping[str | None, str],
+) -> str:
+    """Give the figure in both layouts; a page shows the one that fits.
+
+    `links` are the addresses of what else there is of a benchmark.
+    """
+    thin = len(rows) >= figure_rows.THIN_FROM
+    layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
+    times, ratios, level = _times(rows, axis.unit), _ratios(rows), percentages.text(confidence)
+    frames = (_Frame(layout, times, ratios, axis.unit, links) for layout in layouts)
+    return "\n".join(_drawn(rows, sides, axis, level, frame) for frame in frames)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What all rows of a figure share."""
+
+    layout: RowLayout
+    times: Scale
+    ratios: Scale
+    unit: Amount
+    links: Mapping[str | None, str]
+
+
+def _drawn(
+    rows: Sequence[FigureRow], sides: tuple[str, str], axis: Axis, level: str, frame: _Frame
+) -> str:
+    layout = frame.layout
+    parts = "; bars: its parts" if any(row.parts for row in rows) else ""
+    titles = _titles(axis, f"{level} interval (log){parts}", layout)
+    head = [*_legend(sides, rows, layout), *titles]
+    top = layout.line * (3 if layout.name == "wide" else 5)
+    if not layout.row_ticks:
+        apart = 0 if layout.name == "wide" else 14
+        top += 4 + apart
+        head += [*_ticks(frame.times, layout.a, top - 6 - apart)]
+        head += [*_ticks(frame.ratios, layout.ratio, top - 6)]
+    body = "".join(
+        f'<g{_about(row)} transform="translate(0 {top + n * layout.height:g})">'
+        f"{''.join(_row(row, name, frame))}</g>"
+        for n, (row, name) in enumerate(zip(rows, _names(rows, layout), strict=True))
+    )
+    height = top + len(rows) * layout.height + 4
+    label = f"{axis.to_target} of every run, {axis.ratio} and verdict of each benchmark"
+    return (
+        f'<svg class="figure {layout.name}" viewBox="0 0 {layout.width:g} {height:g}" '
+        f'role="img" aria-label="{_safe(label)}">{"".join(head)}{body}</svg>'
+    )
+
+
+def _about(row: FigureRow) -> str:
+    return "" if row.benchmark is None else f' data-row="{_safe(row.benchmark)}"'
+
+
+# ------------------------------------------------------------------------------------------- axes
+
+
+def _times(rows: Sequence[FigureRow], unit: Amount) -> Scale:
+    """Give the axis that all times stand on."""
+    times = [time for row in rows for runs in (row.a, row.b) for time in runs.times]
+    return scales.of(times, unit)
+
+
+def _ratios(rows: Sequence[FigureRow]) -> Scale:
+    ends = [end for row in rows for end in (row.low, row.high) if end]
+    found = [row.ratio for row in rows if row.ratio]
+    found += [row.parts[0][1] for row in rows if row.parts]
+    axis = axes.ratio_axis(found, ends)
+    low, high = axis["scale"]["domain"]
+    return Scale(low, high, tuple((value, f"{value:g}×") for value in axis["axis"]["values"]))
+
+
+def _x(scale: Scale, value: float, place: Place) -> float:
+    return place.x + scale.share(value) * (place.end - place.x)
+
+
+#: What a tick needs beside it, in pixels.
+_ROOM = 52.0
+
+
+def _ticks(scale: Scale, place: Place, y: float) -> Iterator[str]:
+    """Give the words of the ticks that do not touch each other; 1 has the first right to stand."""
+    taken: list[float] = []
+    for value, words in sorted(scale.ticks, key=lambda tick: tick[0] != 1.0):
+        x = _x(scale, value, place)
+        if all(abs(x - other) >= _ROOM for other in taken):
+            taken.append(x)
+            anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
+            yield _text(x, y, words, "t", anchor)
+
+
+def _grid(scale: Scale, place: Place, top: float, height: float) -> str:
+    at = (_x(scale, value, place) for value, _ in scale.ticks)
+    lines = "".join(f"M{x:.1f} {top:g}v{height:g}" for x in at)
+    return f'<path class="g" d="{lines}"/>'
+
+
+# ------------------------------------------------------------------------------------------- head
+
+
+def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout) -> Iterator[str]:
+    """Say which marks are whose; a wide figure has one line for it."""
+    marks = [("A", sides[0], "a"), ("B", sides[1], "b")]
+    x, y = layout.a.x, 13.0
+    for letter, name, kind in marks:
+        words = f"{letter} {middle_cut(visible(name), layout.letters[2])}"
+        yield f'<path class="{kind}" d="M{x + 4:g} {y - 4:g}h.01"/>'
+        yield _text(x + 14, y, words, "l")
+        x, y = (x + 40 + 7.8 * len(words), y) if layout.name == "wide" else (x, y + layout.line)
+    if any(row.a.failed or row.b.failed for row in rows):
+        x, y = (x, y) if layout.name == "wide" else (layout.width - 100, 13.0)
+        yield f'<path class="x" d="{_cross(x + 4, y - 4)}"/>'
+        yield _text(x + 14, y, "did not reach", "l")
+
+
+def _titles(axis: Axis, interval: str, layout: RowLayout) -> Iterator[str]:
+    first, second = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {interval}"
+    if layout.name == "wide":
+        y = 2 * layout.line - 6
+        yield _text(layout.a.x, y, first, "t")
+        yield _text(layout.ratio.x, y, second, "t")
+        yield _text(layout.verdict.x, y, "verdict", "t")
+    else:
+        yield _text(0, 3 * layout.line - 3, first, "t")
+        yield _text(0, 4 * layout.line - 4, second, "t")
+
+
+# -------------------------------------------------------------------------------------------- rows
+
+
+def _names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
+    """Give the name and the setup of each row, cut so that no two rows become the same."""
+    if layout.setup is None:
+        whole = [visible(f"{row.name} {row.setup}".strip()) for row in rows]
+        return [(name, "") for name in _cut(whole, layout.letters[0])]
+    names = _cut([visible(row.name) for row in rows], layout.letters[0])
+    setups = _cut([visible(row.setup) for row in rows], layout.letters[1])
+    return list(zip(names, setups, strict=True))
+
+
+def _cut(names: Sequence[str], letters: int) -> list[str]:
+    short = shortened(names, letters) or {name: middle_cut(name, letters) for name in names}
+    return [short[name] for name in names]
+
+
+def _row(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
+    layout, times, ratios = frame.layout, frame.times, frame.ratios
+    (top, height), (low, span) = _bands(layout)
+    yield f'<path class="g" d="M0 0h{layout.width:g}"/>'
+    yield from _named(row, name, layout, frame.links)
+    yield _grid(times, layout.a, top, height)
+    yield _grid(ratios, layout.ratio, low, span)
+    if layout.row_ticks:
+        yield from _ticks(times, layout.a, layout.b.y + 18)
+    yield f'<path class="one" d="M{_x(ratios, 1.0, layout.ratio):.1f} {low:g}v{span:g}"/>'
+    for kind, runs, y in (("a", row.a, layout.a.y), ("b", row.b, layout.b.y)):
+        yield from _dots(runs, kind, replace(layout.a, y=y), frame)
+    yield from _speedup(row, ratios, layout)
+    yield from _verdict(row, layout)
+
+
+def _bands(layout: RowLayout) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Give the top and the height of the lines behind times and behind speedups."""
+    if layout.name == "wide":
+        return (0, layout.height), (0, layout.height)
+    bars = (layout.bars or layout.ratio).y
+    times = (layout.a.y - 10, layout.b.y - layout.a.y + 20)
+    return times, (layout.ratio.y - 8, bars - layout.ratio.y + 16)
+
+
+def _named(
+    row: FigureRow, name: tuple[str, str], layout: RowLayout, links: Mapping[str | None, str]
+) -> Iterator[str]:
+    whole = f"<title>{_safe(f'{row.name} {row.setup}'.strip())}</title>"
+    kind = "n" if layout.setup else "m"
+    words = _text(layout.names.x, layout.names.y, name[0], kind)
+    link = links.get(row.benchmark)
+    yield f'<a href="{escape(link)}">{whole}{words}</a>' if link else f"<g>{whole}{words}</g>"
+    if layout.setup and name[1]:
+        yield _text(layout.setup.x, layout.setup.y, name[1], "t")
+
+
+#: Runs of one place stand below each other.
+_LANES = (-4.0, 0.0, 4.0)
+
+
+def _dots(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
+    """Give every run as a dot, or a cross where it failed, and the mean in words beside them."""
+    thin, times = frame.layout.setup is None, frame.times
+    lanes = _LANES[1:2] if thin else _LANES
+    marks = []
+    for some, path in ((runs.reached, "M{:.4g} {:g}h.01"), (runs.failed, "")):
+        at = dict.fromkeys(
+            (round(2 * _x(times, time, place)) / 2, place.y + lanes[n % len(lanes)])
+            for n, time in enumerate(some)
+        )
+        drawn = "".join(path.format(x, y) if path else _cross(x, y) for x, y in at)
+        if drawn:
+            yield f'<path class="{kind if path else kind + " x"}" d="{drawn}"/>'
+        marks += [x for x, _ in at]
+    if marks and runs.mean is not None and not thin:
+        yield _text(max(marks) + 9, place.y + 4, _amount(runs.mean, frame.unit), f"l on-{kind}")
+
+
+def _amount(mean: float, unit: Amount) -> str:
+    """Give a mean as short as it fits beside the last run; the axis says what is counted."""
+    own = unit in {"seconds", "dollars", "joules"}
+    return units.amount(mean, unit) if own else units.amount(mean, unit).split(" ")[0]
+
+
+def _cross(x: float, y: float) -> str:
+    return f"M{x - 3.5:g} {y - 3.5:g}l7 7m0-7l-7 7"
+
+
+def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
+    if row.ratio is None:
+        yield _text(layout.words.x, layout.words.y, "–", "t")
+        return
+    place, tone = layout.ratio, "dim" if row.carried else row.tone
+    words = f"{row.ratio:.2f}×"
+    if row.low and row.high:
+        x, end = _x(ratios, row.low, place), _x(ratios, row.high, place)
+        yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
+        words += f" [{row.low:.2f}, {row.high:.2f}]"
+    if row.ratio > 0:
+        x = _x(ratios, row.ratio, place)
+        yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
+    beside = f'<tspan class="t">  {_safe(row.p)}</tspan>' if layout.name == "wide" else ""
+    yield _text(layout.words.x, layout.words.y, words, "v", more=beside)
+    if layout.p:
+        yield _text(layout.p.x, layout.p.y, row.p, "t")
+    if row.parts and layout.bars:
+        yield from _bars(row, ratios, replace(place, y=layout.bars.y), layout.parts is None)
+    if row.parts and layout.parts:
+        said = " · ".join(f"{name} {ratio:.2f}×" for name, ratio in row.parts)
+        yield _text(layout.parts.x, layout.parts.y, said, "t")
+
+
+def _bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[str]:
+    """Give the parts as bars, the second from where the first ends: their lengths add up."""
+    start, height = 1.0, 3.0 if thin else 5.0
+    for n, (_, ratio) in enumerate(row.parts):
+        ends = sorted(_x(ratios, value, place) for value in (start, start * ratio))
+        y = place.y + n * (height + 1)
+        yield (
+            f'<rect class="part{n}" x="{ends[0]:.1f}" y="{y:g}" '
+            f'width="{max(ends[1] - ends[0], 0.8):.1f}" height="{height:g}"/>'
+        )
+        start *= ratio
+
+
+def _verdict(row: FigureRow, layout: RowLayout) -> Iterator[str]:
+    anchor = "end" if layout.name == "narrow" else "start"
+    x, y = layout.verdict.x, layout.verdict.y
+    if row.carried:
+        words = row.carried
+        width = 8.0 * len(words) + 14
+        left = x - width if anchor == "end" else x
+        size = f'width="{width:g}" height="19" rx="9"'
+        yield f'<rect class="chip" x="{left:g}" y="{y - 14:g}" {size}/>'
+        yield _text(left + width / 2, y, words, "bad", "middle")
+    else:
+        yield _text(x, y, row.verdict, f"w {row.tone}", anchor)
+    if layout.count:
+        yield _text(layout.count.x, layout.count.y, row.count, "t", anchor)
+
+
+# -------------------------------------------------------------------------------------------- text
+
+
+def _text(
+    x: float, y: float, words: str, kind: str, anchor: str = "start", *, more: str = ""
+) -> str:
+    end = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return f'<text x="{x:g}" y="{y:g}" class="{kind}"{end}>{_safe(words)}{more}</text>'
+
+
+def _safe(text: str) -> str:
+    return escape(visible(text))

@@ -1,0 +1,143 @@
+"""Which rows has the figure of a comparison, and what stands in each? Every run is in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ttastats.answers.compare.verdicts import carried, p_text
+from ttastats.outcomes.axis import of_row
+from ttastats.report.answer import Against, Report
+from ttastats.report.cells import Tone
+from ttastats.report.grouping import shown_keys
+from ttastats.stats.outcomes import Outcomes
+
+#: Rows from which on each has one line, and those that are decided stand first.
+THIN_FROM = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of one side: when they reached, where the others stopped, and the mean."""
+
+    reached: tuple[float, ...]
+    failed: tuple[float, ...]
+    mean: float | None
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """Give the times of all."""
+        return (*self.reached, *self.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """One comparison: its runs, the speedup with its interval and its parts, and the verdict.
+
+    `setup` tells it from others of its benchmark. `parts` are what the speedup is a product of.
+    """
+
+    benchmark: str | None
+    name: str
+    setup: str
+    count: str
+    a: Runs
+    b: Runs
+    ratio: float | None
+    low: float | None
+    high: float | None
+    parts: tuple[tuple[str, float], ...]
+    verdict: str
+    tone: Tone
+    p: str
+    carried: str
+
+
+def rows(report: Report) -> tuple[FigureRow, ...]:
+    """Give the rows of a comparison in its order; of many, those that are decided first."""
+    found = [row for one in report.against for row in _rows(one, report)]
+    if len(found) < THIN_FROM:
+        return tuple(found)
+    order = ("good", "bad", "plain", "dim")
+    return tuple(sorted(found, key=lambda row: (order.index(row.tone), -(row.ratio or 0.0))))
+
+
+def counted(found: tuple[FigureRow, ...]) -> str:
+    """Give how many rows have which verdict: `8 faster, 32 undecided`."""
+    words = [row.verdict.split(" ", 1)[1] for row in found]
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+
+
+#: How each verdict is written: a sign beside the word, so that colour is not needed.
+_VERDICTS: Mapping[str, tuple[str, Tone]] = {
+    "faster": ("▲ faster", "good"),
+    "slower": ("▼ slower", "bad"),
+    "same": ("= the same", "plain"),
+    "undecided": ("~ undecided", "dim"),
+    "unavailable": ("– no verdict", "dim"),
+}
+
+
+def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
+    several = len(report.against) > 1
+    keys = [key for key in shown_keys(report.rows, report.by) if key != "benchmark"]
+    for row, (a, b) in zip(one.rows, one.runs, strict=True):
+        verdict, tone = _VERDICTS[row["verdict"]]
+        setup = _setup(row, keys)
+        yield FigureRow(
+            benchmark=row["benchmark"],
+            name=row["benchmark"] or "these runs",
+            setup=" · ".join(filter(None, (row["b"] if several else "", setup))),
+            count=_count(row),
+            a=_runs(a, row, "a"),
+            b=_runs(b, row, "b"),
+            ratio=_known(row["speedup"]),
+            low=_known(row["speedup_low"]),
+            high=_known(row["speedup_high"]),
+            parts=_parts(row),
+            verdict=of_row(row).claim(verdict),
+            tone=tone,
+            p=p_text(row, "{}"),
+            carried=carried(row),
+        )
+
+
+def _setup(row: Mapping[str, Any], keys: list[str]) -> str:
+    """Give the other keys of a row: `8× NVIDIA H200`, or what differs on both sides left out."""
+    known = {key: str(row[key]) for key in keys if row[key] is not None}
+    accelerators = known.pop("accelerators", "")
+    words = " ".join(known.values())
+    if not accelerators:
+        return words
+    return f"{accelerators}× {words}" if words else f"{accelerators} accelerators"
+
+
+def _count(row: Mapping[str, Any]) -> str:
+    """Give n of both sides, with those that reached where not all did."""
+    if all(row[f"reached_{side}"] == row[f"n_{side}"] for side in "ab"):
+        return f"{row['n_a']:,} and {row['n_b']:,} runs"
+    said = ", ".join(f"{row[f'reached_{side}']:,}/{row[f'n_{side}']:,}" for side in "ab")
+    return f"reached {said}" if len(said) < 14 else said
+
+
+def _runs(found: Outcomes, row: Mapping[str, Any], side: str) -> Runs:
+    mean = row[f"ert_{side}_seconds" if row["estimand"] == "ert" else f"tta_{side}_seconds"]
+    return Runs(
+        tuple(found.times[found.reached].tolist()),
+        tuple(found.times[~found.reached].tolist()),
+        _known(mean),
+    )
+
+
+def _parts(row: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    throughput, ratio = _known(row["throughput_speedup"]), _known(row["epochs_ratio"])
+    if not throughput or not ratio:
+        return ()
+    first = "throughput" if of_row(row).is_time else "per epoch"
+    return ((first, throughput), (row["progress_unit"] or "epochs", ratio))
+
+
+def _known(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None

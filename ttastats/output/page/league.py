@@ -1,0 +1,285 @@
+"""What does a league table show? Rows of words, with every run on one axis as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import polars as pl
+
+from ttastats.answers import league
+from ttastats.answers.league import Entry, League
+from ttastats.answers.ranks import Pair, Rank
+from ttastats.base import percentages, units
+from ttastats.outcomes.axis import Axis, of_row
+from ttastats.output.page import scale
+from ttastats.output.page.scale import Scale
+from ttastats.output.plots import names
+from ttastats.report.render.shortening import shortened
+from ttastats.sides.numbers import SideNumbers
+
+#: Columns of a screen that a name may take before it is shortened.
+_LONGEST = 64
+#: Ticks stand at least this share of the axis apart.
+_APART = 0.17
+#: Brackets beside each other; more are said in words.
+_LANES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One entry as a table shows it; `of` are the places of its runs among the choices.
+
+    `brackets` are the lanes of the ties it belongs to, with where in each it stands.
+    """
+
+    rank: int
+    open_to: str
+    brackets: tuple[str, ...]
+    name: str
+    whole: str
+    hardware: str
+    count: str
+    strip: str
+    mean: str
+    interval: str
+    hours: str
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One league: what it is called and comes to, its axis, its rows, and which are tied."""
+
+    name: str
+    size: str
+    title: str
+    entries: str
+    claim: str
+    axis_title: str
+    axis: str
+    grid: str
+    level: str
+    rows: tuple[Row, ...]
+    lanes: int
+    tied: str
+    left_out: str
+    is_first: bool
+    has_hours: bool
+
+
+def tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]:
+    """Give the table of each league; the largest of the first benchmark is there at first."""
+    if not found:
+        return []
+    places = _places(choices)
+    first = max((one for one in found if one.name == found[0].name), key=lambda x: len(x.entries))
+    return [_table(one, places, choices.columns[:-1], is_first=one is first) for one in found]
+
+
+def _places(choices: pl.DataFrame) -> dict[tuple[Any, ...], int]:
+    return {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
+
+
+def _table(
+    one: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
+) -> Table:
+    axis = of_row(one.entries[0].row)
+    near = _near(one.entries)
+    ticks = scale.of([time for entry in near for time in _times(entry)], axis.unit)
+    lanes = _brackets(one.ties, len(one.entries))
+    shown = _names([entry.label for entry in one.entries])
+    size = "" if one.size is None else units.plural(one.size, "accelerator")
+    count, usual = len(one.entries) + one.left_out, _usual(one)
+    rows = tuple(
+        _row(entry, rank, brackets, name, ticks, axis, _of(entry, places, by), usual)
+        for entry, rank, brackets, name in zip(one.entries, one.ranks, lanes, shown, strict=True)
+    )
+    return Table(
+        name=one.name,
+        size="" if one.size is None else str(one.size),
+        title=", ".join(filter(None, (one.name, size))),
+        entries=units.plural(count, "entry", "entries"),
+        claim=" ".join(f"{each}." for each in (league.claim(one), _runs_said(one, usual)) if each),
+        axis_title=f"{axis.to_target} of every run (log)",
+        axis=_axis(ticks),
+        grid=_grid(ticks),
+        level=percentages.text(one.confidence),
+        rows=rows,
+        lanes=max((len(brackets) for brackets in lanes), default=0),
+        tied=league.tied(one),
+        left_out=f"{one.left_out:,} slower are left out." if one.left_out else "",
+        is_first=is_first,
+        has_hours=any(row.hours for row in rows),
+    )
+
+
+def _usual(one: League) -> str:
+    """Give how many runs most entries have, all of which reached."""
+    counts = Counter(_count(entry.side) for entry in one.entries if entry.side.all_reached)
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def _count(side: SideNumbers) -> str:
+    if side.all_reached:
+        return units.plural(side.n, "run")
+    return f"{side.n_reached}/{side.n} reached"
+
+
+def _runs_said(one: League, usual: str) -> str:
+    if len(one.entries) == 1 or not usual:
+        return usual
+    each = all(_count(entry.side) == usual for entry in one.entries)
+    return f"{usual} each{'' if each else ' unless stated otherwise'}"
+
+
+def _times(entry: Entry) -> list[float]:
+    times = entry.side.outcomes.times.tolist()
+    return [*times, *(end for end in (entry.low, entry.high) if end and end > min(times) / 4)]
+
+
+#: Entries whose mean is this many times the median one are left beyond the end of the axis.
+_FAR = 3.0
+
+
+def _near(entries: Sequence[Entry]) -> list[Entry]:
+    """Give the entries that an axis is made for: not those that would leave no room for others."""
+    means = [entry.mean for entry in entries if entry.mean is not None]
+    most = _FAR * median(means) if means else math.inf
+    return [entry for entry in entries if entry.mean is None or entry.mean <= most]
+
+
+def _names(labels: Sequence[str]) -> list[str]:
+    """Give names that are short enough to stand in a column, and tell entries apart."""
+    shown = [names.label([label]) for label in labels]
+    short = shortened(shown, _LONGEST) or {}
+    return [short.get(name, name) for name in shown]
+
+
+def _of(entry: Entry, places: Mapping[tuple[Any, ...], int], by: Sequence[str]) -> str:
+    keys = dict.fromkeys(zip(*(entry.runs.get_column(name) for name in by), strict=True))
+    return " ".join(str(place) for place in sorted(places[key] for key in keys))
+
+
+def _row(
+    entry: Entry, rank: Rank, brackets: tuple[str, ...], name: str, ticks: Scale, axis: Axis,
+    of: str, usual: str,
+) -> Row:  # fmt: skip
+    side, unit = entry.side, axis.unit
+    open_to = "" if rank.first == rank.last else f"may be {rank.first} to {rank.last}"
+    hours = entry.accelerator_seconds
+    return Row(
+        rank=rank.rank,
+        open_to=open_to,
+        brackets=brackets,
+        name=name,
+        whole=entry.label,
+        hardware=league.hardware(entry),
+        count="" if _count(side) == usual else _count(side),
+        strip=_strip(entry, ticks),
+        mean="–" if entry.mean is None else units.amount(entry.mean, unit),
+        interval=_limits(entry, unit),
+        hours="" if hours is None else units.significant(hours / 3600),
+        of=of,
+    )
+
+
+def _limits(entry: Entry, unit: units.Amount) -> str:
+    """Give the ends of an interval, in the unit of its mean where it is that of both."""
+    if entry.mean is None or entry.low is None or entry.high is None:
+        return ""
+    ends = [units.amount(max(end, 0.0), unit) for end in (entry.low, entry.high)]
+    word = units.amount(entry.mean, unit).rpartition(" ")[2]
+    if all(end.endswith(f" {word}") for end in ends):
+        ends = [end.removesuffix(f" {word}") for end in ends]
+    return "[{}, {}]".format(*ends)
+
+
+# --------------------------------------------------------------------------------------- brackets
+
+
+def _brackets(ties: Sequence[Pair], count: int) -> list[tuple[str, ...]]:
+    """Give for each rank what stands in each lane: nothing, or `from`, `on` or `to` of a tie."""
+    lanes: list[list[str]] = []
+    for first, last in ties:
+        free = (lane for lane in lanes if not any(lane[first - 1 : last]))
+        lane = next(free, None)
+        if lane is None:
+            lane = [""] * count
+            lanes.append(lane)
+        lane[first - 1 : last] = ["from", *["on"] * (last - first - 1), "to"]
+    return list(zip(*lanes[:_LANES], strict=True)) or [()] * count
+
+
+# ------------------------------------------------------------------------------------------- SVG
+
+#: Height of a strip and its middle, in pixels.
+_HEIGHT, _MIDDLE = 22, 11
+#: Runs of one place stand below each other.
+_STAND = (-4, 0, 4)
+#: The width of a strip in its own units; a reader's window stretches it.
+_WIDTH = 1000
+
+
+def _strip(entry: Entry, ticks: Scale) -> str:
+    """Give every run as a dot or, where it failed, a cross, below them mean and interval."""
+    found = entry.side.outcomes
+    reached, failed = (found.times[some].tolist() for some in (found.reached, ~found.reached))
+    parts = "".join((*_mean(entry, ticks), *_dots(reached, ticks)))
+    stretched = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
+    signs = [(ticks.share(time), _CROSS) for time in failed]
+    signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > ticks.high]
+    placed = dict.fromkeys((round(100 * share, 1), sign) for share, sign in signs)
+    more = "".join(f'<svg x="{x:.1f}%">{sign}</svg>' for x, sign in placed)
+    if not more:
+        return f'<svg class="strip" {stretched}'
+    return f'<svg class="strip"><svg {stretched}{more}</svg>'
+
+
+_CROSS = f'<path class="x" d="M-3.5 {_MIDDLE - 3.5}l7 7m0-7l-7 7"/>'
+#: What stands at the end of an axis that goes on.
+_BEYOND = f'<path class="mean" d="M1 {_MIDDLE - 4}l6 4l-6 4"/>'
+
+
+def _mean(entry: Entry, ticks: Scale) -> Iterator[str]:
+    if entry.mean is None or entry.mean > ticks.high:
+        return
+    if entry.low is not None and entry.high is not None:
+        low, high = (_WIDTH * ticks.share(end) for end in (entry.low, entry.high))
+        yield f'<path class="ci" d="M{low:.0f} {_MIDDLE}H{high:.0f}"/>'
+    yield f'<path class="mean" d="M{_WIDTH * ticks.share(entry.mean):.0f} 2v{_HEIGHT - 4}"/>'
+
+
+def _dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
+    at = dict.fromkeys(
+        (round(_WIDTH * ticks.share(time)), _MIDDLE + _STAND[n % len(_STAND)])
+        for n, time in enumerate(times)
+        if time <= ticks.high
+    )
+    if at:
+        drawn = "".join(f"M{x} {y}h.1" for x, y in at)
+        yield f'<path class="dot" d="{drawn}"/>'
+
+
+def _axis(ticks: Scale) -> str:
+    """Give the words of the ticks that stand far enough from each other."""
+    words, last = [], -1.0
+    for value, text in ticks.ticks:
+        x = ticks.share(value)
+        if x - last >= _APART:
+            anchor = "start" if x < 0.06 else "end" if x > 0.94 else "middle"
+            words.append(f'<text x="{100 * x:.1f}%" y="12" text-anchor="{anchor}">{text}</text>')
+            last = x
+    return f'<svg class="axis" aria-hidden="true">{"".join(words)}</svg>'
+
+
+def _grid(ticks: Scale) -> str:
+    """Give the lines of the ticks as a background of CSS."""
+    return ",".join(
+        f"linear-gradient(var(--line) 0 0) {100 * ticks.share(value):.1f}% 0/1px 100% no-repeat"
+        for value, _ in ticks.ticks
+    )

@@ -1,0 +1,46 @@
+"""Where may a page be written, and what may it not replace?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ttastats.base import atomic
+
+#: What every page says of itself near its beginning.
+_SIGN = 'name="generator" content="ttastats '
+_HEAD_BYTES = 4_000
+
+
+def expect(path: Path, inputs: Iterable[Path]) -> None:
+    """Say before any work that the page could not be written, or would replace what is no page.
+
+    Raises
+    ------
+    TtastatsError
+        It is an input, a folder, or a file that no report wrote.
+    """
+    atomic.expect_no_input(path, inputs)
+    atomic.expect_file_place(path, remedy=f"Try -o {path}/report.html.")
+    if path.exists() and not _is_page(path):
+        raise atomic.kept(path, "already exists and is not a ttastats report")
+
+
+def _is_page(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return _SIGN.encode() in file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page: a reader sees the old one or the complete new one.
+
+    Raises
+    ------
+    TtastatsError
+        It cannot be written; what was there is untouched.
+    """
+    with atomic.replacing(path) as temporary:
+        temporary.write_text(text, "utf-8", newline="\n")

@@ -1,0 +1,102 @@
+"""What on a page deserves a second look? Sentences, each with the plot that shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ttastats.answers import anomalies
+from ttastats.answers.anomalies import Finding
+from ttastats.base import units
+from ttastats.output.plots import names, quality, tta
+from ttastats.sides.pairing import Side
+from ttastats.table import schema
+
+#: Runs of a kind that are named one by one; the others are counted.
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A sentence about a benchmark, the kind of plot that shows it, and the log of its one run."""
+
+    sentence: str
+    benchmark: str | None
+    plot: str
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """How findings of a code are told: on which plot, of one and of several, each by itself."""
+
+    plot: str
+    one: str
+    more: str
+    each: bool = False
+
+
+_CODES = {
+    "stall": _Told(quality.TIME, "run stood still.", "runs stood still.", each=True),
+    "epoch_time_outlier": _Told(
+        quality.TIME,
+        "run was far slower or faster than others of its entry.",
+        "runs were far slower or faster than others of their entry.",
+        each=True,
+    ),
+    "epochs_outlier": _Told(
+        quality.EPOCHS,
+        "run needed far more or fewer epochs than others of its entry.",
+        "runs needed far more or fewer epochs than others of their entry.",
+    ),
+    "constant_epochs": _Told(
+        quality.EPOCHS,
+        "entry has runs that all took the same number of epochs, so the variation is unknown.",
+        "entries have runs that all took the same number of epochs, so the variation is unknown.",
+    ),
+    "duplicate_run": _Told(
+        tta.KIND,
+        "run is a duplicate of another and counts once.",
+        "runs are duplicates of others and count once.",
+    ),
+    "no_evaluation": _Told(
+        tta.KIND,
+        "run logged no evaluation and counts as failed.",
+        "runs logged no evaluation and count as failed.",
+    ),
+    "run_count": _Told(
+        tta.KIND,
+        "result has more or fewer runs than the rules require.",
+        "results have more or fewer runs than the rules require.",
+    ),
+}
+
+
+def looks(sides: Sequence[Side]) -> tuple[Look, ...]:
+    """Give what `ttastats problems` finds in the runs of all sides; nothing at a budget."""
+    if any(side.at_budget for side in sides):
+        return ()
+    labelled = (side.runs.with_columns(table=pl.lit("these runs")) for side in sides)
+    runs = pl.concat(labelled, how="diagonal_relaxed").unique(schema.RUN, maintain_order=True)
+    rows = pl.concat([side.evaluations for side in sides], how="diagonal_relaxed")
+    return tuple(_told(list(anomalies.findings(runs, rows))))
+
+
+def _told(found: Sequence[Finding]) -> Iterator[Look]:
+    for code, words in _CODES.items():
+        mine = [finding for finding in found if finding["code"] == code]
+        named = mine[:_NAMED] if words.each else []
+        for finding in named:
+            log = names.file_of(finding["source"])
+            said, _, _ = finding["message"].partition(" (modified")
+            yield Look(f"{log}: {said}.", finding["benchmark"], words.plot, log)
+        yield from _counted(mine[len(named) :], words, " more" if named else "")
+
+
+def _counted(found: Iterable[Finding], words: _Told, more: str) -> Iterator[Look]:
+    for benchmark, number in Counter(finding["benchmark"] for finding in found).items():
+        text = f"{units.count(number)}{more} {words.one if number == 1 else words.more}"
+        yield Look(text, benchmark, words.plot)

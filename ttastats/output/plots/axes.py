@@ -1,0 +1,171 @@
+"""Axes and tooltips in the units a person would say: seconds, minutes, steps, dollars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ttastats.outcomes.axis import Axis
+
+#: Beyond this ratio of the largest to the smallest time, an axis is logarithmic.
+LOG_FROM = 12.0
+
+#: What the title of a logarithmic axis ends in.
+_LOG = " (log scale)"
+_UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+_UP_TO = {"days": math.inf, "hours": 72 * 3_600.0, "minutes": 180 * 60.0, "seconds": 180.0}
+_ROUND = (
+    1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200,
+    1800, 3600, 7200, 18_000, 36_000, 72_000, 86_400, 172_800, 432_000, 864_000, 1_728_000,
+    4_320_000, 8_640_000,
+)  # fmt: skip
+#: Where few ticks must do.
+_ROUNDER = (1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000, 8_640_000)
+_MOST_TICKS, _FEWEST_TICKS = 8, 3
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """An axis of times: the expression that scales `seconds`, and what Vega-Lite must know."""
+
+    title: str
+    divisor: float
+    scale: dict[str, Any]
+    axis: dict[str, Any]
+
+    def shown(self, field: str) -> str:
+        """Give the expression of a field of seconds as the axis counts it."""
+        return f"datum['{field}'] / {self.divisor:g}"
+
+
+def time_axis(
+    times: Iterable[float], what: str, *, log_from: float = LOG_FROM, from_zero: bool = False
+) -> TimeAxis:
+    """Give the axis that suits some times in seconds, logarithmic where they differ widely."""
+    known = sorted(time for time in times if time > 0 and math.isfinite(time))
+    low, high = (known[0], known[-1]) if known else (1.0, 1.0)
+    if high / low > log_from:
+        return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), _log_ticks(low, high))
+    divisor, unit = next((d, u) for d, u in reversed(_UNITS) if high <= _UP_TO[u])
+    scale: dict[str, Any] = {"zero": from_zero, "nice": True}
+    if not from_zero:
+        # Room on both sides, so that no mark lies on the frame.
+        margin = 0.04 * (high - low) or 0.05 * high
+        scale = {"domain": [max(0.0, low - margin) / divisor, (high + margin) / divisor]}
+        scale |= {"nice": False, "zero": False}
+    return TimeAxis(f"{what} ({unit})", divisor, scale, {"tickCount": 6})
+
+
+def amount_axis(
+    amounts: Iterable[float], of: Axis, what: str, *, log_from: float = LOG_FROM
+) -> TimeAxis:
+    """Give the axis that suits amounts of whatever is counted to the target; `time_axis` of time.
+
+    `what` is that of `time_axis`, and names what is counted.
+    """
+    amounts = list(amounts)
+    if of.unit == "seconds":
+        return time_axis(amounts, what, log_from=log_from)
+    known = sorted(one for one in amounts if one > 0 and math.isfinite(one))
+    low, high = (known[0], known[-1]) if known else (1.0, 1.0)
+    ticks: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
+    if high / low > log_from:
+        return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), ticks)
+    margin = 0.04 * (high - low) or 0.05 * high
+    scale = {"domain": [max(0.0, low - margin), high + margin], "nice": False, "zero": False}
+    return TimeAxis(what, 1.0, scale, ticks)
+
+
+def said(value: str, of: Axis, *, named: bool = True) -> str:
+    """Give the Vega expression of an amount in words, as `units.amount` writes it.
+
+    A count is not `named` where the title of an axis says what is counted.
+    """
+    if of.unit == "seconds":
+        return duration(value)
+    if of.unit == "dollars":
+        return f"'$' + format({value}, {value} < 0.1 ? '.2~g' : ',.2f')"
+    if of.unit == "joules":
+        return f"format({value}, '.3~s') + 'J'"
+    count = f"format({value}, {value} < 1000 ? '.4~g' : ',.0f')"
+    return f"{count} + ' {of.noun}'" if named else count
+
+
+def _log_scale(low: float, high: float) -> dict[str, Any]:
+    room = (high / low) ** 0.04
+    return {"type": "log", "domain": [low / room, high * room], "nice": False}
+
+
+def _log_ticks(low: float, high: float) -> dict[str, Any]:
+    values = [value for value in _ROUND if low / 1.05 <= value <= high * 1.05]
+    if len(values) > _MOST_TICKS:
+        values = [value for value in _ROUNDER if low / 1.2 <= value <= high * 1.2]
+    if len(values) < _FEWEST_TICKS:
+        return {"tickCount": 5, "labelExpr": duration("datum.value", ".3~r")}
+    return {"values": values, "labelExpr": duration("datum.value", "g")}
+
+
+def duration(value: str, form: str = ".3r") -> str:
+    """Give the Vega expression of a duration in words, as `units.seconds` writes it.
+
+    `value` is an expression of seconds; `g` leaves round numbers bare.
+    """
+
+    def said(number: str, unit: str) -> str:
+        return f"{number} + ' {unit}'" if form == "g" else f"format({number}, '{form}') + ' {unit}'"
+
+    steps = (
+        ("1", said(f"({value} * 1000)", "ms")),
+        ("60" if form == "g" else "120", said(f"({value})", "s")),
+        ("3600" if form == "g" else "7200", said(f"({value} / 60)", "min")),
+        ("86400" if form == "g" else "172800", said(f"({value} / 3600)", "h")),
+    )
+    text = said(f"({value} / 86400)", "d")
+    for limit, words in reversed(steps):
+        text = f"{value} < {limit} ? {words} : ({text})"
+    return text
+
+
+_RATIOS = (
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000,
+)  # fmt: skip
+_NEAR_ONE = (0.25, 0.33, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
+_NEARER = (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1)
+#: An interval that goes on beyond this factor of its neighbours is cut.
+_FARTHEST = 16.0
+
+
+def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str, dict[str, Any]]:
+    """Give scale and axis of ratios, logarithmic with 1 in sight.
+
+    `ratios` are all in sight, `more` (ends of intervals) unless they are far away.
+    """
+    known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)] + [1.0]
+    low, high = min(known), max(known)
+    ends = [end for end in more if low / _FARTHEST < end < high * _FARTHEST]
+    low, high = min(low, *ends, low), max(high, *ends, high)
+    room = max(1.02, (high / low) ** 0.06)
+    steps = _NEARER if high / low < 1.2 else _NEAR_ONE if high / low < 8 else _RATIOS
+    values = [value for value in steps if low / room <= value <= high * room]
+    return {
+        "scale": {"type": "log", "domain": [low / room, high * room], "nice": False},
+        "axis": {"values": values, "format": "~g"},
+    }
+
+
+_MONEY = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+
+
+def money_axis(amounts: Iterable[float]) -> TimeAxis:
+    """Give the logarithmic axis of amounts of money."""
+    known = [amount for amount in amounts if amount > 0]
+    low, high = min(known, default=1.0), max(known, default=1.0)
+    values = [value for value in _MONEY if low <= value <= high]
+    if len(values) > _MOST_TICKS:
+        values = [value for value in values if str(value).strip("0.") == "1"]
+    # Room on the right for the words at the last mark.
+    scale = _log_scale(low, high * (high / low) ** 0.2)
+    ticks = {"values": values, "labelExpr": "'$' + datum.value"}
+    return TimeAxis(f"cost in US dollars{_LOG}", 1.0, scale, ticks)

@@ -1,0 +1,70 @@
+"""The font of the plots: laid out, and embedded, so that a paper looks the same everywhere.
+
+Source Sans Pro is free (SIL Open Font License), narrow enough for a column and comes as a small
+package. Text stays text: it can be searched and read aloud, which outlines cannot.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from ttastats.output.plots import theme
+
+_TEXT = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
+_FACES = {400: "Regular", 600: "Semibold"}
+
+
+def folder() -> Path:
+    """Return the folder of the font's files."""
+    # Its module opens every font when imported; the folder is all that is needed.
+    found = find_spec("font_source_sans_pro")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("font-source-sans-pro is not installed: reinstall ttastats")
+    return Path(found.origin).with_name("files")
+
+
+def embedded(svg: str) -> str:
+    """Give an SVG with the letters that it shows as part of it."""
+    shown = html.unescape(re.sub(r"<[^>]+>", "", "".join(_TEXT.findall(svg))))
+    letters = "".join(sorted(set(shown)))
+    if not letters.strip():
+        return svg
+    faces = [
+        _face(weight, subset(name, letters))
+        for weight, name in _FACES.items()
+        if weight == 400 or 'font-weight="600"' in svg
+    ]
+    style = f"<defs><style>{''.join(faces)}</style></defs>"
+    head = svg.index(">") + 1
+    return svg[:head] + style + svg[head:]
+
+
+def _face(weight: int, font: bytes) -> str:
+    encoded = base64.b64encode(font).decode()
+    return (
+        f'@font-face{{font-family:"{theme.FAMILY}";font-weight:{weight};'
+        f'src:url("data:font/woff;base64,{encoded}") format("woff")}}'
+    )
+
+
+@cache
+def subset(name: str, letters: str) -> bytes:
+    """Give the font reduced to some letters, as WOFF; what it lacks is left to other fonts."""
+    from fontTools import subset as tools  # costs start-up time
+
+    options = tools.Options(flavor="woff", layout_features=["kern", "liga"], notdef_outline=True)
+    options.drop_tables += ["FFTM"]
+    stream = io.BytesIO()
+    with tools.load_font(str(folder() / f"SourceSansPro-{name}.ttf"), options) as font:
+        subsetter = tools.Subsetter(options)
+        subsetter.populate(text=letters)
+        subsetter.subset(font)
+        font.flavor = "woff"
+        font.save(stream)
+    return stream.getvalue()

@@ -1,0 +1,126 @@
+"""Which kinds of plots are there, and which of them suit some runs?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from ttastats.base.errors import TtastatsError
+from ttastats.output.plots import (
+    leaderboard,
+    profile,
+    quality,
+    scaling,
+    solved,
+    speedups,
+    targets,
+    tta,
+    variance,
+)
+from ttastats.output.plots.material import Material
+from ttastats.output.plots.plot import Plot, drawable
+from ttastats.output.plots.profiled import kinds as profiled
+
+Draw = Callable[[Material], tuple[Plot, ...]]
+
+#: Each gives its plots, or raises `NothingToDrawError` and says why there are none. Those of
+#: one benchmark stand first, and stand together on a page.
+KINDS: Mapping[str, Draw] = {
+    quality.TIME: quality.over_time,
+    quality.EPOCHS: quality.over_epochs,
+    tta.KIND: tta.plots,
+    solved.KIND: solved.plots,
+    leaderboard.KIND: leaderboard.boards,
+    leaderboard.RECORD: leaderboard.records,
+    targets.KIND: targets.plots,
+    scaling.KIND: scaling.plots,
+    variance.KIND: variance.plots,
+    speedups.KIND: speedups.plots,
+    profile.KIND: profile.plots,
+}
+
+#: The question that a kind alone answers.
+QUESTIONS: Mapping[str, str] = {
+    quality.TIME: "How does quality grow with time, and which run stalls or diverges?",
+    quality.EPOCHS: "How far apart are runs after the same epoch?",
+    tta.KIND: "How long did each run take, and how sure is the mean?",
+    solved.KIND: "By when are which shares of the runs done?",
+    leaderboard.KIND: "Who leads where an entry is one run, by time and by cost?",
+    leaderboard.RECORD: "How did the fastest time fall over the years?",
+    targets.KIND: "Does the answer depend on the quality target?",
+    scaling.KIND: "What do more accelerators buy?",
+    variance.KIND: "Do runs of one setup differ by epochs or by time per epoch?",
+    speedups.KIND: "By how much is B faster, and why?",
+    profile.KIND: "Which system of a size is fast on many benchmarks?",
+}
+
+#: Kinds whose statistics take long, with the runs up to which a page waits for them.
+_SLOW = {variance.KIND: 30_000}
+
+
+def all_plots(
+    material: Material,
+    *,
+    without: Sequence[str] = (),
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[Plot, ...]:
+    """Give every plot but some kinds: by benchmark first, then those of several benchmarks.
+
+    At a budget these are the curves: the others are about times to a target.
+    """
+    left = {*_too_slow(material), *without}
+    kinds = [kind for kind in KINDS if kind not in left]
+    if material.at_budget:
+        kinds = [kind for kind in kinds if kind in quality.OF_ANY_METRIC]
+    found: list[Plot] = []
+    for number, kind in enumerate(kinds):
+        if on_progress is not None:
+            on_progress(number, len(kinds))
+        found += drawable(KINDS[kind], material)
+    names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
+    last = len(names)
+    return tuple(sorted(found, key=lambda plot: names.get(plot.benchmark, last)))
+
+
+def left_out(material: Material) -> tuple[str, ...]:
+    """Say which kinds `all_plots` does not try, and what to do for them."""
+    return tuple(
+        f"the plot `{kind}` is omitted for more than {_SLOW[kind]:,} runs, because its intervals "
+        f"are slow to compute. Draw it with `ttastats plot {kind} FILE -o {kind}.html`."
+        for kind in _too_slow(material)
+    )
+
+
+def _too_slow(material: Material) -> tuple[str, ...]:
+    runs = 0 if material.at_budget else sum(side.runs.height for side in material.sides)
+    return tuple(kind for kind, most in _SLOW.items() if runs > most)
+
+
+def of(kind: str, metric: str = "") -> Draw:
+    """Give the function of a kind, which is to draw the metric if one is named.
+
+    Raises
+    ------
+    TtastatsError
+        There is no such kind, or it draws no metric but that of the target.
+    """
+    if kind not in KINDS:
+        raise TtastatsError(
+            f"unknown plot kind {kind!r}", remedy=f"Choose from: {', '.join(KINDS)}."
+        )
+    if metric and kind not in quality.OF_ANY_METRIC:
+        raise TtastatsError(
+            f"plot {kind} does not support --metric",
+            where="--metric",
+            remedy=f"Supported by: {', '.join(quality.OF_ANY_METRIC)}.",
+        )
+    return KINDS[kind]
+
+
+def described() -> list[tuple[str, str]]:
+    """Give each kind, those of profiles last, with the question it answers."""
+    of_profiles = [
+        (kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
+        for kind, draw in profiled.KINDS.items()
+    ]
+    return [*QUESTIONS.items(), *of_profiles]

@@ -1,0 +1,335 @@
+"""What are the plots made of? Sides of runs, cut into panels, and each panel into series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import units
+from ttastats.outcomes import axis as axes
+from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.counted import counted, standing
+from ttastats.outcomes.target import UserTarget
+from ttastats.output.plots import names, theme
+from ttastats.report.grouping import BENCHMARK, ENTRY
+from ttastats.sides.design.side import setup_names
+from ttastats.sides.options import Options
+from ttastats.sides.pairing import SAME_RUNS, Side, pairings
+from ttastats.stats.sample import mean_interval
+from ttastats.table.schema import RUN
+
+#: The series of what is not shown by a colour of its own.
+OTHERS = "others"
+#: Series a panel describes one by one; of more, the fastest.
+MOST_SERIES = 40
+#: Above this a plot draws runs together.
+MOST_RUNS = 600
+MOST_POINTS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Runs that are drawn alike: an entry, or a side of a comparison.
+
+    `tta_mean_seconds` is that of the runs that reached, with its t interval, by setup where
+    several are pooled; None where there are none, or too few.
+    """
+
+    label: str
+    keys: Mapping[str, Any]
+    n: int
+    reached: int
+    tta_mean_seconds: float | None
+    tta_low: float | None
+    tta_high: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """The runs of one benchmark, as a plot shows them.
+
+    `name` tells it from all others, `title` from those beside it. `runs` has a row per run with
+    `run` (a number), `series` (its label), `order` (of the series, fastest first) and `colour`
+    (the series' label, or `others` for those that stand back). `hidden` counts the series, and
+    `hidden_runs` their runs, that are left out.
+    """
+
+    keys: Mapping[str, Any]
+    name: str
+    title: str
+    runs: pl.DataFrame
+    series: tuple[Series, ...]
+    hidden: int
+    hidden_runs: int
+    sides: tuple[Side, ...]
+    what: str
+    targets: tuple[UserTarget, ...] = ()
+
+    @property
+    def axis(self) -> Axis:
+        """Give what the runs count to their target."""
+        return axes.of(self.runs)
+
+    @property
+    def at_budget(self) -> bool:
+        """Tell whether a run is judged by its quality at a budget: `reached` is to have one."""
+        return self.sides[0].at_budget
+
+    @property
+    def benchmark(self) -> str | None:
+        """Give the benchmark's name."""
+        value = self.keys.get("benchmark")
+        return None if value is None else str(value)
+
+    @property
+    def colours(self) -> tuple[str, ...]:
+        """Give the labels of series that have a colour, and `others` if some have none.
+
+        All sides of a comparison are among them, so that each has one colour everywhere.
+        """
+        if 1 < len(self.sides) <= theme.HIGHLIGHTS:
+            return tuple(side_labels(self.sides))
+        labels = tuple(one.label for one in self.series)
+        if len(labels) <= theme.HIGHLIGHTS:
+            return labels
+        return (*labels[: theme.HIGHLIGHTS], OTHERS)
+
+    @property
+    def owners(self) -> pl.DataFrame:
+        """Give the `system` and `entry` of each series by its `order`, null where it has several.
+
+        What is drawn of a whole series can be filtered by these.
+        """
+        only = [
+            pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
+            for name in ("system", "entry")
+        ]
+        return self.runs.group_by("order", maintain_order=True).agg(*only).sort("order")
+
+    @property
+    def counted(self) -> str:
+        """Give n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
+        n, reached = self.runs.height, int(self.runs.get_column("reached").sum())
+        does, does_not = "reached the target", "failed"
+        if self.at_budget:
+            does, does_not = "with a value", "without"
+        failed = f", {n - reached:,} {does_not}" if n > reached else ""
+        one, several = self._what
+        left = ""
+        if self.hidden:
+            runs = units.plural(self.hidden_runs, "run")
+            left = f" {self.hidden:,} slower {several} ({runs}) are not shown."
+        of = units.plural(len(self.series), one, several)
+        return f"{units.plural(n, 'run')} of {of}: {reached:,} {does}{failed}.{left}"
+
+    @property
+    def highlighted(self) -> str:
+        """Say which series have a colour, where not all have."""
+        if len(self.series) <= theme.HIGHLIGHTS:
+            return ""
+        which = "first" if len(self.sides) > 1 else "fastest"
+        return f"The {theme.HIGHLIGHTS} {which} {self._what[1]} are coloured, the others grey."
+
+    @property
+    def _what(self) -> tuple[str, str]:
+        return self.what, {"entry": "entries"}.get(self.what, f"{self.what}s")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """All that plots are made of. One side is a summary; of several the first is the baseline.
+
+    `by` are the columns that make a series (a summary) or a row (a comparison); with none, and
+    with `pool`, a comparison makes its rows as `pairing.pairings` does. `metric` is drawn in the
+    place of the quality metrics, by the kinds that can.
+    """
+
+    sides: tuple[Side, ...]
+    by: tuple[str, ...]
+    options: Options = field(default_factory=Options)
+    panels: tuple[Panel, ...] = ()
+    pool: bool = False
+    metric: str = ""
+
+    @property
+    def axis(self) -> Axis:
+        """Give what the runs count to their target."""
+        return axes.of(self.sides[0].runs)
+
+    @property
+    def at_budget(self) -> bool:
+        """Tell whether it is of qualities at a budget, not of times to a target."""
+        return self.sides[0].at_budget
+
+    @property
+    def compares(self) -> bool:
+        """Tell whether there are two sides or more."""
+        return len(self.sides) > 1
+
+
+def material(
+    sides: Sequence[Side],
+    by: Sequence[str] = (),
+    options: Options | None = None,
+    *,
+    pool: bool = False,
+) -> Material:
+    """Cut the runs of one side by entry, those of several by side.
+
+    Raises
+    ------
+    TtastatsError
+        The sides have nothing in common.
+    """
+    several = len(sides) > 1
+    by = tuple(by) or (() if several else ENTRY)
+    options = options or Options()
+    groups = _paired(sides, by, pool=pool) if several else _benchmarks(sides[0].runs)
+    series_keys = ("side",) if several else tuple(key for key in by if key not in BENCHMARK)
+    panels = [_panel(keys, runs, series_keys, sides, options.confidence) for keys, runs in groups]
+    if several:  # what only one side has cannot be compared
+        panels = [panel for panel in panels if len(panel.series) > 1] or panels
+    titles = _titles([panel.keys for panel in panels])
+    targets = sides[0].targets
+    titled = (
+        replace(panel, title=title, targets=targets)
+        for panel, title in zip(panels, titles, strict=True)
+    )
+    return Material(tuple(sides), by, options, tuple(titled), pool)
+
+
+def _benchmarks(runs: pl.DataFrame) -> list[tuple[dict[str, Any], pl.DataFrame]]:
+    numbered = standing(runs).with_columns(side=pl.lit(0, pl.Int32))
+    ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
+    return [
+        (dict(zip(BENCHMARK, keys, strict=True)), group)
+        for keys, group in ordered.group_by(BENCHMARK, maintain_order=True)
+    ]
+
+
+def _paired(
+    sides: Sequence[Side], by: Sequence[str], *, pool: bool
+) -> list[tuple[dict[str, Any], pl.DataFrame]]:
+    """Give the runs of all sides that are compared with each other, by benchmark."""
+    found: dict[tuple[Any, ...], tuple[dict[str, Any], list[pl.DataFrame]]] = {}
+    for number, pairing in enumerate(pairings(sides[0], sides[1:], by, pool=pool), 1):
+        for pair in pairing.pairs:
+            if pair.unavailable == SAME_RUNS:
+                continue
+            for side, runs in ((0, pair.a), (number, pair.b)):
+                for (benchmark,), part in runs.group_by("benchmark", maintain_order=True):
+                    keys = {**pair.keys, "benchmark": benchmark}
+                    _, parts = found.setdefault(tuple(keys.values()), (keys, []))
+                    parts.append(part.with_columns(side=pl.lit(side, pl.Int32)))
+    # The baseline's runs stand in the pairs with each of the others.
+    once = ("side", *RUN)
+    return [
+        (keys, pl.concat(parts, how="diagonal_relaxed").unique(once, maintain_order=True))
+        for keys, parts in found.values()
+    ]
+
+
+def _titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name panels by their benchmark and the keys in which they differ: `resnet (mlperf v0.5)`."""
+    varying = [key for key in (keys[0] if keys else ()) if len({one[key] for one in keys}) > 1]
+
+    def title(own: Mapping[str, Any]) -> str:
+        name = names.label([own["benchmark"] or "these runs"])
+        others = [own[key] for key in varying if key != "benchmark" and own[key] is not None]
+        return f"{name} ({' '.join(names.label([value]) for value in others)})" if others else name
+
+    return [title(own) for own in keys]
+
+
+def _panel(
+    keys: Mapping[str, Any],
+    group: pl.DataFrame,
+    series_keys: Sequence[str],
+    sides: Sequence[Side],
+    level: float,
+) -> Panel:
+    runs = counted(group, series_keys)
+    ranked = _ranked(runs, series_keys)
+    shown = ranked.head(MOST_SERIES)
+    labels = pl.Series(_labels(shown, series_keys, sides), dtype=pl.String)
+    shown = shown.with_columns(series=labels, order=pl.int_range(pl.len(), dtype=pl.Int32))
+    kept = _joined(runs, shown, series_keys).with_columns(
+        run=pl.int_range(pl.len(), dtype=pl.Int32), colour=_colour(shown.height)
+    )
+    return Panel(
+        keys=keys,
+        name=" ".join(str(value) for value in keys.values() if value is not None),
+        title="",
+        runs=kept,
+        series=tuple(
+            _series(part, series_keys, level)
+            for part in kept.partition_by("order", maintain_order=True)
+        ),
+        hidden=ranked.height - shown.height,
+        hidden_runs=runs.height - kept.height,
+        sides=tuple(sides),
+        what="side" if len(sides) > 1 else _name_of(series_keys),
+    )
+
+
+def _joined(runs: pl.DataFrame, shown: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Give the runs of the series shown, in their order."""
+    series = shown.select(*keys, "series", "order")
+    if not keys:
+        return runs.join(series, how="cross")
+    joined = runs.join(series, on=keys, how="inner", nulls_equal=True, maintain_order="left")
+    return joined.sort("order", maintain_order=True)
+
+
+def _name_of(series_keys: Sequence[str]) -> str:
+    plain = len(series_keys) == 1 and not series_keys[0].endswith("s")
+    return series_keys[0] if plain else "group"
+
+
+def _colour(count: int) -> pl.Expr:
+    if count <= theme.HIGHLIGHTS:
+        return pl.col("series")
+    stands_out = pl.col("order") < theme.HIGHLIGHTS
+    return pl.when(stands_out).then("series").otherwise(pl.lit(OTHERS))
+
+
+def _ranked(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Give the series, fastest first, as `summary` sorts them; sides keep their order."""
+    mean = pl.col("tta_seconds").filter("reached").mean().alias("mean")
+    if not by:
+        return runs.select(mean)
+    found = runs.group_by(by, maintain_order=True).agg(mean)
+    if tuple(by) == ("side",):
+        return found.sort("side")
+    return found.sort("mean", *by, nulls_last=True)
+
+
+def _labels(shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Side]) -> list[str]:
+    if tuple(series_keys) == ("side",):
+        return [side_labels(sides)[number] for number in shown.get_column("side")]
+    full = [names.label(row) for row in shown.select(series_keys).iter_rows()] or ["all runs"]
+    short = names.short(full)
+    return [short[name] for name in full]
+
+
+def side_labels(sides: Sequence[Side]) -> list[str]:
+    """Give `A: one_gpu.parquet` and so on."""
+    shown = [names.label([side.label]) for side in sides]
+    short = names.short(shown)
+    return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
+
+
+def _series(runs: pl.DataFrame, series_keys: Sequence[str], level: float) -> Series:
+    solved = runs.filter("reached")
+    timed = solved.filter(pl.col("tta_seconds") > 0)
+    mean = mean_interval(
+        timed.get_column("tta_seconds").to_numpy(),
+        confidence=level,
+        setups=setup_names(timed).to_numpy(),
+    )
+    keys = {key: runs.get_column(key)[0] for key in series_keys}
+    label = str(runs.get_column("series")[0])
+    return Series(label, keys, runs.height, solved.height, mean.estimate, mean.low, mean.high)

@@ -1,0 +1,129 @@
+"""What is a plot? A chart without its data, the data by name, and what its marks mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+
+from ttastats.base.errors import TtastatsError
+from ttastats.base.json_safe import plain
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_Of = TypeVar("_Of")
+#: Columns a reader may choose rows by: a row stays if each that its table has is chosen.
+FILTERS = ("benchmark", "system", "entry")
+
+
+class NothingToDrawError(TtastatsError):
+    """These runs have no such plot; the error says why. A page leaves the plot out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plot:
+    """One plot.
+
+    `chart` is a Vega-Lite specification whose data sets are references (`{"name": ...}`) to
+    tables in `data`; plots that show the same table share it under one name. It names no
+    colours of text and axes: those are the business of `theme.config`. `caption` says n
+    and what marks and intervals mean, and, where runs were left out or drawn together, how many.
+    `benchmark` names the one benchmark it shows, None if it shows several.
+    """
+
+    kind: str
+    title: str
+    caption: str
+    chart: Mapping[str, Any]
+    data: Mapping[str, pl.DataFrame]
+    benchmark: str | None = None
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Give the rows of a table as JSON can hold them: no NaN, no infinity, times in UTC."""
+        return [plain(row) for row in self.data[name].iter_rows(named=True)]
+
+    def specification(self, **config: Any) -> dict[str, Any]:
+        """Give the Vega-Lite specification with its data in it.
+
+        `config` is what `theme.config` takes.
+        """
+        from ttastats.output.plots import theme
+
+        return {
+            **self.chart,
+            "config": theme.config(**config),
+            "datasets": {name: self.rows(name) for name in self.data},
+        }
+
+    def altair(self) -> alt.Chart | alt.LayerChart:
+        """Give an Altair chart with the data in it, to be changed and shown."""
+        import altair as alt  # costs start-up time
+
+        chart = alt.Chart.from_dict(self.specification())
+        if not isinstance(chart, alt.Chart | alt.LayerChart):
+            raise TypeError(f"a plot is one view, not {type(chart).__name__}")
+        return chart
+
+    def to_svg(self, *, width: float = 640.0, title: bool = True) -> str:
+        """Give the plot as SVG with its font in it; `width` in CSS pixels, of all there is."""
+        from ttastats.output.plots import drawing  # costs start-up time
+
+        return drawing.svg([self], drawing.Style(width, title))
+
+    def save(self, path: str | Path, *, width: float = 640.0, title: bool = True) -> None:
+        """Write the plot, whole or not at all; `width` in CSS pixels (96 an inch).
+
+        Raises
+        ------
+        TtastatsError
+            The path ends in none of .svg, .pdf, .png and .html, or nothing can be written there.
+        """
+        Plots([self]).save(path, width=width, title=title)
+
+    def __repr__(self) -> str:
+        return f"<Plot {self.kind}: {self.title}>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Show the plot in a notebook, which need not be online."""
+        return {"image/svg+xml": self.to_svg(), "text/plain": f"{self.title}\n{self.caption}"}
+
+
+class Plots(tuple[Plot, ...]):
+    """Plots in their order; a notebook shows them below each other."""
+
+    __slots__ = ()
+
+    def save(self, path: str | Path, *, width: float = 640.0, title: bool = True) -> None:
+        """Write all of them to one file, whole or not at all; `width` in CSS pixels.
+
+        Raises
+        ------
+        TtastatsError
+            As `Plot.save`; or they are of several benchmarks, which only .html holds.
+        """
+        from ttastats.output.plots import drawing, files  # costs start-up time
+
+        files.write(Path(path), self, drawing.Style(width, title))
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "<no plots>"
+
+    def _repr_html_(self) -> str:
+        """Show the plots in a notebook, which need not be online."""
+        return "".join(f"<div>{plot.to_svg()}</div>" for plot in self)
+
+
+def drawable(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:
+    """Give the plots of a kind, none where there is nothing to draw."""
+    from altair.utils.schemapi import debug_mode  # costs start-up time
+
+    try:
+        # Altair would check every part of a chart, a fifth of the time; tests check whole charts.
+        with debug_mode(False):
+            return draw(of)
+    except NothingToDrawError:
+        return ()

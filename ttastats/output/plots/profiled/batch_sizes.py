@@ -1,0 +1,121 @@
+"""Up to which batch size does a larger one train more samples a second? (TBD, Figures 4 to 7)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from ttastats.base import units
+from ttastats.output.plots import charts
+from ttastats.output.plots.plot import Plot
+from ttastats.output.plots.profiled import shared
+from ttastats.output.plots.profiled.shared import Profiles
+from ttastats.traces import saturation
+
+KIND = "batch-sizes"
+_HEIGHT = 200.0
+_TABLE = "batch sizes"
+_HOW = "Measure it with `ttastats profile digits --batch-sizes auto -o prof.parquet`."
+#: Of each plot: the column, its title, what its axis says and how, and what is said of it.
+_DRAWN = (
+    ("samples_per_second", "Throughput", "samples per second", "~s", "{large}"),
+    (
+        "utilization",
+        "Share of the peak",
+        "share of peak FLOP/s",
+        ".0%",
+        "FLOP/s of a step divided by the measured peak of a matrix multiplication.",
+    ),
+    (
+        "cpu_utilization",
+        "Utilization of the cores",
+        "utilization of the cores",
+        ".0%",
+        "CPU time of a step divided by its wall-clock time and the number of cores.",
+    ),
+)
+
+
+def plots(profiles: Profiles) -> tuple[Plot, ...]:
+    """Give plots of throughput, of the share of the peak and of the cores, as far as known.
+
+    Raises
+    ------
+    NothingToDrawError
+        No profile has several batch sizes.
+    """
+    found = table(profiles)
+    large = [
+        f"{name} {'none' if size is None else f'{size:,}'}"
+        for name, size in _saturated(found).items()
+    ]
+    rule = f"doubling the batch gives less than {units.percent(saturation.GAIN)} more throughput"
+    saturated = f"Large enough (where {rule}): {units.listed(large)}."
+    return tuple(
+        shared.plot(
+            KIND,
+            profiles,
+            f"{title} over batch size",
+            (said.replace("{large}", saturated),),
+            _chart(profiles, field, on_axis, form),
+            {_TABLE: found},
+            height=_HEIGHT,
+        )
+        for field, title, on_axis, form, said in _DRAWN
+        if found[field].count()
+    )
+
+
+def table(profiles: Profiles) -> pl.DataFrame:
+    """Give one row for each profile and batch size."""
+    rates = shared.measured(profiles, "batch_samples_per_second", _HOW)
+    flops, busy = (
+        shared.measures(profiles, measure)
+        for measure in ("batch_step_flops", "batch_cpu_utilization")
+    )
+    tops = pl.DataFrame(
+        [{"profile": name, "peak": top} for name, (top, _) in shared.peaks(profiles).items()],
+        schema={"profile": pl.String, "peak": pl.Float64},
+    )
+    joined = rates.join(tops, on="profile")
+    for one in (flops, busy):
+        joined = joined.join(one, on=["profile", "of"], how="left")
+    size = pl.col("of").cast(pl.Int64)
+    rate = pl.col("batch_samples_per_second")
+    achieved = pl.col("batch_step_flops") / size * rate
+    return joined.select(
+        "profile",
+        size.alias("batch_size"),
+        rate.alias("samples_per_second"),
+        (achieved / pl.col("peak")).alias("utilization"),
+        pl.col("batch_cpu_utilization").alias("cpu_utilization"),
+    ).sort("profile", "batch_size")
+
+
+def _saturated(found: pl.DataFrame) -> dict[str, int | None]:
+    return {
+        str(name): saturation.point(dict(own.select("batch_size", "samples_per_second").rows()))
+        for (name,), own in found.group_by("profile", maintain_order=True)
+    }
+
+
+def _chart(profiles: Profiles, field: str, title: str, form: str) -> Any:
+    colour, shape = shared.colour(profiles)
+    base = alt.Chart(alt.NamedData(name=_TABLE))
+    x = alt.X(
+        "batch_size:Q", title="samples per step (log scale)",
+        scale=alt.Scale(type="log", base=2, nice=False), axis=alt.Axis(grid=False, format="~d"),
+    )  # fmt: skip
+    y = alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=form, tickCount=5))
+    tooltip = charts.tooltips(
+        "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples per second", ",.0f"),
+        ("utilization:Q", "of peak", ".1%"), ("cpu_utilization:Q", "of the cores", ".1%"),
+    )  # fmt: skip
+    return (
+        base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour),
+        base.mark_point(filled=True, size=40, opacity=1).encode(
+            x=x, y=y, color=colour, shape=shape, tooltip=tooltip
+        ),
+    )

@@ -1,0 +1,143 @@
+"""What binds each operator, arithmetic or memory? The roofline (Coleman et al., Figures 7, 8)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from ttastats.base import units
+from ttastats.output.plots import charts
+from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.profiled import shared
+from ttastats.output.plots.profiled.shared import Profiles
+from ttastats.traces import answers
+
+KIND = "roofline"
+_HEIGHT = 260.0
+_ROOF, _OPERATORS = "roof", "operators"
+#: Room around the outermost marks, and the decades up to which there are ticks between them.
+_ROOM, _FEW = 1.5, 4
+
+
+def plots(profiles: Profiles) -> tuple[Plot, ...]:
+    """Give one plot of all profiles.
+
+    Raises
+    ------
+    NothingToDrawError
+        FLOPs or bytes are not known.
+    """
+    every = shared.with_flops(profiles, "intensity", "bytes", "flops")
+    points = pl.concat([every.filter(pl.col("intensity").is_not_null()), _whole(profiles, every)])
+    # An operator that took no time has no place.
+    points = points.filter(pl.col("intensity").is_finite(), pl.col("flops_per_second").is_finite())
+    if points.is_empty():
+        raise NothingToDrawError("bytes of operators are not known")
+    roofs = _roofs(profiles, points)
+    without = float(every.filter(pl.col("intensity").is_null())["seconds"].sum())
+    without /= float(every["seconds"].sum())
+    caption = (
+        "Each mark is an operator; its area is its share of the time. Crosses are whole steps, "
+        "including waits.",
+        "Lines are the measured peaks of copying and of matrix multiplication."
+        if roofs.height
+        else "Peaks are not known for these traces.",
+        "Bytes are those of inputs and outputs, ignoring caches, so the true intensity may lie "
+        "further left.",
+        f"Operators without FLOPs ({units.percent(without)} of the time) are included in the "
+        "steps only.",
+    )
+    data = {_OPERATORS: points.drop("bytes", "flops"), _ROOF: roofs}
+    title = "Roofline of operators"
+    both = pl.concat([points.select(roofs.columns), roofs])
+    ends = [(low / _ROOM, high * _ROOM) for low, high in _ends(both)]
+    chart = _chart(profiles, *ends)
+    return (shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT),)
+
+
+def _ends(points: pl.DataFrame) -> list[tuple[float, float]]:
+    """Give the lowest and the highest of both axes."""
+    columns = (points[name] for name in ("intensity", "flops_per_second"))
+    return [(float(one.min()), float(one.max())) for one in columns]  # type: ignore[arg-type]
+
+
+def _whole(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
+    """Give each step as if it were one operator, with all that it waits for."""
+    sums = every.group_by("profile", maintain_order=True).agg(
+        pl.col("calls", "seconds", "flops", "bytes").sum()
+    )
+    steps = {name: answers.mean(answers.steps(own)["step_seconds"])
+             for name, own in profiles.items()}  # fmt: skip
+    known = pl.col("profile").replace_strict(steps, return_dtype=pl.Float64)
+    return sums.select(
+        "profile",
+        pl.lit("the whole step").alias("operator"),
+        pl.lit("").alias("category"),
+        "calls",
+        pl.coalesce(known, "seconds").alias("seconds"),
+        pl.lit(1.0).alias("share"),
+        (pl.col("flops") / pl.coalesce(known, "seconds")).alias("flops_per_second"),
+        (pl.col("flops") / pl.col("bytes")).alias("intensity"),
+        "bytes",
+        "flops",
+    ).cast(every.schema)
+
+
+def _roofs(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
+    """Give the corners of the roof of each profile, from the leftmost mark to the rightmost."""
+    (low, high), _ = _ends(points)
+    rows = []
+    for name, (flops, copied) in shared.peaks(profiles).items():
+        if flops and copied:
+            ridge = flops / copied
+            for x in (min(low, ridge / 2), ridge, max(high, ridge * 2)):
+                rate = min(flops, copied * x)
+                rows.append({"profile": name, "intensity": x, "flops_per_second": rate})
+    schema = {"profile": pl.String, "intensity": pl.Float64, "flops_per_second": pl.Float64}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, float]) -> Any:
+    colour, shape = shared.colour(profiles)
+    x = alt.X(
+        "intensity:Q",
+        title="FLOPs per byte, at least (log scale)",
+        scale=alt.Scale(type="log", nice=False, domain=across),
+        axis=alt.Axis(grid=False, format="~g", values=_ticks(*across)),
+    )
+    y = alt.Y(
+        "flops_per_second:Q",
+        title="achieved FLOP/s (log scale)",
+        scale=alt.Scale(type="log", nice=False, domain=up),
+        axis=alt.Axis(labelExpr=shared.rate("datum.value", ""), values=_ticks(*up)),
+    )
+    roof = alt.Chart(alt.NamedData(name=_ROOF)).mark_line(strokeWidth=1.2)
+    base = alt.Chart(alt.NamedData(name=_OPERATORS))
+    tooltip = charts.tooltips(
+        "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
+        ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
+    )  # fmt: skip
+    size = alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[12, 500]), legend=None)
+    whole = "datum.operator == 'the whole step'"
+    marks = (
+        base.transform_filter(f"!({whole})")
+        .mark_point(filled=True, opacity=0.75)
+        .encode(x=x, y=y, color=colour, shape=shape, size=size, tooltip=tooltip)
+    )
+    steps = (
+        base.transform_filter(whole)
+        .mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=90, strokeWidth=2, filled=False)
+        .encode(x=x, y=y, color=colour, tooltip=tooltip)
+    )
+    return (roof.encode(x=x, y=y, color=colour), marks, steps)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Give powers of ten between two ends, with twice and five times each where they are few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= _FEW else (1,)
+    every = [step * 10.0**power for power in powers for step in steps]
+    return [one for one in every if low <= one <= high]

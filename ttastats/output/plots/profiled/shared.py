@@ -1,0 +1,191 @@
+"""What do plots of profiles share: profiles by name, the operators of each, axes of rates?"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import altair as alt
+import polars as pl
+
+from ttastats.base import units
+from ttastats.output.plots import charts
+from ttastats.output.plots.names import numbered
+from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.traces import answers
+
+#: The rows of profiles by their names.
+Profiles = Mapping[str, pl.DataFrame]
+#: The height of a bar with the room around it.
+_BAR = 26.0
+
+
+def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
+    """Give the rows of each profile in the order of the files; one that stands in two counts once.
+
+    Profiles that share a name are called by their files, and those of one file are numbered.
+    """
+    by_id: dict[str, tuple[str, str, pl.DataFrame]] = {}
+    for label, rows in files:
+        for name, own in answers.profiles(rows):
+            by_id.setdefault(own["profile_id"][0], (name, label, own))
+    named = Counter(name for name, _, _ in by_id.values())
+    called = [name if named[name] == 1 else label for name, label, _ in by_id.values()]
+    return dict(zip(numbered(called), (own for _, _, own in by_id.values()), strict=True))
+
+
+def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
+    """Give the operators as `operators` does, where any has FLOPs.
+
+    Raises
+    ------
+    NothingToDrawError
+        No profile knows FLOPs of an operator.
+    """
+    found = operators(profiles, *more)
+    if not found["flops_per_second"].sum():
+        raise NothingToDrawError(
+            "FLOPs are unknown: the traces contain no input shapes",
+            remedy="Record them with torch.profiler.profile(record_shapes=True).",
+        )
+    return found
+
+
+def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
+    """Give the operators of all profiles that took time, with their rate and share of the time."""
+    frames = [
+        answers.operators(own)
+        .filter(pl.col("seconds") > 0)
+        .select(
+            pl.lit(name).alias("profile"),
+            "operator",
+            "category",
+            "calls",
+            "seconds",
+            "share",
+            pl.col("flops_per_second").fill_null(0.0),
+            *more,
+        )
+        for name, own in profiles.items()
+    ]
+    return pl.concat(frames, how="vertical_relaxed")
+
+
+def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
+    """Give the values of a measure in all profiles, by what they are `of`.
+
+    Raises
+    ------
+    NothingToDrawError
+        No profile has any; `how` it is recorded is said.
+    """
+    found = measures(profiles, measure)
+    if found.is_empty():
+        raise NothingToDrawError("was not measured", where=measure, remedy=how)
+    return found
+
+
+def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
+    """Give the values of a measure, as `measured`, be there any or none."""
+    frames = [
+        answers.measures(own, measure).select(
+            pl.lit(name).alias("profile"), "of", pl.col("value").alias(measure)
+        )
+        for name, own in profiles.items()
+    ]
+    return pl.concat(frames).drop_nulls()
+
+
+def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
+    """Give the measured peaks of each profile: FLOP/s of a product, and bytes/s of a copy."""
+    return {
+        name: (answers.peak(own, "peak_flops"), answers.peak(own, "peak_bandwidth"))
+        for name, own in profiles.items()
+    }
+
+
+def _machines(profiles: Profiles) -> str:
+    """Say on which devices the profiles were made."""
+    devices = [answers.measures(own, "device_name")["text"] for own in profiles.values()]
+    known = list(dict.fromkeys(str(name) for one in devices for name in one.drop_nulls()))
+    return f"On {units.listed(known)}." if known else ""
+
+
+def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
+    """Give the encodings of profiles by colour and shape."""
+    labels = list(profiles)
+    colours, shapes = charts.colour_scale(labels)
+    key = charts.legend(labels)
+    return (
+        alt.Color("profile:N", scale=colours, legend=key),
+        alt.Shape("profile:N", scale=shapes, legend=key),
+    )
+
+
+def amounts(column: str, title: str, unit: str) -> alt.X:
+    """Give the axis of an amount, with the unit behind its numbers."""
+    axis = alt.Axis(labelExpr=rate("datum.value", unit), tickCount=5)
+    return alt.X(f"{column}:Q", title=title, axis=axis)
+
+
+def bars(
+    kind: str,
+    profiles: Profiles,
+    title: str,
+    caption: Sequence[str],
+    found: pl.DataFrame,
+    x: alt.X,
+    colours: Mapping[str, str],
+    tooltip: list[alt.Tooltip],
+    *,
+    stacked: bool = True,
+) -> Plot:
+    """Give a plot with a bar for each name in the column `bar`, its parts by the column `part`.
+
+    Parts lie behind each other in the order of their `colours`, or below each other.
+    """
+    parts, names = list(colours), found["bar"].unique(maintain_order=True).to_list()
+    scale = alt.Scale(domain=parts, range=list(colours.values()))
+    chart = (
+        alt.Chart(alt.NamedData(name=kind))
+        .transform_calculate(place=f"indexof({json.dumps(parts)}, datum.part)")
+        .mark_bar(size=_BAR * (0.7 if stacked else 0.25))
+        .encode(
+            x=x.stack("zero" if stacked else None),
+            y=alt.Y("bar:N", title=None, sort=None, scale=alt.Scale(domain=names)),
+            yOffset=alt.Undefined if stacked else alt.YOffset("part:N", sort=parts),
+            color=alt.Color(
+                "part:N", scale=scale, sort=None, legend=alt.Legend(title=None, columns=3)
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=tooltip,
+        )
+    )
+    height = _BAR * len(names) + 60
+    return plot(kind, profiles, title, caption, chart, {kind: found}, height=height)
+
+
+def plot(
+    kind: str,
+    profiles: Profiles,
+    title: str,
+    caption: Sequence[str],
+    chart: charts.Drawn,
+    data: Mapping[str, pl.DataFrame],
+    *,
+    height: float,
+) -> Plot:
+    """Give a plot of profiles; its title names a single one, its caption where they were made.
+
+    Empty sentences are left out.
+    """
+    named = f"{title}: {next(iter(profiles))}" if len(profiles) == 1 else title
+    caption = (*caption, _machines(profiles))
+    return charts.plot(kind, None, named, caption, chart, data, height=height)
+
+
+#: How an axis writes a rate, such as `20 GFLOP/s`; 1e9 is `1B` elsewhere, so that G is written.
+def rate(value: str, unit: str) -> str:
+    """Give the expression of a rate in words."""
+    return f"replace(format({value}, '.3~s'), 'B', 'G') + '{unit}'"

@@ -1,0 +1,127 @@
+"""The renderer of plots, vl-convert, in a process of its own: it may end without ending ours.
+
+Its JavaScript engine aborts the process where it gets less address space than it reserves, and
+its other parts where text is no XML. The process starts in 20 ms, answers one call after another,
+and ends with the program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+from threading import Lock
+from typing import IO, Any, cast
+
+from ttastats.base.errors import TtastatsError
+
+#: The child looks for modules where this process does, and nowhere else before it knows.
+_CHILD = (
+    "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
+    "from {module} import {function}; {function}()"
+)
+_lock = Lock()
+_running: list[subprocess.Popen[bytes]] = []
+atexit.register(lambda: _end())
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)  # two processes cannot share the answers
+
+
+def call(function: str, *values: Any, **named: Any) -> bytes:
+    """Return what a function of vl-convert returns, text as UTF-8.
+
+    Raises
+    ------
+    TtastatsError
+        The renderer refused the plot, or its process ended.
+    """
+    asked = json.dumps([function, values, named]).encode() + b"\n"
+    with _lock:
+        process = _process()
+        try:
+            refused, answer = _exchange(process, asked)
+        except (OSError, ValueError, EOFError) as error:
+            process.communicate()  # nothing more is asked, so that it ends if it has not
+            _running.clear()
+            raise TtastatsError(
+                f"the renderer ended without an answer ({_how(process.returncode)})",
+                where="plot",
+                remedy="It reserves much address space: remove the limit, if there is one "
+                "(ulimit -v unlimited).",
+            ) from error
+        except BaseException:  # an answer that nobody reads would be that of the next call
+            _end()
+            raise
+    if refused:  # what it says stands in the first two lines, below is where in its program
+        said = " ".join(answer.decode().splitlines()[:2])
+        raise TtastatsError(
+            f"the renderer cannot draw this plot: {said}",
+            where="plot",
+            remedy="Please report the command with its input.",
+        )
+    return answer
+
+
+def _process() -> subprocess.Popen[bytes]:
+    """Return the process of the renderer, a new one where none runs."""
+    if _running and _running[0].poll() is not None:
+        _end()
+    if not _running:
+        program = _CHILD.format(module=__name__, function=serve.__name__)
+        _running.append(
+            subprocess.Popen(  # noqa: S603 - the words are our own
+                [sys.executable, "-I", "-c", program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # the traces of its native parts help nobody
+            )
+        )
+        cast("IO[bytes]", _running[0].stdin).write(json.dumps(sys.path).encode() + b"\n")
+    return _running[0]
+
+
+def _exchange(process: subprocess.Popen[bytes], asked: bytes) -> tuple[bool, bytes]:
+    questions, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+    questions.write(asked)
+    questions.flush()
+    refused, size = json.loads(answers.readline())
+    answer = answers.read(size)
+    if len(answer) < size:
+        raise EOFError
+    return refused, answer
+
+
+def _end() -> None:
+    """End the process of the renderer, if one runs."""
+    for process in _running:
+        process.kill()
+        process.communicate()
+    _running.clear()
+
+
+def _how(status: int) -> str:
+    return f"exit status {status}" if status >= 0 else signal.Signals(-status).name
+
+
+def serve() -> None:
+    """Answer calls on standard input until it ends; the child process runs nothing else."""
+    import vl_convert  # a large library
+
+    from ttastats.output.plots import fonts
+
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the libraries print is no answer
+    vl_convert.register_font_directory(str(fonts.folder()))
+    while line := sys.stdin.buffer.readline():
+        function, values, named = json.loads(line)
+        refused = False
+        try:
+            answer = getattr(vl_convert, function)(*values, **named)
+        except ValueError as error:
+            refused, answer = True, str(error)
+        data = answer.encode() if isinstance(answer, str) else answer or b""
+        answers.write(json.dumps([refused, len(data)]).encode() + b"\n" + data)
+        answers.flush()

@@ -1,0 +1,181 @@
+"""How many of the runs are done by when? The share that reached the target, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from ttastats.output.plots import axes, charts
+from ttastats.output.plots.material import Material, Panel
+from ttastats.output.plots.plot import NothingToDrawError, Plot
+
+KIND = "solved"
+#: Fewer runs make no distribution.
+FEWEST = 3
+_STEPS = 200
+_HEIGHT = 190.0
+#: The height of the name of a line, as a share of that of the lines.
+_LEVEL = 0.085
+#: The pixels left of the axis that a name above it may take.
+_BESIDE = 40
+#: Times in a smaller ratio stand on a linear axis, which is hardly another.
+_LOG_FROM = 1.5
+
+
+def plots(material: Material) -> tuple[Plot, ...]:
+    """Give one plot per benchmark.
+
+    Raises
+    ------
+    NothingToDrawError
+        No series has three runs of which one reached its target.
+    """
+    found = tuple(
+        _plot(panel)
+        for panel in material.panels
+        if any(one.n >= FEWEST and one.reached for one in panel.series)
+    )
+    if not found:
+        raise NothingToDrawError(
+            f"a distribution needs {FEWEST} runs of one setup",
+            remedy="`ttastats runs FILE` lists the runs.",
+        )
+    return found
+
+
+def table(panel: Panel) -> pl.DataFrame:
+    """Give the steps of each series: `share` of all its runs, done within `seconds`.
+
+    A series ends where its longest run does, so that a flat end shows how long it was watched.
+    Runs that failed count among all and never reach, so they keep the share below 1. That is no
+    Kaplan-Meier curve on purpose: it would take a run that stopped early, diverged or out of its
+    budget, for one that would have reached as the others did, and end at 1 where the slowest run
+    is a success although a fifth of the runs failed.
+    """
+    parts = [
+        _steps(runs)
+        for runs in panel.runs.partition_by("order", maintain_order=True)
+        if runs.height >= FEWEST
+    ]
+    # What is drawn later lies above: the fastest, which have a colour, last.
+    steps = pl.concat(reversed(parts)).join(
+        panel.owners, on="order", how="left", maintain_order="left"
+    )
+    return steps.with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
+
+
+def _steps(runs: pl.DataFrame) -> pl.DataFrame:
+    times = np.sort(runs.filter("reached").get_column("tta_seconds").to_numpy())
+    places = np.arange(1, times.size + 1)
+    if times.size > _STEPS:
+        kept = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
+        times, places = times[kept], places[kept]
+    longest = runs.get_column("observed_seconds").max()
+    end = float(longest) if isinstance(longest, float) else float(times[-1]) if times.size else 0.0
+    seconds = np.concatenate([times[:1], times, [end]])
+    done = np.concatenate([[0], places, places[-1:] if places.size else [0]])
+    if not times.size:
+        seconds, done = np.array([end / 100, end]), np.array([0, 0])
+    first = runs.row(0, named=True)
+    columns = {"seconds": seconds, "done": done, "share": done / runs.height}
+    return pl.DataFrame(columns).with_columns(
+        *(pl.lit(first[name]).alias(name) for name in ("order", "series", "colour")),
+        n=pl.lit(runs.height),
+    )
+
+
+def _plot(panel: Panel) -> Plot:
+    steps = table(panel)
+    name = f"solved: {panel.name}"
+    of = panel.axis
+    title = f"Distribution of {of.to_target}: {panel.title}"
+    thin = panel.runs.height / len(panel.series) > _STEPS
+    few = sum(one.n < FEWEST for one in panel.series)
+    caption = (
+        panel.counted,
+        panel.highlighted,
+        "Each line is the fraction of runs that reached the target (empirical distribution "
+        "function).",
+        ""
+        if panel.runs.get_column("reached").all()
+        else "Failed runs are included, so their lines stay below 100%.",
+        f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
+        f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
+    )
+    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
+    ends = _ends(steps, axis)
+    names = (name, f"ends of solved: {panel.name}")
+    chart = _chart(panel, axis, names, ends)
+    data = dict(zip(names, (steps, ends), strict=True))
+    height = _HEIGHT * (1 + _LEVEL * ends.height)
+    return charts.plot(KIND, panel, title, caption, chart, data, height=height)
+
+
+def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
+    """Give where the lines with a colour end, and at which `level` above them their names stand.
+
+    A name begins (`left`) or ends where its line does. Those that begin stand lowest, the last to
+    end first, so that what joins a line with its name crosses few of the others.
+    """
+    low, high = (float(end) * axis.divisor for end in axis.scale["domain"])
+    middle = (low * high) ** 0.5 if axis.scale.get("type") == "log" else (low + high) / 2
+    at = pl.col("seconds")
+    lasts = steps.group_by("series", maintain_order=True).agg(pl.all().last())
+    ends = lasts.filter(pl.col("colour") == pl.col("series")).with_columns(left=at < middle)
+    rank = pl.when("left").then(-at).otherwise(at)
+    ordered = ends.sort(~pl.col("left"), rank, "series")
+    level = 1 + _LEVEL * (pl.int_range(pl.len()) + 0.6)
+    return ordered.with_columns(level=level)
+
+
+def _room(of: str) -> Any:
+    """Give the expression of the pixels that a name has, of the place where its line ends."""
+    return alt.ExprRef(of.format("scale('x', datum.at)"))
+
+
+def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], ends: pl.DataFrame) -> Any:
+    colours, _ = charts.colour_scale(panel.colours)
+    color = alt.Color("colour:N", scale=colours, legend=None)
+    title = "runs that reached the target"
+    scale = alt.Scale(domain=[0, 1 + _LEVEL * ends.height], nice=False)
+    shares = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], titleAnchor="start")
+    x, y = charts.x(axis), alt.Y("share:Q", title=title, scale=scale, axis=shares)
+    lines = (
+        alt.Chart(alt.NamedData(name=names[0]))
+        .transform_calculate(
+            at=axis.shown("seconds"),
+            time=axes.said("datum.seconds", panel.axis),
+            runs="datum.done + ' of ' + datum.n",
+        )
+        .mark_line(interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
+        .encode(
+            x=x,
+            y=y,
+            color=color,
+            strokeDash=alt.StrokeDash(
+                "colour:N", scale=charts.dash_scale(panel.colours), legend=None
+            ),
+            detail=alt.Detail("series:N"),
+            tooltip=charts.tooltips(
+                ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
+            ),
+        )
+    )
+    base = alt.Chart(alt.NamedData(name=names[1])).transform_calculate(at=axis.shown("seconds"))
+    level = alt.Y("level:Q", title=title, scale=scale)
+    joins = base.mark_rule(strokeWidth=0.7, strokeOpacity=0.8).encode(
+        x=x, y=y, y2=alt.Y2("level:Q"), color=color
+    )
+    text = base.encode(x=x, y=level, text=alt.Text("series:N"), color=color)
+    begins = text.transform_filter("datum.left").mark_text(
+        align="left", dx=4, baseline="middle", limit=_room("width - {}")
+    )
+    ends_there = text.transform_filter("!datum.left").mark_text(
+        align="right", dx=-4, baseline="middle", limit=_room(f"{{}} + {_BESIDE}")
+    )
+    named = (begins, ends_there)
+    return (joins, lines, *named)

@@ -1,0 +1,258 @@
+"""By how much is B faster, and why? Speedups with intervals, and their parts (Table 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from ttastats.answers.compare import compare as compare_report
+from ttastats.answers.compare.verdicts import CONDITIONS
+from ttastats.base import percentages, units
+from ttastats.outcomes.axis import Axis, of_row
+from ttastats.output.plots import axes, charts, names, theme
+from ttastats.output.plots.material import Material, side_labels
+from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.report.answer import Report
+from ttastats.report.grouping import shown_keys
+from ttastats.stats.verdict import MARKS
+
+KIND = "speedups"
+_STEP = 50.0
+#: Between the lines of a row's label; no line feed, which names could hold.
+_LINE = "␤"
+#: Rows that can be read; of more, those whose speedup is farthest from 1.
+_MOST = 40
+#: The parts, with the keys of their numbers in the rows of `compare`.
+PARTS = (
+    ("TTA speedup", "speedup", "speedup"),
+    ("throughput", "throughput_speedup", "throughput"),
+    ("epochs", "epochs_ratio", "epochs"),
+)
+
+
+def plots(material: Material) -> tuple[Plot, ...]:
+    """Give one plot of all benchmarks.
+
+    Raises
+    ------
+    NothingToDrawError
+        There is one side only, or no benchmark has a speedup.
+    TtastatsError
+        The sides have nothing in common.
+    """
+    if not material.compares:
+        raise NothingToDrawError(
+            "only one file to compare", remedy="Give two files, the baseline first."
+        )
+    baseline, *others = material.sides
+    report = compare_report.report(
+        baseline, others, material.by, material.options, pool=material.pool
+    )
+    table = _table(report, material)
+    if table.is_empty():
+        raise NothingToDrawError(
+            "no benchmark has a speedup", remedy="`ttastats compare` shows the reason for each."
+        )
+    kept, said = _farthest(table)
+    single = kept.get_column("benchmark").n_unique() == 1
+    sides = side_labels(material.sides)
+    level = percentages.text(material.options.confidence)
+    of = material.axis
+    title = charts.opening(of.ratio if of.is_time else f"{of.noun} ratio") + (
+        f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
+    )
+    caption = (
+        said,
+        _right_of_one(of, level),
+        _estimands(report.rows, of),
+        f"n: {_counts(report.rows)}.",
+    )
+    benchmark = kept.get_column("benchmark")[0] if single else None
+    return (
+        charts.plot(
+            KIND,
+            benchmark,
+            title,
+            caption,
+            _chart(kept, level, of),
+            {"speedups": kept},
+            height=max(1.4, kept.get_column("order").n_unique()) * _STEP,
+            described=" ".join(_described(kept)),
+        ),
+    )
+
+
+def _parts(of: Axis) -> tuple[tuple[str, str, str], ...]:
+    """Give the parts under the names they have on an axis."""
+    if of.is_time:
+        return PARTS
+    (_, *whole), (_, *per_epoch), epochs = PARTS
+    return ((of.to_target, whole[0], whole[1]), (of.per_epoch, *per_epoch), epochs)  # type: ignore[return-value]
+
+
+def _right_of_one(of: Axis, level: str) -> str:
+    if of.is_time:
+        return (
+            f"Right of 1: faster than the baseline. The TTA speedup with its {level} interval is "
+            "split into throughput (time per epoch) and epochs to the target."
+        )
+    text = f"Right of 1: {of.less} than the baseline, with {level} intervals."
+    if of.progress is None:
+        text += f" They are split into {of.per_epoch} and epochs to the target."
+    return text
+
+
+def _table(report: Report, material: Material) -> pl.DataFrame:
+    """Give a row per benchmark and part, with exactly the numbers of `compare`."""
+    keys = shown_keys(report.rows, report.by) or ("benchmark",)
+    several = len(material.sides) > 2
+    labels = dict(
+        zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
+    )
+    found = []
+    for number, row in enumerate(report.rows):
+        name = names.label([row[key] for key in keys]) + (
+            f" · {labels[row['b']]}" if several else ""
+        )
+        for place, (part, value, stem) in enumerate(_parts(material.axis)):
+            if row[value] is None:
+                continue
+            found.append(
+                {
+                    "benchmark": row["benchmark"],
+                    "row": f"{name}{_LINE}{_verdict(row)}",
+                    "order": number,
+                    "part": part,
+                    "place": place,
+                    "ratio": row[value],
+                    "low": row[f"{stem}_low"],
+                    "high": row[f"{stem}_high"],
+                    "p_adjusted": row["p_adjusted"],
+                    "verdict": _verdict(row),
+                    "reached": _reached(row),
+                }
+            )
+    return pl.DataFrame(found, schema=_COLUMNS)
+
+
+_COLUMNS = pl.Schema(
+    {
+        "benchmark": pl.String(), "row": pl.String(), "order": pl.Int64(), "part": pl.String(),
+        "place": pl.Int64(), "ratio": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
+        "p_adjusted": pl.Float64(), "verdict": pl.String(), "reached": pl.String(),
+    }
+)  # fmt: skip
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    word = row["verdict"]
+    if word in {"faster", "slower"}:
+        return f"B {of_row(row).claim(word)} {row['marks']}".strip()
+    return {"same": str(row["claim"]), "unavailable": "n/a"}.get(word, "~ undecided")
+
+
+def _reached(row: Mapping[str, Any]) -> str:
+    return f"A {row['reached_a']}/{row['n_a']}, B {row['reached_b']}/{row['n_b']}"
+
+
+def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
+    said = [f"{row['benchmark']} {_reached(row)}" for row in rows]
+    return units.listed(said, 8)
+
+
+def _estimands(rows: Sequence[Mapping[str, Any]], of: Axis) -> str:
+    failed = [str(row["benchmark"]) for row in rows if row["estimand"] == "ert"]
+    text = ""
+    if failed:
+        text = (
+            f"Where runs failed ({units.listed(failed)}), the {of.ratio} is the ratio of "
+            f"expected {'times' if of.is_time else of.noun} to a success; its parts use only the "
+            "runs that reached the target."
+        )
+    for condition, meaning in CONDITIONS.items():
+        if any(condition in row["conditions"] for row in rows):
+            text += f" {MARKS[condition]} holds only if {meaning}."
+    return text.strip()
+
+
+def _farthest(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    count = table.get_column("order").n_unique()
+    if count <= _MOST:
+        return table, ""
+    whole = table.filter(pl.col("place") == 0)
+    ranked = whole.sort(pl.col("ratio").log().abs(), descending=True).head(_MOST)
+    kept = table.join(ranked.select("order"), on="order", how="semi", maintain_order="left")
+    return kept, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
+
+
+def _described(table: pl.DataFrame) -> list[str]:
+    whole = table.filter(pl.col("place") == 0)
+    return [
+        f"{row['row'].split(_LINE)[0]} {row['ratio']:.3g}, {row['verdict']}."
+        for row in whole.head(12).iter_rows(named=True)
+    ]
+
+
+def _chart(table: pl.DataFrame, level: str, of: Axis) -> Any:
+    x_title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
+    parts = [part for part, _, _ in _parts(of)]
+    limits = axes.ratio_axis(
+        table.get_column("ratio"),
+        [*table.get_column("low").drop_nulls(), *table.get_column("high").drop_nulls()],
+    )
+    x = alt.X(
+        "ratio:Q",
+        title=x_title,
+        scale=alt.Scale(**limits["scale"]),
+        axis=alt.Axis(**limits["axis"]),
+    )
+    y = alt.Y(
+        "row:N",
+        title=None,
+        sort=None,
+        scale=alt.Scale(paddingInner=0.25, paddingOuter=0.1),
+        axis=alt.Axis(
+            labelExpr=f"split(datum.label, '{_LINE}')", ticks=False, domain=False, grid=False
+        ),
+    )
+    offset = alt.YOffset("part:N", scale=alt.Scale(domain=parts))
+    color = alt.Color(
+        "part:N", scale=alt.Scale(domain=parts, range=list(theme.COLOURS[:3])),
+        legend=alt.Legend(title=None),
+    )  # fmt: skip
+    shape = alt.Shape("part:N", scale=alt.Scale(domain=parts, range=list(theme.SHAPES[:3])))
+    tooltip = charts.tooltips(
+        "benchmark:N", "part:N", ("ratio:Q", "", ".4~r"),
+        ("interval:N", f"{level} interval"), "verdict:N",
+        ("p_adjusted:Q", "p (adjusted)", ".2~g"), "reached:N",
+    )  # fmt: skip
+    interval = "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + {}"
+    said = interval.format("format(datum.high, '.3f') + ']'")
+    base = (
+        alt.Chart(alt.NamedData(name="speedups"))
+        .transform_calculate(
+            interval=said, words=f"format(datum.ratio, '.3f') + ' ' + ({said})", unity="1"
+        )
+        .encode(y=y, yOffset=offset, tooltip=tooltip)
+    )
+    one = (
+        alt.Chart(alt.NamedData(name="speedups"))
+        .transform_calculate(unity="1")
+        .mark_rule(style="one", strokeWidth=1.2)
+        .encode(x=alt.X("unity:Q", title=x_title))
+    )
+    whisker = (
+        base.transform_filter("datum.low != null && datum.high != null")
+        .mark_rule(clip=True, strokeWidth=1.6, strokeOpacity=1)
+        .encode(x=alt.X("low:Q", title=x_title), x2=alt.X2("high:Q"), color=color)
+    )
+    point = base.mark_point(filled=True, opacity=1, size=55).encode(x=x, color=color, shape=shape)
+    text = (
+        base.transform_filter("datum.place == 0")
+        .mark_text(dy=-9, align="center")
+        .encode(x=x, text=alt.Text("words:N"))
+    )
+    return (one, whisker, point, text)

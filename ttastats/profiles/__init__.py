@@ -1,1 +1,0 @@
-"""Profiles: where the time of a training step goes, as recorded here or in the traces of others."""

@@ -1,0 +1,4 @@
+"""How a training loop records itself, and the logs it writes.
+
+It imports base.
+"""

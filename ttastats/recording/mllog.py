@@ -1,0 +1,69 @@
+"""How does an event look as a line of an MLPerf log? As the official logger writes it.
+
+Only the standard library is imported, so that a training script can log at no cost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from ttastats.base.json_safe import plain
+
+EventType = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
+
+
+#: The key of the event by which a log says that it is of somebody's own run: no rules of a round
+#: tell its target, and its time to accuracy ends when the target is met, not when the run does.
+RECORDER = "recorder"
+
+
+def line(
+    event_type: EventType, time_ms: float | None, key: str, value: Any, metadata: Mapping[str, Any]
+) -> str:
+    """Give the line of an event, which ends with a line feed; without a time it bears none.
+
+    NaN and infinity, which JSON cannot hold, are null; what is no value of JSON is its text.
+    """
+    event = {
+        "namespace": "",
+        "time_ms": plain(time_ms),
+        "event_type": event_type,
+        "key": key,
+        "value": plain(value),
+        "metadata": plain(metadata),
+    }
+    # A text that holds the token must not pass for another event.
+    return ":::MLLOG " + json.dumps(event, default=_told).replace(":::ML", "\\u003a::ML") + "\n"
+
+
+def events(text: str) -> Iterator[dict[str, Any]]:
+    """Give the events that a log of our own holds; a torn last line is passed over.
+
+    Logs of others are read by the parsers, which take what is no JSON, too.
+    """
+    for line in text.splitlines():
+        _, token, payload = line.partition(":::MLLOG ")
+        try:
+            event = json.loads(payload) if token else None
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+def milliseconds(seconds: float) -> float:
+    """Give them to the microsecond; whole ones without a fraction, as the official logger does."""
+    time = round(seconds * 1e3, 3)  # infinity stays what it is
+    return int(time) if time.is_integer() else time
+
+
+def _told(value: Any) -> Any:
+    """Give the number that an array or a tensor of one holds, and of anything else its text."""
+    item = getattr(value, "item", None)
+    try:
+        number = item() if callable(item) else None
+    except (TypeError, ValueError, RuntimeError):  # of several numbers
+        number = None
+    return plain(number) if isinstance(number, bool | int | float) else str(value)

@@ -1,0 +1,104 @@
+"""Where does the log of a run go, and how is another one never overwritten?
+
+`ROOT/ORG/results/SYSTEM/BENCHMARK/result_N.txt`, the layout of official results. The log is written
+in place from the first line: a run that is killed leaves what it had said, and is counted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TextIO
+
+from ttastats.base.errors import TtastatsError
+
+_RESULT = re.compile(r"result_(\d+)\.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFolder:
+    """The folder names of a set of runs."""
+
+    root: Path
+    org: str
+    system: str
+    benchmark: str
+
+    @property
+    def results(self) -> Path:
+        """Give the folder of the logs."""
+        return self.root / self.org / "results" / self.system / self.benchmark
+
+    @property
+    def system_file(self) -> Path:
+        """Give the file that describes the system."""
+        return self.root / self.org / "systems" / f"{self.system}.json"
+
+    @property
+    def dawnbench(self) -> Path:
+        """Give the folder of DAWNBench entries."""
+        return self.root / self.org / "dawnbench" / self.benchmark
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn a failure to write into one message that says what is still there.
+
+    Raises
+    ------
+    TtastatsError
+        The block met an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise TtastatsError(
+            f"cannot write: {error.strerror or error}",
+            where=str(path),
+            remedy="Earlier output is kept. Free some space, or use another log folder.",
+        ) from error
+
+
+def create(place: ResultFolder) -> tuple[Path, TextIO]:
+    """Create the log with the lowest free number; lines reach the disk one by one.
+
+    Creation is exclusive, so that two runs at once in one folder get two numbers.
+
+    Raises
+    ------
+    TtastatsError
+        The folder cannot be made or written to.
+    """
+    with explained(place.results):
+        place.results.mkdir(parents=True, exist_ok=True)
+        for name in names():
+            path = place.results / name
+            try:
+                return path, path.open("x", encoding="utf-8", buffering=1)
+            except FileExistsError:
+                continue
+    raise AssertionError("numbers do not end")
+
+
+def existing(place: ResultFolder) -> list[Path]:
+    """Give the logs that are there, by number."""
+    if not place.results.is_dir():
+        return []
+    found = {path: number_of(path) for path in place.results.iterdir()}
+    numbered = [(number, path) for path, number in found.items() if number is not None]
+    return [path for _, path in sorted(numbered)]
+
+
+def names() -> Iterator[str]:
+    """Give the names of results one after the other, from `result_0.txt`."""
+    return (f"result_{number}.txt" for number in itertools.count())
+
+
+def number_of(path: PurePath) -> int | None:
+    """Give N of `result_N.txt`; None for any other name."""
+    match = _RESULT.fullmatch(path.name)
+    return int(match.group(1)) if match else None

@@ -1,0 +1,99 @@
+"""What does the log of one run say? Events in the vocabulary of MLPerf, and a few of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from ttastats.recording import mllog
+from ttastats.recording.clock import Clock, Stamp
+from ttastats.recording.mllog import EventType
+from ttastats.recording.result_files import explained
+
+#: File names in the log are those below the folder of the package, not of somebody's home.
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class EventLog(Protocol):
+    """Takes events. `at` is the moment it happened; now, if it is left out."""
+
+    def now(self) -> Stamp | None:
+        """Give this moment, for events that happen together."""
+
+    def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say something that happened."""
+
+    def begin(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say that a stretch begins."""
+
+    def end(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say that a stretch ends."""
+
+
+class SilentLog:
+    """The log of workers beside the first."""
+
+    def now(self) -> None:
+        """Tell no time."""
+
+    def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say nothing."""
+
+    begin = end = point
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+class RunLog:
+    """The log of one run in a file, one line per event."""
+
+    def __init__(self, path: Path, stream: TextIO, clock: Clock) -> None:
+        self.path = path
+        self._stream = stream
+        self._clock = clock
+
+    def now(self) -> Stamp:
+        """Give this moment, for events that happen together."""
+        return self._clock.stamp()
+
+    def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say something that happened."""
+        self._write("POINT_IN_TIME", key, value, at, about)
+
+    def begin(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say that a stretch begins."""
+        self._write("INTERVAL_START", key, value, at, about)
+
+    def end(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
+        """Say that a stretch ends."""
+        self._write("INTERVAL_END", key, value, at, about)
+
+    def save(self) -> None:
+        """Make sure that the log would survive a loss of power.
+
+        Too slow to do for every line, it is done once, when the run is over.
+        """
+        with explained(self.path):
+            os.fsync(self._stream.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        # A line that could not be written is tried again here; its failure has been told.
+        with contextlib.suppress(OSError):
+            self._stream.close()
+
+    def _write(
+        self, event_type: EventType, key: str, value: Any, at: Stamp | None, about: dict[str, Any]
+    ) -> None:
+        moment = at or self._clock.stamp()
+        caller = sys._getframe(2)
+        place = {
+            "file": caller.f_code.co_filename.removeprefix(f"{ROOT}/"),
+            "lineno": caller.f_lineno,
+        }
+        with explained(self.path):
+            self._stream.write(mllog.line(event_type, moment.time_ms, key, value, place | about))

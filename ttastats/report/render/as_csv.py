@@ -1,0 +1,44 @@
+"""A report's rows as CSV: raw numbers, an empty cell for unknown, and text that does nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+from ttastats.report.cells import Printable
+from ttastats.report.render.harmless import visible
+
+#: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
+#: that ends a cell where the comma is for decimals. Some also take the full-width signs.
+FORMULA = r"(^|;)([=+\-@\t\r\n＝＋－＠])"
+
+
+def render(report: Printable) -> str:
+    """Give the rows as CSV text with a header line.
+
+    In text cells a `'` stands before what a spreadsheet would take for a formula, and characters
+    that show nothing are spelled out. Numbers are as they are.
+    """
+    names = list(dict.fromkeys(name for row in report.rows for name in row))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in report.rows:
+        writer.writerow([_cell(row.get(name)) for name in names])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return _inert(";".join(str(item) for item in value))
+    return _inert(value) if isinstance(value, str) else value
+
+
+def _inert(text: str) -> str:
+    return visible(re.sub(FORMULA, r"\1'\2", text))

@@ -1,0 +1,48 @@
+"""A report as one JSON object: raw numbers, null for unknown."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from json import dumps
+from typing import Any
+
+from ttastats.base.json_safe import plain
+from ttastats.base.version import __version__
+from ttastats.report.cells import Gate, Printable
+
+
+def render(report: Printable) -> str:
+    """Give the report as JSON text. Infinity is the string "inf", since JSON has no such number."""
+    text = dumps(
+        {
+            "ttastats": __version__,
+            "command": report.command,
+            "rows": [plain(row, infinity="inf") for row in report.rows],
+            "notes": [
+                {"code": note.code, "mark": note.mark, "text": note.text} for note in report.notes
+            ],
+            **({} if report.gate is None else {"gate": _gate(report.gate)}),
+        },
+        indent=1,
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+    return "\n".join(_without_controls(line) for line in text.split("\n"))
+
+
+def _gate(gate: Gate) -> dict[str, Any]:
+    """Give the verdict of a gate; what is undecided passed."""
+    return {
+        "condition": " ".join(gate.conditions),
+        "passed": gate.passed,
+        "failures": [asdict(found) for found in gate.failures],
+        "undecided": [asdict(found) for found in gate.undecided],
+        "conditional": [asdict(found) for found in gate.conditional],
+    }
+
+
+def _without_controls(line: str) -> str:
+    """Escape the characters that JSON may hold as they are, and that would steer a terminal."""
+    if line.isprintable():
+        return line
+    return "".join(letter if letter.isprintable() else dumps(letter)[1:-1] for letter in line)

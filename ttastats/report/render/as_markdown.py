@@ -1,0 +1,80 @@
+"""A report as Markdown tables, for pull requests and papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ttastats.report.cells import Printable, Table
+from ttastats.report.render import words
+from ttastats.report.render.harmless import visible
+
+#: Words that a renderer would make a link, or that would call a person or an issue.
+_LINK = re.compile(r"\S*(?:@|://|www\.|#\d)\S*", re.IGNORECASE)
+#: Markup inside a line: not an underscore between letters, brackets without a link, one dollar.
+_MARKUP = re.compile(r"[\\`*~]|\](?=[(\[:])|\[(?=\^)|\$(?=[^$]*\$)|(?<![^\W_])_|_(?![^\W_])")
+#: Markup at the beginning of a line.
+_BLOCK = re.compile(r"^(?=(?:#{1,6}|[+-])\s|>|[=-]+$)")
+#: What notes set in code: options, columns, commands.
+_OWN_CODE = re.compile(r"(`[\w ./=-]+`)")
+
+
+def render(report: Printable) -> str:
+    """Give the report as Markdown text. Names from logs are data: nothing in them is markup."""
+    blocks = ["\n".join(_table(table)) for table in report.tables]
+    if report.notes:
+        texts = (f"{note.mark} {note.text}".strip() for note in report.notes)
+        blocks.append("\n".join(f"- {_prose(text)}" for text in texts))
+    if report.gate is not None:
+        headline, *said = words.gate(report.gate)
+        blocks.append(f"**{_prose(headline)}**")
+        blocks += ["\n".join(f"- {_prose(text)}" for text in said)] if said else []
+    if report.sentence:
+        blocks.append(_prose(report.sentence))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(table: Table) -> Iterable[str]:
+    if table.title:
+        yield f"**{_inert(table.title)}**\n"
+    yield _line(column.title for column in table.columns)
+    rules = ("---:" if column.align == "right" else "---" for column in table.columns)
+    yield f"| {' | '.join(rules)} |"
+    for row in table.rows:
+        yield _line(words.cell(cell) for cell in row.cells)
+        for detail in row.details:
+            yield _line([detail, *[""] * (len(table.columns) - 1)])
+
+
+def _line(cells: Iterable[str]) -> str:
+    """Give a line of a table. A bar ends a cell even in code, save with a backslash before it."""
+    return "| " + " | ".join(_inert(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _prose(text: str) -> str:
+    """Give a note; words that it sets in code stay so."""
+    parts = _OWN_CODE.split(text)
+    parts[::2] = map(_inert, parts[::2])
+    return _BLOCK.sub(r"\\", "".join(parts))
+
+
+def _inert(text: str) -> str:
+    """Give a text so that no markup, link or mention comes of it: what would be one is code."""
+    text = visible(text)
+    parts, end = [], 0
+    for link in _LINK.finditer(text):
+        parts += [_escaped(text[end : link.start()]), _code(link.group())]
+        end = link.end()
+    return "".join([*parts, _escaped(text[end:])])
+
+
+def _escaped(text: str) -> str:
+    text = _MARKUP.sub(lambda found: "\\" + found.group(), text)
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _code(text: str) -> str:
+    """Give a word as code, between more backticks than it holds in succession."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    room = " " if "`" in text else ""
+    return f"{fence}{room}{text}{room}{fence}"

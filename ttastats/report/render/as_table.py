@@ -1,0 +1,150 @@
+"""A report as aligned text for a terminal: colour for verdicts only, and any width."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text as Line
+
+from ttastats.report.cells import Gate, Printable, Row, Table, Text, Tone
+from ttastats.report.render import fitting, words
+from ttastats.report.render.fitting import GAP, Layout
+from ttastats.report.render.harmless import visible
+
+_STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
+_BELOW = "   "  # what stands under a row is set in
+
+
+def render(report: Printable, console: Console, *, width: int | None = None) -> None:
+    """Print a report. `width` None leaves lines as long as they are, as a pipe wants them.
+
+    On a screen, what many rows share stands once above them and long names are shortened. Where
+    that is not enough, columns give way by their rank: they stand below their row or, in a long
+    table, are named at its end.
+    """
+    lines = list(_report_lines(report, width))
+    if not console.is_terminal and console.color_system is None:
+        # rich would lay out each of thousands of lines anew
+        console.file.write("".join(f"{line.plain}\n" for line in lines))
+        return
+    for line in lines:
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def text(report: Printable) -> str:
+    """Give a report as plain text, however wide; in a notebook, rich would display it itself."""
+    stream = io.StringIO()
+    render(report, Console(file=stream, force_jupyter=False, color_system=None))
+    return stream.getvalue().rstrip("\n")
+
+
+def _report_lines(report: Printable, width: int | None) -> Iterator[Line]:
+    for number, table in enumerate(report.tables):
+        if number:
+            yield Line("")
+        yield from _table_lines(table, width)
+    for note in report.notes:
+        yield from _wrapped(f"{note.mark} {note.text}".strip(), width)
+    if report.gate is not None:
+        yield from _gate_lines(report.gate, width)
+    if report.sentence:
+        yield Line("")
+        yield from _wrapped(report.sentence, width)
+
+
+def _gate_lines(gate: Gate, width: int | None) -> Iterator[Line]:
+    headline, *said = words.gate(gate)
+    yield from _styled(_wrapped(headline, width), _STYLES["good" if gate.passed else "bad"])
+    for text in said:
+        yield from _wrapped(text, width, _BELOW)
+
+
+def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
+    layout = fitting.fit(table, width)
+    if table.title:
+        yield from _styled(_wrapped(table.title, width), "bold")
+    titles = Row(tuple(Text(column.title) for column in table.columns))
+    yield from _styled([_aligned(titles, table, layout)], "bold")
+    breadth = sum(layout.widths.values()) + cell_len(GAP) * (len(layout.widths) - 1)
+    yield Line(" " + "─" * breadth, style="dim")
+    before: Row | None = None
+    for row in table.rows:
+        yield from _head(row, before, layout, width)
+        yield _aligned(row, table, layout)
+        for text in (*_below(row, table, layout), *row.details):
+            yield from _styled(_wrapped(text, width, _BELOW), "dim")
+        before = row
+    yield from _styled(_without_room(table, layout, width), "dim")
+
+
+def _styled(lines: Iterable[Line], style: str) -> Iterator[Line]:
+    for line in lines:
+        line.stylize(style)
+        yield line
+
+
+def _head(row: Row, before: Row | None, layout: Layout, width: int | None) -> Iterator[Line]:
+    """Give what a row and those after it share, where the row before had something else."""
+    shared = [row.cells[position] for position in layout.heads]
+    if before is not None and shared == [before.cells[position] for position in layout.heads]:
+        return
+    if before is not None:
+        yield Line("")
+    if shared:
+        yield from _styled(_wrapped(" · ".join(map(words.cell, shared)), width), "bold")
+
+
+def _aligned(row: Row, table: Table, layout: Layout) -> Line:
+    text, styled = "", []
+    for number, position in enumerate(layout.shown):
+        cell, width = row.cells[position], layout.widths[position]
+        said = words.cell(cell)
+        said = layout.short.get(position, {}).get(said, said)
+        room = " " * (width - cell_len(said))
+        before, after = (room, "") if table.columns[position].align == "right" else ("", room)
+        text += f"{GAP if number else ' '}{before}"
+        if isinstance(cell, Text) and cell.tone != "plain":
+            styled.append((_STYLES[cell.tone], len(text), len(text) + len(said)))
+        text += f"{said}{after}"
+    line = Line(text.rstrip())
+    for style, start, end in styled:
+        line.stylize(style, start, end)
+    return line
+
+
+def _below(row: Row, table: Table, layout: Layout) -> tuple[str, ...]:
+    """Give the cells of the columns that found no room, as one line with their titles."""
+    if not layout.below:
+        return ()
+    texts = [(table.columns[p].title, words.cell(row.cells[p])) for p in layout.hidden]
+    line = " · ".join(f"{title} {text}" for title, text in texts if text)
+    return (line,) if line else ()
+
+
+def _without_room(table: Table, layout: Layout, width: int | None) -> Iterator[Line]:
+    """Name the columns that stand nowhere."""
+    if layout.hidden and not layout.below:
+        titles = ", ".join(table.columns[position].title for position in layout.hidden)
+        text = f"hidden columns: {titles} (use a wider terminal or --format csv)"
+        yield from _wrapped(text, width)
+
+
+def _wrapped(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:
+    """Break a text at its words where the screen ends; leading spaces are kept."""
+    text = visible(text.rstrip())
+    if width is None or cell_len(text) + len(indent) <= width:
+        yield Line(indent + text)
+        return
+    own = text[: len(text) - len(text.lstrip())]
+    for part in textwrap.wrap(
+        text.strip(),
+        max(20, width - 1),
+        initial_indent=indent + own,
+        subsequent_indent=indent + own + "  ",
+        break_on_hyphens=False,
+    ):
+        yield Line(part)

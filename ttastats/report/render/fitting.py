@@ -1,0 +1,118 @@
+"""Which columns of a table fit on a screen, how wide is each, and what is said elsewhere?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich.cells import cell_len
+
+from ttastats.report.cells import Table
+from ttastats.report.render import words
+from ttastats.report.render.shortening import shortened
+
+#: Between two columns.
+GAP = "  "
+#: Rows that must share their first cells, on average, before these stand above them.
+_SHARING = 3
+#: Names are not shortened further than this while a column may give way instead.
+_NAME = 24
+_SHORTEST_NAME = 8
+#: In longer tables, columns without room are named once and do not double the lines.
+_FEW_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where each column of a table stands.
+
+    `heads` stand above the rows that share them, `shown` side by side with their `widths`, and
+    `hidden` below each row or, without `below`, nowhere. `short` gives the names that are
+    shortened, by column.
+    """
+
+    heads: tuple[int, ...]
+    shown: tuple[int, ...]
+    hidden: tuple[int, ...]
+    widths: Mapping[int, int]
+    short: Mapping[int, Mapping[str, str]]
+    below: bool
+
+
+def fit(table: Table, width: int | None) -> Layout:
+    """Give the layout of a table. `width` None is a pipe: every column, each row complete."""
+    if width is None:
+        everything = tuple(range(len(table.columns)))
+        return Layout((), everything, (), _natural(table, everything), {}, below=True)
+    heads = _heads(table)
+    body = tuple(p for p in range(len(table.columns)) if p not in heads)
+    below = len(table.rows) <= _FEW_ROWS
+    for shown in _candidates(table, body):
+        widths = _widths(table, shown, width, _NAME)
+        short = _short(table, shown, widths)
+        if widths is not None and short is not None:
+            hidden = tuple(p for p in body if p not in shown)
+            return Layout(heads, shown, hidden, widths, short, below)
+    return _records(table, heads, body, width)
+
+
+def _heads(table: Table) -> tuple[int, ...]:
+    """Give the columns that stand above the rows: as many as enough rows share."""
+    leading = 0
+    while leading < len(table.columns) - 1 and table.columns[leading].heads:
+        leading += 1
+    for depth in range(leading, 0, -1):
+        sections = sum(1 for _ in groupby(table.rows, key=lambda row: row.cells[:depth]))
+        if sections and len(table.rows) >= _SHARING * sections:
+            return tuple(range(depth))
+    return ()
+
+
+def _candidates(table: Table, body: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Give what may be shown, the best first: all columns of the highest rank give way at once."""
+    yield tuple(body)
+    ranks = {table.columns[p].rank for p in body} - {0}
+    for rank in sorted(ranks, reverse=True):
+        yield tuple(p for p in body if table.columns[p].rank < rank)
+
+
+def _records(table: Table, heads: tuple[int, ...], body: tuple[int, ...], width: int) -> Layout:
+    """Give the layout of a very narrow screen: names alone, and all else below them."""
+    shown = tuple(p for p in body if table.columns[p].names) or body[:1]
+    hidden = tuple(p for p in body if p not in shown)
+    widths = _widths(table, shown, width, _SHORTEST_NAME)
+    short = _short(table, shown, widths)
+    if widths is None or short is None:  # then the screen must break the names
+        widths, short = _natural(table, shown), {}
+    return Layout(heads, shown, hidden, widths, short, below=True)
+
+
+def _widths(table: Table, shown: Sequence[int], width: int, shortest: int) -> dict[int, int] | None:
+    """Give the widths, the longest names shortened first; None where that is not enough."""
+    widths = _natural(table, shown)
+    names = [p for p in shown if table.columns[p].names]
+    excess = 1 + sum(widths.values()) + len(GAP) * (len(shown) - 1) - width
+    for _ in range(excess):
+        longest = max(names, key=widths.__getitem__, default=None)
+        if longest is None or widths[longest] <= shortest:
+            return None
+        widths[longest] -= 1
+    return widths
+
+
+def _natural(table: Table, positions: Sequence[int]) -> dict[int, int]:
+    return {p: max(map(cell_len, (table.columns[p].title, *_texts(table, p)))) for p in positions}
+
+
+def _short(
+    table: Table, shown: Sequence[int], widths: Mapping[int, int] | None
+) -> dict[int, dict[str, str]] | None:
+    """Give the names of each column in its width; None where they could be mistaken."""
+    names = [p for p in shown if table.columns[p].names] if widths else []
+    short = {p: shortened(_texts(table, p), widths[p]) for p in names} if widths else {}
+    return None if None in short.values() else {p: found for p, found in short.items() if found}
+
+
+def _texts(table: Table, position: int) -> list[str]:
+    return [words.cell(row.cells[position]) for row in table.rows]

@@ -1,0 +1,80 @@
+"""How cells, and the verdict of a gate, are written for people."""
+
+from __future__ import annotations
+
+from ttastats.base import units
+from ttastats.report.cells import Cell, Gate, PValue, Quantity, Reached, Text
+from ttastats.report.render.harmless import visible
+
+UNKNOWN = "–"
+
+
+def cell(value: Cell) -> str:
+    """Give the text of a cell."""
+    match value:
+        case Text():
+            return visible(value.text)
+        case Reached():
+            return f"{value.reached}/{value.n}"
+        case PValue():
+            return UNKNOWN if value.value is None else units.p_value(value.value)
+        case Quantity():
+            return quantity(value)
+
+
+def gate(value: Gate) -> tuple[str, ...]:
+    """Give the verdict of a gate as a headline, and a line for each group that did not pass."""
+    headline = f"gate {' '.join(value.conditions)}: {'passed' if value.passed else 'failed'}"
+    several = len(value.conditions) > 1
+    said = [
+        f"{found.outcome}{f' ({found.condition})' if several else ''}: {found.group}: {found.text}"
+        for found in (*value.failures, *value.undecided, *value.conditional)
+    ]
+    return tuple(map(visible, (headline, *said)))
+
+
+def quantity(value: Quantity) -> str:
+    """Give a number with its spread and interval: `74.0 min ±0.2%`, `1.057 [1.054, 1.060]`."""
+    if value.value is None:
+        return UNKNOWN + value.mark
+    parts = [_number(value, value.value)]
+    if value.spread is not None:
+        parts.append(f"±{_spread(value)}")
+    if value.low is not None and value.high is not None:
+        low, high = _interval(value, value.low, value.high)
+        parts.append(f"[{low}, {high}]")
+    return " ".join(parts) + value.mark
+
+
+def _number(value: Quantity, number: float) -> str:
+    match value.unit:
+        case "seconds" | "epochs" | "steps" | "samples" | "evaluations" | "joules" | "dollars":
+            return units.amount(number, value.unit)
+        case "fraction":
+            return units.percent(number)
+        case "count":
+            return units.count(number)
+        case "ratio":
+            return units.ratio(number)
+        case "number":
+            return units.significant(number)
+        case "bytes":
+            return units.scaled(number, "B")
+        case "flop/second":
+            return units.scaled(number, "FLOP/s")
+
+
+def _spread(value: Quantity) -> str:
+    spread = value.spread or 0.0
+    if not value.spread_is_std:
+        return units.percent(spread)
+    if value.unit in ("seconds", "joules", "dollars"):
+        return units.amount(spread, value.unit, 2)
+    return units.significant(spread, 2)
+
+
+def _interval(value: Quantity, low: float, high: float) -> tuple[str, str]:
+    """Give the ends; a unit that both share with the value is not repeated."""
+    if value.unit == "fraction":
+        return units.percent(low).removesuffix("%"), units.percent(high).removesuffix("%")
+    return _number(value, low), _number(value, high)

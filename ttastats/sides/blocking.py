@@ -1,0 +1,243 @@
+"""Within which sessions, machines or days are the runs of two sides compared?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import exp
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import units
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import columns, select
+from ttastats.sides.design.side import BLOCK, setup_names
+from ttastats.sides.pairing import Blocks, Pair, Pairing
+from ttastats.sides.pairing_remarks import Remark
+from ttastats.stats.blocks import ByBlock
+from ttastats.table.extra import recorded
+
+OPTION = "--block"
+#: Blocks that no column holds: the day of the start; runs in turn, by their starts.
+DERIVED = ("day", "order")
+_APART = " | "
+#: Up to so many blocks nobody can tell how much a difference varies from one to the next.
+FEW = 5
+
+
+def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> pl.Series:
+    """Name the block of each run by columns, `day`, what `extra` tells, or conditions.
+
+    Null where one of them is unknown.
+
+    Raises
+    ------
+    TtastatsError
+        A name means none of these, or no run tells it.
+    """
+    parts = [_values(runs, name, option).cast(pl.String) for name in names]
+    for name, part in zip(names, parts, strict=True):
+        if part.null_count() == part.len():
+            raise TtastatsError(
+                f"no run records its {name}",
+                where=f"{option} {name}",
+                remedy="`ttastats runs FILE --format json` shows the columns of the runs.",
+            )
+    frame = pl.DataFrame([part.alias(str(number)) for number, part in enumerate(parts)])
+    return frame.select(pl.concat_str(pl.all(), separator=_APART)).to_series()
+
+
+def _values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
+    if name == "day":
+        return runs["started_at"].dt.date()
+    full = columns.full_name(name, [one for one in columns.of_runs() if one in runs.columns])
+    if full is not None:
+        return runs[full]
+    if any(sign in name for sign in "=<>"):
+        numbered = runs.with_row_index("place")
+        met = select.where(numbered.lazy(), [name]).collect()["place"]
+        return numbered["place"].is_in(met.implode())
+    told = [recorded(extra).get(name) for extra in runs["extra"]]
+    if all(value is None for value in told):
+        known = {key for extra in runs["extra"] for key in recorded(extra)}
+        raise columns.unknown(name, [*columns.of_runs(), *DERIVED, *sorted(known)], option)
+    return pl.Series([None if value is None else str(value) for value in told], dtype=pl.String)
+
+
+def in_turn(starts: pl.DataFrame) -> pl.Series:
+    """Number runs of columns `side`, `started_at` in turn: a block ends once it has both sides.
+
+    What is left at the end belongs to the last.
+    """
+    order = starts.with_row_index("place").sort("started_at", "place")
+    seen: set[str] = set()
+    number, found = 1, []
+    for side in order["side"]:
+        if len(seen) == 2:
+            number, seen = number + 1, set()
+        seen.add(side)
+        found.append(number)
+    if len(seen) < 2 and number > 1:
+        found = [min(one, number - 1) for one in found]
+    numbered = order.with_columns(turn=pl.Series(found, dtype=pl.Int64)).sort("place")
+    return numbered.select(
+        pl.when(pl.col("started_at").is_not_null()).then(pl.format("turn {}", "turn"))
+    ).to_series()
+
+
+def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
+    """Keep of each pair the runs of blocks that have both sides, with the blocks' numbers.
+
+    Raises
+    ------
+    TtastatsError
+        No pair has such a block, or a name is nothing that tells blocks apart.
+    """
+    if not names:
+        return list(paired)
+    found = [
+        replace(each, pairs=tuple(_blocked(pair, names) for pair in each.pairs)) for each in paired
+    ]
+    every = [pair for each in found for pair in each.pairs]
+    if all(pair.blocks is None or not pair.blocks.shared for pair in every):
+        seen = units.listed(
+            [_alone(one) for pair in every if pair.blocks for one in pair.blocks.alone], 6, "; "
+        )
+        raise TtastatsError(
+            f"no block has runs of both sides: {seen or 'no run records its block'}",
+            where=f"{OPTION} {','.join(names)}",
+            remedy="Alternate A and B within each session. Without --block, a difference "
+            "between sessions can look like a difference between setups.",
+        )
+    return [
+        replace(each, remarks=(*each.remarks, *_remarks(each, " and ".join(names))))
+        for each in found
+    ]
+
+
+def _blocked(pair: Pair, names: Sequence[str]) -> Pair:
+    if pair.unavailable is not None:
+        return pair
+    both = pl.concat(
+        [runs.with_columns(side=pl.lit(side)) for side, runs in (("a", pair.a), ("b", pair.b))],
+        how="vertical_relaxed",
+    )
+    others = [name for name in names if name != "order"]
+    parts = [labelled(both, others)] if others else []
+    if "order" in names:
+        parts.append(in_turn(both))
+    joined = pl.DataFrame([one.alias(str(number)) for number, one in enumerate(parts)])
+    label = joined.select(pl.concat_str(pl.all(), separator=_APART)).to_series().alias("label")
+    counts = (
+        pl.DataFrame([label, both["side"]])
+        .group_by("label")
+        .agg(a=(pl.col("side") == "a").sum(), b=(pl.col("side") == "b").sum())
+        .sort(_number(), "label", nulls_last=True)
+    )
+    known = counts.filter(pl.col("label").is_not_null())
+    shared = known.filter((pl.col("a") > 0) & (pl.col("b") > 0))
+    blocks = Blocks(
+        tuple(shared.iter_rows()),
+        tuple(known.filter((pl.col("a") == 0) | (pl.col("b") == 0)).iter_rows()),
+        next(counts.filter(pl.col("label").is_null()).select("a", "b").iter_rows(), (0, 0)),
+    )
+    numbered = both.with_columns(label).join(
+        shared.select("label").with_row_index(BLOCK), on="label", how="inner", maintain_order="left"
+    )
+    a, b = (numbered.filter(side=side).drop("side", "label") for side in "ab")
+    if shared.is_empty():
+        return replace(pair, unavailable="no block has runs of both sides", blocks=blocks)
+    if _mixed(numbered):
+        said = "a block holds several setups of a side"
+        return replace(pair, unavailable=said, blocks=blocks)
+    return replace(pair, a=a, b=b, blocks=blocks)
+
+
+def _number() -> pl.Expr:
+    """Give the number of a turn, or what a column of numbers holds: 8 comes before 16."""
+    return pl.col("label").str.strip_prefix("turn ").cast(pl.Float64, strict=False)
+
+
+def _mixed(runs: pl.DataFrame) -> bool:
+    """Tell whether runs of one side and block are of several setups, so not independent."""
+    setups = runs.with_columns(setup=setup_names(runs))
+    counts = setups.group_by("side", BLOCK).agg(pl.col("setup").n_unique(), n=pl.len())
+    return bool(((counts["setup"] > 1) & (counts["setup"] < counts["n"])).any())
+
+
+def _alone(one: tuple[str, int, int]) -> str:
+    name, a, b = one
+    return f"{name} ({units.plural(a or b, 'run')} of {'A' if a else 'B'})"
+
+
+def _remarks(paired: Pairing, by: str) -> Iterator[Remark]:
+    """Say which blocks are compared, and which tell nothing."""
+    for pair in paired.pairs:
+        blocks = pair.blocks
+        if blocks is None:
+            continue
+        who = [
+            str(value)
+            for name, value in pair.keys.items()
+            if any(other.keys[name] != value for other in paired.pairs)
+        ]
+        about = f"{' '.join(who)}: " if who else ""
+        if pair.unavailable is None:
+            yield Remark("blocks", f"{about}{_said(blocks, by)}")
+        if blocks.alone:
+            named = units.listed([_alone(one) for one in blocks.alone], 6, "; ")
+            text = f"{about}blocks with runs of one side only are excluded: {named}."
+            yield Remark("blocks_alone", text)
+        if any(blocks.unknown):
+            a, b = blocks.unknown
+            text = f"{about}{a} runs of A and {b} of B are excluded: they do not record their {by}."
+            yield Remark("blocks_unknown", text)
+
+
+def _said(blocks: Blocks, by: str) -> str:
+    shared = blocks.shared
+    if len(shared) == 1:
+        name, a, b = shared[0]
+        return (
+            f"only one block by {by} has both sides, {name} ({a} runs of A, {b} of B): the "
+            "verdict holds for this block only, because variation between blocks is unknown."
+        )
+    counts = units.listed([f"{name} {a}+{b}" for name, a, b in shared], 6)
+    text = (
+        f"compared within {len(shared)} blocks by {by} (runs of A + B: {counts}): the estimate "
+        "and its interval exclude effects that a block has on both sides; the means shown do not"
+    )
+    if len(shared) <= FEW:
+        return (
+            f"{text}. They hold for these blocks; {len(shared)} blocks are too few to estimate "
+            "how much the difference varies between blocks."
+        )
+    return f"{text}. They hold for these blocks."
+
+
+def numbers(pair: Pair, found: ByBlock | None) -> dict[str, Any]:
+    """Give what rows for programs tell of the blocks of a difference, where there are any."""
+    return _numbers(pair, found, {} if found is None else found.differences, "difference")
+
+
+def ratios(pair: Pair, found: ByBlock | None) -> dict[str, Any]:
+    """Give the same of a ratio, A over B, from logs of B over A."""
+    gaps = {} if found is None else found.differences
+    return _numbers(pair, found, {block: exp(-gap) for block, gap in gaps.items()}, "speedup")
+
+
+def _numbers(
+    pair: Pair, found: ByBlock | None, each: Mapping[int, float], name: str
+) -> dict[str, Any]:
+    if pair.blocks is None:
+        return {}
+    shared = enumerate(pair.blocks.shared)
+    return {
+        "blocks": [
+            {"block": block, "n_a": a, "n_b": b, name: each.get(number)}
+            for number, (block, a, b) in shared
+        ],
+        "blocks_alone": [block for block, _, _ in pair.blocks.alone],
+        "p_blocks_differ": None if found is None else found.p_value,
+    }

@@ -1,0 +1,177 @@
+"""At which quality target can both sides of a comparison be judged?
+
+Rounds of a benchmark ask for different qualities. A run is stopped where it reaches its own
+target, so a stricter one can be judged only where the evaluations happen to show it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import polars as pl
+
+from ttastats.base import quality
+from ttastats.outcomes import axis, time_to_target
+from ttastats.outcomes.target import UserTarget
+from ttastats.table.schema import RUN
+
+#: What a pair is called whose sides were not judged by one target and cannot be.
+NOT_COMPARABLE = "not comparable"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedPair:
+    """Both sides judged by one target, or `unavailable` says that they cannot be.
+
+    `said` tells of the difference, without the name of the pair; empty if there is none.
+    """
+
+    a: pl.DataFrame
+    b: pl.DataFrame
+    unavailable: str | None = None
+    said: str = ""
+
+
+def targets(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Give the target of each metric of each run, from the tidy table."""
+    return (
+        rows.filter(pl.col("target_value").is_finite(), pl.col("metric").is_not_null())
+        .group_by(*RUN, "metric", maintain_order=True)
+        .agg(pl.col("target_value", "higher_is_better").first())
+        .collect()
+    )
+
+
+def targets_of_runs(runs: pl.DataFrame) -> pl.DataFrame:
+    """Give the one target that a table of runs tells of each; which way is better it does not."""
+    named = pl.col("target_value").is_not_null() & pl.col("target_metric").is_not_null()
+    return runs.filter(named).select(
+        *RUN,
+        pl.col("target_metric").alias("metric"),
+        "target_value",
+        pl.lit(None, pl.Boolean).alias("higher_is_better"),
+    )
+
+
+def judge(
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    known: tuple[pl.DataFrame, pl.DataFrame],
+    rows: tuple[pl.LazyFrame, pl.LazyFrame],
+) -> JudgedPair:
+    """Judge the runs of two sides by one target: the strictest that the evaluations can tell.
+
+    It is the strictest at which every run that reached its own target is seen to arrive, on
+    both sides. The time is then that of the first evaluation that meets it. Where one side has no
+    target and reached nothing, it is that of the other.
+
+    Parameters
+    ----------
+    sides
+        The runs of A and of B (`time_to_target.runs`).
+    known
+        Their `targets`.
+    rows
+        Their tidy tables; without evaluations nothing can be judged anew.
+    """
+    a, b = sides
+    own = tuple(
+        table.join(runs.select(RUN), on=RUN, how="semi")
+        for table, runs in zip(known, sides, strict=True)
+    )
+    values_a, values_b = (_values(table) for table in own)
+    if not values_a or not values_b:
+        return _by_the_only(sides, values_a or values_b, rows, own)
+    if set(values_a) != set(values_b):
+        text = f"A's target is {_said(values_a)}, B's is {_said(values_b)}"
+        return JudgedPair(a, b, NOT_COMPARABLE, text)
+    if not any(_differ([*values_a[metric], *values_b[metric]]) for metric in values_a):
+        return JudgedPair(a, b)
+    text = f"A's target is {_said(values_a)}, B's {_said(values_b)}"
+    return _by_the_strictest(sides, rows, pl.concat(own), text)
+
+
+def _by_the_only(
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    values: Mapping[str, list[float]],
+    rows: tuple[pl.LazyFrame, pl.LazyFrame],
+    own: Sequence[pl.DataFrame],
+) -> JudgedPair:
+    """Judge both sides by the targets of one, as runs without any have not failed to reach it."""
+    lacking = 0 if own[0].is_empty() else 1
+    if not values or sides[lacking].get_column("reached").any():  # success decides
+        return JudgedPair(*sides)
+    text = f"{'AB'[lacking]} has no target, {'BA'[lacking]}'s is {_said(values)}"
+    logged = rows[lacking].join(sides[lacking].lazy(), on=RUN, how="semi").select("metric")
+    if not set(values) <= set(logged.collect()["metric"]):
+        return JudgedPair(*sides, NOT_COMPARABLE, f"{text}, of which {'AB'[lacking]} logs nothing")
+    return _by_the_strictest(sides, rows, own[1 - lacking], text)
+
+
+def _by_the_strictest(
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    rows: tuple[pl.LazyFrame, pl.LazyFrame],
+    own: pl.DataFrame,
+    text: str,
+) -> JudgedPair:
+    (a, b) = sides
+    for candidate in _candidates(own):
+        anew = _rejudged(a, rows[0], candidate), _rejudged(b, rows[1], candidate)
+        if all(_all_told(before, now) for before, now in zip(sides, anew, strict=True)):
+            at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
+            return JudgedPair(*anew, None, f"{text}; both are compared at {at}")
+    return JudgedPair(a, b, NOT_COMPARABLE, f"{text}; the evaluations do not allow a common target")
+
+
+def _values(table: pl.DataFrame) -> Mapping[str, list[float]]:
+    """Give the targets of each metric, each once."""
+    found = table.group_by("metric", maintain_order=True).agg(
+        pl.col("target_value").unique().sort()
+    )
+    return dict(sorted(found.iter_rows()))
+
+
+def _differ(values: Sequence[float]) -> bool:
+    """Tell whether targets differ by more than rounding: 0.759 as float32 is none of another."""
+    if not all(map(math.isfinite, values)):
+        return len(values) > 1 and set(values) != {values[0]}
+    return max(values) - min(values) > quality.TOLERANCE * max(map(abs, values))
+
+
+def _said(values: Mapping[str, Sequence[float]]) -> str:
+    return ", ".join(
+        f"{metric} {' or '.join(f'{value:g}' for value in found)}"
+        for metric, found in values.items()
+    )
+
+
+def _candidates(own: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
+    """Give targets of all metrics from the strictest to the laxest that a side has."""
+    ordered = []
+    for metric, found in own.group_by("metric", maintain_order=True):
+        higher = found.get_column("higher_is_better").drop_nulls()
+        is_higher = bool(higher.all()) if len(higher) else True
+        column = found.get_column("target_value").unique().sort(descending=is_higher)
+        ordered.append([UserTarget(value, str(metric[0]), is_higher) for value in column])
+    for step in zip_longest(*ordered):
+        laxest = (column[-1] for column in ordered)
+        yield tuple(target or last for target, last in zip(step, laxest, strict=True))
+
+
+def _rejudged(
+    runs: pl.DataFrame, rows: pl.LazyFrame, candidate: Sequence[UserTarget]
+) -> pl.DataFrame:
+    """Give the same runs in their order and on their axis, judged by other targets."""
+    order = runs.select(RUN)
+    mine = rows.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
+    anew = axis.on(time_to_target.runs(mine, candidate), axis.of(runs))
+    return order.join(anew, on=RUN, how="left", maintain_order="left")
+
+
+def _all_told(before: pl.DataFrame, now: pl.DataFrame) -> bool:
+    """Tell whether every run that reached its own target is seen to reach the other, and where."""
+    reached = now.get_column("reached").fill_null(value=False)
+    known = ~reached | now.get_column("tta_seconds").is_not_null()
+    return bool(((reached | ~before.get_column("reached")) & known).all())

@@ -1,0 +1,169 @@
+"""What keeps a comparison of values at a budget from a verdict?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from ttastats.base import units
+from ttastats.outcomes.budget import AMOUNTS, Budget
+from ttastats.sides.design.checks import of_runs
+from ttastats.sides.design.findings import Finding
+from ttastats.sides.design.side import design
+
+#: Places of evaluations that differ by less of the interval there are one place.
+_SAME_PLACE = 0.05
+
+#: Evaluation intervals in seconds follow the pace of a setup too: those within this are alike.
+_SAME_SECONDS = 1.5
+
+#: The best of so many times the evaluations is better by little more than chance.
+_SAME_LOOKS = 1.25
+
+
+def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding, ...]:
+    """Return what is wrong with a comparison of runs that have a value at a budget.
+
+    The sides are tables of `at_budget.runs`.
+    """
+    found = [*of_runs(design(a), design(b))]
+    if a.height and b.height:
+        found += [*_of_other_places(a, b, budget), *_unequal_looks(a, b, budget)]
+    return tuple(found)
+
+
+def _of_other_places(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
+    """Yield that values are not those at the budget; a time has those that are known by then."""
+    if budget.amount is None:
+        return
+    if budget.unit == "seconds" and not budget.interpolate:
+        if _unlike_seconds(a, b):
+            each = _each(a, b, lambda runs: f"every {units.seconds(_interval(runs) or 0.0)}")
+            message = (
+                f"evaluation intervals around the budget differ ({each}), so the values known by "
+                "then are not equally old; the verdict allows for what changed up to the next "
+                "evaluation"
+            )
+            yield Finding("grids_differ", message, "allowance")
+        return
+    places = np.concatenate([runs["taken_at"].to_numpy() for runs in (a, b)])
+    if evaluated_there(a, budget) and evaluated_there(b, budget):
+        return
+    if budget.interpolate:
+        message = "values are interpolated, and the verdict allows for the curvature of the curves"
+        yield Finding("interpolated", message, "allowance")
+    elif np.ptp(places) <= _SAME_PLACE * min(_interval(runs) or budget.amount for runs in (a, b)):
+        where = units.counted(float(places.mean()), AMOUNTS[budget.unit])
+        yield Finding(
+            "earlier_values", f"no run was evaluated {budget.place}: values are of {where}"
+        )
+    else:
+        each = _each(a, b, lambda runs: places_taken(runs, budget))
+        message = (
+            f"up to the budget, runs were last evaluated {each}: values are of different budgets; "
+            f"{common_budgets([a, b], budget)}"
+        )
+        yield Finding("not_evaluated", message, "undecided")
+
+
+def evaluated_there(runs: pl.DataFrame, budget: Budget) -> bool:
+    """Tell whether all runs were evaluated at a budget, and not only before it."""
+    amount = budget.amount or 0.0
+    most = _SAME_PLACE * (_interval(runs) or amount)
+    return bool(((amount - runs["taken_at"]) <= most).all())
+
+
+def _each(a: pl.DataFrame, b: pl.DataFrame, said: Callable[[pl.DataFrame], str]) -> str:
+    return f"A {said(a)}, B {said(b)}"
+
+
+def places_taken(runs: pl.DataFrame, budget: Budget) -> str:
+    """Return where runs were last evaluated up to a budget: `at 400 steps`."""
+    ends = runs["taken_at"].unique().sort()
+    least, most = (units.counted(float(end), AMOUNTS[budget.unit]) for end in (ends[0], ends[-1]))
+    return f"at {least}" if least == most else f"at {least} to {most}"
+
+
+def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
+    """Return at which budgets near this one all runs were evaluated, as a remedy."""
+    every = pl.concat([runs.select("places") for runs in sides], how="vertical_relaxed")
+    counts = (
+        every.select(pl.col("places").list.eval(pl.element().round_sig_figs(9)).list.unique())
+        .explode("places")
+        .group_by("places")
+        .len()
+        .filter(pl.col("len") == every.height)
+        .sort("places")["places"]
+        .drop_nulls()
+    )
+    amount = budget.amount or 0.0
+    near = [*counts.filter(counts < amount)[-1:], *counts.filter(counts > amount)[:1]]
+    if not near:
+        return "no budget is common to all runs, but --interpolate takes values between evaluations"
+    options = [replace(budget, amount=place) for place in near]
+    where = " and ".join(f"{one.place} ({one.option})" for one in options)
+    return f"all runs were evaluated {where}; --interpolate takes values between evaluations"
+
+
+def _interval(runs: pl.DataFrame) -> float | None:
+    """Return the median evaluation interval around a budget; None if no run tells one."""
+    known = runs["taken_interval"].drop_nulls()
+    return float(np.median(known.to_numpy())) if known.len() else None
+
+
+def _unlike_seconds(a: pl.DataFrame, b: pl.DataFrame) -> bool:
+    one, other = _interval(a), _interval(b)
+    if one is None or other is None:
+        return False
+    return max(one, other) >= _SAME_SECONDS * min(one, other)
+
+
+def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, float]:
+    """Return by how much the ends of the difference B minus A may lie lower and higher.
+
+    Of values known by a time, each side's mean may be any up to that of the next evaluation. Of
+    interpolated ones it may be any up to the nearer of two lines, through the two evaluations
+    before the budget and the two after it: a curve that bends one way lies between them.
+    """
+    if budget.amount is None or not a.height or not b.height:
+        return 0.0, 0.0
+    if budget.interpolate:
+        moves = [bend(runs) for runs in (a, b)]
+    elif budget.unit == "seconds" and _unlike_seconds(a, b):
+        moves = [_mean(runs, "quality_change") for runs in (a, b)]
+    else:
+        return 0.0, 0.0
+    if None in moves:
+        return -math.inf, math.inf
+    one, other = (move or 0.0 for move in moves)
+    return min(other, 0.0) - max(one, 0.0), max(other, 0.0) - min(one, 0.0)
+
+
+def bend(runs: pl.DataFrame) -> float | None:
+    """Return by how much the mean of interpolated values may differ; None of too few evaluations.
+
+    It is the distance to the nearer of the two lines that `slack` describes.
+    """
+    known = [_mean(runs, name) for name in ("bend_before", "bend_after")]
+    return min((move for move in known if move is not None), key=abs, default=None)
+
+
+def _mean(runs: pl.DataFrame, name: str) -> float | None:
+    found = runs[name].drop_nulls()
+    return float(found.to_numpy().mean()) if found.len() else None
+
+
+def _unequal_looks(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
+    if not budget.best:
+        return
+    one, other = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
+    if max(one, other) >= _SAME_LOOKS * min(one, other):
+        message = (
+            f"values are the best of {one:g} evaluations of A and of {other:g} of B, and the best "
+            "of more is better by chance; without --best, the last values are compared"
+        )
+        yield Finding("looks_differ", message, "undecided")

@@ -1,0 +1,224 @@
+"""What keeps a comparison of two sides from a verdict, or becomes a condition of it?
+
+Every check is a pure function of both designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ttastats.base import units
+from ttastats.sides.design.findings import POOLED, Clusters, Effect, Finding
+from ttastats.sides.design.side import (
+    EVALUATIONS,
+    TOGETHER_SECONDS,
+    Design,
+    Grid,
+    epoch_seconds,
+    in_separate_sessions,
+)
+
+
+def findings(a: Design, b: Design) -> tuple[Finding, ...]:
+    """Return what is wrong with a comparison of times, in the order of the checks."""
+    return (*of_runs(a, b), *_different_grids(a, b), *_mixed(a, b))
+
+
+def of_runs(a: Design, b: Design) -> tuple[Finding, ...]:
+    """Return what is wrong with any comparison of two sides, in the order of the checks."""
+    return tuple(found for check in _CHECKS for found in check(a, b))
+
+
+def _pooled(a: Design, b: Design) -> Iterator[Finding]:
+    for name, side in (("A", a), ("B", b)):
+        if side.pooled:
+            message = (
+                f"{name} pools {len(side.setups)} setups: the interval is clustered by setup, "
+                "because runs of one setup are not independent evidence about others"
+            )
+            yield Finding(POOLED, message, "condition")
+
+
+#: Evaluation intervals that differ by less are one: logs round them to whole batches.
+_SAME_INTERVAL = 1.05
+
+#: Without a unit that both sides log, more evaluations may also be a longer training.
+_SAME_COUNT = 1.5
+
+
+def _unlike_grids(a: Design, b: Design) -> tuple[str, Grid, Grid] | None:
+    """Return the grids of both sides and their unit, where they differ."""
+    unit = next((name for name in a.grids if name in b.grids), None)
+    if unit is None:
+        return None
+    one, other = a.grids[unit], b.grids[unit]
+    intervals = (one.share, other.share) if unit == EVALUATIONS else (one.interval, other.interval)
+    same = _SAME_COUNT if unit == EVALUATIONS else _SAME_INTERVAL
+    return (unit, one, other) if max(intervals) >= same * min(intervals) else None
+
+
+def late(a: Design, b: Design) -> tuple[float, float]:
+    """Return by which share of its mean time each side may have met the target before it shows.
+
+    A target is met at some moment of the last evaluation interval. Where both sides have the same
+    intervals, that is part of the time to accuracy of both, and nothing is allowed for.
+    """
+    unlike = _unlike_grids(a, b)
+    return (unlike[1].share, unlike[2].share) if unlike else (0.0, 0.0)
+
+
+def _different_grids(a: Design, b: Design) -> Iterator[Finding]:
+    unlike = _unlike_grids(a, b)
+    if unlike is None:
+        return
+    unit, one, other = unlike
+    if unit == EVALUATIONS:
+        how = (
+            f"no unit of progress is logged by both sides, and runs were evaluated "
+            f"{1 / one.share:.3g} times on A, {1 / other.share:.3g} times on B until the target"
+        )
+    else:
+        each = (
+            f"{name} every {units.counted(grid.interval, unit)}"
+            for name, grid in (("A", one), ("B", other))
+        )
+        how = f"evaluation intervals differ ({', '.join(each)})"
+    message = (
+        f"{how}. The target may be met anywhere in the last interval, so the verdict allows for "
+        f"times shorter by up to {one.share:.1%} on A and {other.share:.1%} on B"
+    )
+    yield Finding("grids_differ", message, "allowance")
+
+
+def _mixed(a: Design, b: Design) -> Iterator[Finding]:
+    for name, side in (("A", a), ("B", b)):
+        if side.speeds:
+            message = (
+                f"runs of {name} have two speeds ({side.speeds}), as of two machines: their mean "
+                "and interval are of that mixture"
+            )
+            yield Finding("mixed_speeds", message, "condition")
+
+
+#: A session ends where nothing runs for so long, for the median time of a run, and for so many
+#: times the median pause between runs.
+_PAUSE_SECONDS, _PAUSES = 3600.0, 3.0
+
+#: Sides may follow sessions or seeds this much more than separate runs would.
+_MOST_EFFECT = 1.2
+
+
+def _separate_sessions(a: Design, b: Design) -> Iterator[Finding]:
+    """Check whether sides follow sessions, so that what a session adds is part of the difference.
+
+    Where the sides are different machines, they cannot share a session: that is only noted.
+    """
+    if a.starts is None or b.starts is None:
+        return
+    labels = sessions(a.runs, b.runs)
+    shared = set(labels[0]) & set(labels[1])
+    if a.blocked and not in_separate_sessions(a.starts, b.starts):
+        return  # blocks such as days are compared within, whatever the sessions in them
+    follows = design_effect(*labels) > _MOST_EFFECT
+    if follows:
+        how = "follow the sessions in part" if shared else "were made in different sessions"
+        message = f"A and B {how}, so a difference between sessions is part of the ratio"
+    elif in_separate_sessions(a.starts, b.starts):
+        message = (
+            "all runs of one side started before those of the other, so the sessions may differ"
+        )
+    else:
+        return
+    alike = _one_machine(a, b)
+    if alike:
+        message += ". Alternate A and B within sessions and compare within them (--block day)"
+    effect: Effect = "condition" if follows and alike else "note"
+    yield Finding("separate_sessions", message, effect, None if shared or a.blocked else labels)
+
+
+def _one_machine(a: Design, b: Design) -> bool:
+    """Tell whether both sides may have run on one machine."""
+    systems = [set(side.runs["system"].drop_nulls()) for side in (a, b)]
+    return not all(systems) or bool(systems[0] & systems[1])
+
+
+def _repeated_seeds(a: Design, b: Design) -> Iterator[Finding]:
+    """Check whether several runs of a side have one seed: they tell of one, however many."""
+    seeds = [side.runs["seed"] for side in (a, b)]
+    if a.blocked or any(each.null_count() for each in seeds):
+        return
+    for name, each in zip("AB", seeds, strict=True):
+        count = each.n_unique()
+        if count < each.len():
+            message = (
+                f"the {each.len()} runs of {name} have {units.plural(count, 'seed')}: runs of one "
+                "seed are no independent evidence about others"
+            )
+            labels = (_numbers(seeds[0]), _numbers(seeds[1]))
+            yield Finding("repeated_seeds", message, "condition", labels)
+
+
+def paired_seeds(a: Design, b: Design) -> Clusters | None:
+    """Return the seeds of both sides as blocks, where each has the same and each seed once."""
+    one, other = a.runs["seed"], b.runs["seed"]
+    if a.blocked or a.pooled or b.pooled or one.len() < 3 or one.null_count():
+        return None
+    if one.n_unique() < one.len() or one.sort().to_list() != other.sort().to_list():
+        return None
+    return (_numbers(one), _numbers(other))
+
+
+def _parallel_runs(a: Design, b: Design) -> Iterator[Finding]:
+    """Check whether most runs of a side were started together and may have shared a machine."""
+    for name, side in (("A", a), ("B", b)):
+        if side.parallel:
+            message = (
+                f"most runs of {name} started within {TOGETHER_SECONDS:g} s of another: if they "
+                "shared a machine, they slowed each other down"
+            )
+            yield Finding("parallel_runs", message)
+
+
+_CHECKS: tuple[Callable[[Design, Design], Iterator[Finding]], ...] = (
+    _pooled,
+    _separate_sessions,
+    _repeated_seeds,
+    _parallel_runs,
+)
+
+
+def sessions(a: pl.DataFrame, b: pl.DataFrame) -> Clusters:
+    """Number the session of each run of both sides, by their starts and times, all known.
+
+    A session ends with a pause in which no run of either side goes on.
+    """
+    starts = np.concatenate([epoch_seconds(runs) for runs in (a, b)])
+    lengths = np.concatenate([runs["run_seconds"].fill_null(0.0).to_numpy() for runs in (a, b)])
+    order = np.argsort(starts, kind="stable")
+    ends = np.maximum.accumulate(starts[order] + lengths[order])
+    pauses = starts[order][1:] - ends[:-1]
+    least = max(_PAUSE_SECONDS, float(np.median(lengths)), _PAUSES * float(np.median(pauses)))
+    labels = np.zeros(starts.size, dtype=np.intp)
+    labels[order[1:]] = np.cumsum(pauses > least)
+    return labels[: a.height], labels[a.height :]
+
+
+def design_effect(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
+    """Return how much more a spread between clusters adds to the difference of two means.
+
+    The ratio of sum((a_i/n_a - b_i/n_b)^2) over the clusters i to 1/n_a + 1/n_b: 0 where each
+    cluster has the same share of both sides, 1 where each run has one of its own, and m where
+    clusters of m runs belong to one side each (Kish 1965, section 8.2, for means of clusters).
+    """
+    count = int(max(a.max(), b.max())) + 1
+    shares = np.bincount(a, minlength=count) / a.size - np.bincount(b, minlength=count) / b.size
+    return float((shares**2).sum() / (1 / a.size + 1 / b.size))
+
+
+def _numbers(seeds: pl.Series) -> NDArray[np.intp]:
+    """Number seeds from 0 in their order, so that equal sets have equal numbers."""
+    return (seeds.rank("dense") - 1).to_numpy().astype(np.intp)

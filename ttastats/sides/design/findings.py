@@ -1,0 +1,100 @@
+"""What is wrong with a comparison by the way its runs were made, and what follows for it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttastats.base import units
+from ttastats.stats.blocks import ByBlock
+from ttastats.stats.results import Flag, FlagCode
+from ttastats.stats.verdict import Decision
+
+#: What numbers the session or the seed of each run of A and of B.
+Clusters = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+Effect = Literal["undecided", "allowance", "condition", "note"]
+
+#: The finding that a reader must not overlook, and is shown in red.
+POOLED: FlagCode = "pooled_setups"
+
+#: What a finding is called behind the word of a verdict: `faster, setups pooled`, or as the reason
+#: for which there is none.
+WORDS: dict[str, str] = {
+    POOLED: "setups pooled",
+    "mixed_speeds": "two speeds on a side",
+    "grids_differ": "evaluation intervals differ",
+    "interpolated": "values are interpolated",
+    "not_evaluated": "values are of different budgets",
+    "looks_differ": "best of unequal numbers of evaluations",
+    "separate_sessions": "in these sessions",
+    "repeated_seeds": "for these seeds",
+    "these_blocks": "in these blocks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a comparison by its design: a code, and a message for a note.
+
+    `effect`: no claim can be made (`undecided`), the interval that decides is wider by it
+    (`allowance`), a claim carries the finding behind its word (`condition`), or is made as it is
+    (`note`). Codes of all but the last have their `WORDS`.
+    `clusters` number the sessions or seeds that runs of each side share, where a verdict by these
+    may do without the condition.
+    """
+
+    code: FlagCode
+    message: str
+    effect: Effect = "note"
+    clusters: Clusters | None = field(default=None, compare=False)
+
+    @property
+    def flag(self) -> Flag:
+        """Return the flag of a row."""
+        return Flag(self.code, self.message)
+
+
+def judged(verdict: Decision, found: Sequence[Finding]) -> Decision:
+    """Return a verdict with what was found: none with the reason, or one with its conditions."""
+    if verdict.word == "unavailable":
+        return verdict
+    reasons = words(one.code for one in found if one.effect == "undecided")
+    if reasons:
+        claim = f"no verdict: {reasons}"
+        return replace(verdict, word="unavailable", claim=claim, conditions=(), why=reasons)
+    if verdict.word == "undecided":
+        return verdict
+    carried = (one.code for one in found if one.effect == "condition")
+    return replace(verdict, conditions=tuple(dict.fromkeys((*verdict.conditions, *carried))))
+
+
+def words(codes: Iterable[str]) -> str:
+    """Return what codes are called behind a verdict, those of them that take part in it."""
+    return ", ".join(dict.fromkeys(WORDS[code] for code in codes if code in WORDS))
+
+
+def these_blocks(
+    by_block: ByBlock | None, p_value: float | None, p_adjusted: float | None, alpha: float
+) -> Iterator[Finding]:
+    """Check whether a verdict within blocks holds for other blocks: by the blocks' differences.
+
+    Runs within blocks do not show how much the difference varies from block to block. `p_value` is
+    that of the verdict, `p_adjusted` the same among other comparisons.
+    """
+    p = by_block.p_of_any_block() if by_block else None
+    if p is not None and p_value and p_adjusted is not None:
+        p = min(1.0, p * p_adjusted / p_value)
+    if p is None or p >= alpha:
+        count = f"{len(by_block.differences)} blocks" if by_block else "these blocks"
+        tested = "too few to test" if p is None else f"{units.p_text(p)} by their differences alone"
+        yield Finding(
+            "these_blocks",
+            f"the verdict is for these blocks: {count} do not show that it holds in others "
+            f"({tested})",
+            "condition",
+        )

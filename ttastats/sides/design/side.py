@@ -1,0 +1,184 @@
+"""How were the runs of one side made: setups, starts, seeds, evaluation intervals, speeds?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ttastats.base import units
+from ttastats.outcomes.time_to_target import PROGRESS, solved
+from ttastats.stats.outcomes import numbered
+from ttastats.stats.outliers import mixed_speeds
+
+#: The column of runs that are compared within blocks (`blocking`): its number, alike on both sides.
+BLOCK = "block"
+
+#: When the first and the last run of a side were started.
+Starts = tuple[datetime, datetime]
+
+#: What grids are counted in where no progress is logged.
+EVALUATIONS = "evaluations"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How often the runs of a side were evaluated where they met the target, in one unit.
+
+    `interval` is that of the median run, `share` that of the mean run's progress.
+    """
+
+    interval: float
+    share: float
+
+
+#: What a design keeps of each run.
+_RUN: dict[str, pl.DataType] = {
+    "started_at": pl.Datetime("us", "UTC"),
+    "run_seconds": pl.Float64(),
+    "seed": pl.Int64(),
+    "system": pl.String(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How the runs of one side were made, as far as a comparison depends on it.
+
+    `setups` are the names of what is pooled, `pooled`: there are several, and not one run of each.
+    `starts` says when the first and the last run were started, `grids` how often runs were
+    evaluated, by unit of progress, best first. `runs` has the start, seconds, seed and system of
+    each run. `blocked`: the sides are compared within blocks. `speeds` says which two speeds runs
+    of one setup have, `parallel` whether most runs were started together.
+    """
+
+    setups: tuple[str, ...] = ()
+    pooled: bool = False
+    starts: Starts | None = None
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+    runs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_RUN), compare=False)
+    blocked: bool = False
+    speeds: str = ""
+    parallel: bool = False
+
+
+def design(runs: pl.DataFrame) -> Design:
+    """Return the design of one side from its runs (`time_to_target.runs`, `at_budget.runs`)."""
+    setups = setup_names(runs)
+    made = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
+    return Design(
+        setups=tuple(setups.unique().sort()),
+        pooled=BLOCK not in runs.columns and numbered(setups.to_numpy(), setups.len()) is not None,
+        starts=starts(runs),
+        grids=dict(_grids(runs)),
+        runs=made,
+        blocked=BLOCK in runs.columns,
+        speeds="" if BLOCK in runs.columns else two_speeds(runs),
+        parallel=_parallel(made),
+    )
+
+
+def setup_names(runs: pl.DataFrame) -> pl.Series:
+    """Return the setup of each run: its entry, or its system where that is unknown."""
+    entries = runs.get_column("entry")
+    if not entries.null_count():
+        return entries.alias("setup")
+    return runs.select(setup=pl.coalesce("entry", "system", pl.lit(""))).get_column("setup")
+
+
+def _grids(runs: pl.DataFrame) -> Iterator[tuple[str, Grid]]:
+    """Yield how often runs that reached the target were evaluated, in each unit that all log."""
+    for unit, column in PROGRESS:
+        places, intervals = (solved(runs, name).drop_nulls().to_numpy() for name in (unit, column))
+        if places.size == intervals.size == runs["reached"].sum() > 0:
+            yield unit, Grid(float(np.median(intervals)), float(intervals.mean() / places.mean()))
+    counts = solved(runs, "evaluations_to_target").drop_nulls().to_numpy()
+    if counts.size == runs["reached"].sum() > 0:
+        yield EVALUATIONS, Grid(1.0, float(1.0 / counts.mean()))
+
+
+def two_speeds(runs: pl.DataFrame) -> str:
+    """Return the two speeds of runs; empty if all are of one, or of several setups."""
+    return speeds(runs) if runs.height and setup_names(runs).n_unique() == 1 else ""
+
+
+#: What times are taken per, best first; without progress, evaluations count it.
+_PER = {
+    "steps": "step",
+    "epochs": "epoch",
+    "samples": "sample",
+    "evaluations_to_target": "evaluation",
+}
+
+
+def speeds(runs: pl.DataFrame) -> str:
+    """Return the two speeds that runs of one setup have: `5 runs of about 1.06 s and ...`.
+
+    Times are those per step, epoch, sample or evaluation where logs show these. Runs that stop at
+    different evaluations differ in length without another machine, and where each has a start-up
+    time, per epoch too: if all runs of one speed trained longer than those of the other, that
+    explains the speeds. Empty if all are of one.
+    """
+    reached = runs["reached"].to_numpy()
+    amounts = {unit: runs[unit].cast(pl.Float64).to_numpy() for unit in _PER}  # unknown: NaN
+    logged = (
+        (unit, some)
+        for some in (np.ones_like(reached), reached)
+        for unit, amount in amounts.items()
+        if (amount[some] > 0).all()
+    )
+    progress, timed = next(logged, (None, reached))
+    amount = amounts[progress][timed] if progress else np.ones(timed.sum())
+    per = runs["observed_seconds"].to_numpy()[timed] / amount
+    known = np.flatnonzero(~np.isnan(per))
+    order = known[np.argsort(per[known], kind="stable")]
+    split = mixed_speeds(per[order])
+    if split is None:
+        return ""
+    fast, slow = order[:split], order[split:]
+    if amount[fast].min() > amount[slow].max() or amount[slow].min() > amount[fast].max():
+        return ""
+    one, other = (float(per[part].mean()) for part in (fast, slow))
+    return (
+        f"{split} runs of about {units.seconds(one)} and {slow.size} of about "
+        f"{units.seconds(other)} per {_PER[progress] if progress else 'run'}"
+    )
+
+
+def starts(runs: pl.DataFrame) -> Starts | None:
+    """Return when several runs were made; None where a start is unknown, and of one run."""
+    found = runs.get_column("started_at")
+    ordered = found.sort()
+    return None if found.len() < 2 or found.null_count() else (ordered[0], ordered[-1])
+
+
+def in_separate_sessions(a: Starts | None, b: Starts | None) -> bool:
+    """Tell whether all runs of one side are known to be started before the first of the other."""
+    return a is not None and b is not None and (a[1] < b[0] or b[1] < a[0])
+
+
+#: Runs that start within so many seconds of each other were started together.
+TOGETHER_SECONDS = 10.0
+
+
+def _parallel(runs: pl.DataFrame) -> bool:
+    """Tell whether most runs of one system started together, and none is as short as that."""
+    if runs["started_at"].null_count() > runs.height - 2:
+        return False
+    runs = runs.drop_nulls(["started_at", "run_seconds"])
+    if runs.height < 2 or runs["system"].n_unique() > 1:
+        return False
+    close = np.diff(np.sort(epoch_seconds(runs))) <= TOGETHER_SECONDS
+    together = np.convolve(close, [1, 1]) > 0  # a run close to the one before or after it
+    shortest = float(runs["run_seconds"].to_numpy().min())
+    return bool(2 * together.sum() > runs.height) and shortest > TOGETHER_SECONDS
+
+
+def epoch_seconds(runs: pl.DataFrame) -> NDArray[np.float64]:
+    """Return the start of each run in seconds since 1970, shape (n,)."""
+    seconds: NDArray[np.float64] = runs["started_at"].dt.epoch("us").to_numpy() / 1e6
+    return seconds

@@ -1,0 +1,68 @@
+"""Which look of a plan is a comparison, and why is it none?
+
+With `Options.max_runs` a comparison may be repeated after every run a side: `stats.sequential`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ttastats.base.errors import TtastatsError
+from ttastats.base.units import plural
+from ttastats.outcomes.budget import Budget
+from ttastats.sides.numbers import SideNumbers
+from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
+
+_OPTION = "--sequential"
+#: Runs a side of a plan that names none.
+MAX_RUNS = 20
+
+
+def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
+    """Give the look at these runs in a plan of so many a side, or why the plan has none."""
+    if a.pooled or b.pooled:
+        return "several setups are pooled, and their runs are not independent"
+    if not (a.all_reached and b.all_reached):
+        failed = a.n - a.n_reached + b.n - b.n_reached
+        return f"{failed} of {a.n + b.n} runs failed; sequential tests support only successful runs"
+    if a.n != b.n:
+        return f"{a.n} vs {b.n} runs: a look needs equal numbers of runs"
+    if a.n < FIRST_LOOK:
+        return f"{plural(a.n, 'run')} per side: the first look is at {FIRST_LOOK}"
+    if a.n > most:
+        return f"{a.n} runs per side: the plan ended at {most}; its verdict there is final"
+    return Look(a.n, most)
+
+
+def check(
+    max_runs: int | None,
+    budget: Budget | None = None,
+    also: Sequence[str] = (),
+    block: Sequence[str] = (),
+    *,
+    same_convergence: bool = False,
+) -> None:
+    """Refuse a plan that no look can follow, and what is not valid at every look.
+
+    Raises
+    ------
+    TtastatsError
+        The plan is too short or too long; or something else is asked for besides.
+    """
+    if max_runs is None:
+        return
+    if not FIRST_LOOK <= max_runs <= MOST_LOOKS:
+        raise TtastatsError(
+            f"the maximum must be {FIRST_LOOK} to {MOST_LOOKS} runs per side",
+            where=f"--max-runs {max_runs}",
+            remedy=f"Omit it for {MAX_RUNS}, or fix the number of runs in advance.",
+        )
+    beside = budget.option if budget else "--also" if also else "--block" if block else ""
+    if same_convergence:
+        beside = "--same-convergence"
+    if beside:
+        raise TtastatsError(
+            "no sequentially valid interval is available",
+            where=f"{_OPTION} {beside}",
+            remedy=f"Fix the number of runs in advance and remove {_OPTION}, or remove {beside}.",
+        )

@@ -1,0 +1,176 @@
+"""What are the runs of one side of a comparison, as arrays?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
+from ttastats.sides.design.side import BLOCK, Design, design, setup_names
+from ttastats.stats.failures import expected_time
+from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.variation import cv_interval
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SideNumbers:
+    """The runs of one side. Times on the axis of the runs; `progress` of those that reached.
+
+    `outcomes` holds the runs that have a time; `n` counts all of them, `n_untimed` those that
+    failed after an unknown time. `progress` is in the unit both sides share, `design` says how the
+    runs were made.
+    """
+
+    n: int
+    outcomes: Outcomes
+    progress: Floats | None
+    mean_seconds: float | None
+    ert_seconds: float | None
+    cv: float | None
+    cv_low: float | None
+    cv_high: float | None
+    batch_sizes: tuple[int, ...] = ()
+    design: Design = field(default_factory=Design)
+
+    @property
+    def n_reached(self) -> int:
+        """Give the number of runs that reached the target."""
+        return self.outcomes.n_reached
+
+    @property
+    def n_untimed(self) -> int:
+        """Give the number of runs of which no time is known."""
+        return self.n - self.outcomes.n
+
+    @property
+    def times(self) -> Floats:
+        """Give the times of the runs that reached the target."""
+        return self.outcomes.times[self.outcomes.reached]
+
+    @property
+    def all_reached(self) -> bool:
+        """Tell whether no run failed."""
+        return self.n_reached == self.n
+
+    @property
+    def pooled(self) -> bool:
+        """Tell whether several setups are pooled, and do not have one run each."""
+        return self.outcomes.clusters is not None
+
+    def multiset(self) -> Counter[float]:
+        """Count how often each amount of progress was needed."""
+        return Counter() if self.progress is None else Counter(self.progress.tolist())
+
+
+def side(
+    runs: pl.DataFrame,
+    unit: str | None,
+    column: str | None,
+    *,
+    ddof: int = 1,
+    confidence: float = 0.95,
+) -> SideNumbers:
+    """Give one side from its runs (`time_to_target.runs`).
+
+    Parameters
+    ----------
+    unit, column
+        The columns of the progress both sides share and of its evaluation interval, as
+        `time_to_target.common_progress` gives them.
+    """
+    solved = runs.filter("reached")
+    times = _floats(solved.get_column("tta_seconds"))
+    progress = _floats(solved.get_column(unit)) if unit else None
+    spread = cv_interval(
+        times,
+        epochs=progress,
+        evaluation_interval=evaluation_interval(solved, column) if column else None,
+        confidence=confidence,
+        ddof=ddof,
+    )
+    return SideNumbers(
+        n=runs.height,
+        outcomes=outcomes_of(runs),
+        progress=progress,
+        mean_seconds=float(times.mean()) if times.size else None,
+        ert_seconds=expected_seconds(runs),
+        cv=spread.estimate,
+        cv_low=spread.low,
+        cv_high=spread.high,
+        batch_sizes=tuple(runs.get_column("global_batch_size").drop_nulls().unique().sort()),
+        design=design(runs),
+    )
+
+
+def brief(runs: pl.DataFrame) -> SideNumbers:
+    """Give of one side what a verdict rests on, and nothing that only describes it."""
+    made = outcomes_of(runs)
+    return SideNumbers(runs.height, made, None, None, None, None, None, None, design=design(runs))
+
+
+def outcomes_of(runs: pl.DataFrame) -> Outcomes:
+    """Give what came of the runs that have a time (`time_to_target.runs`)."""
+    timed = runs.filter(pl.col("observed_seconds").is_not_null())
+    return outcomes(
+        _floats(timed.get_column("observed_seconds")),
+        timed.get_column("reached").to_numpy(),
+        progress=_own_progress(timed.filter("reached")),
+        clusters=None if BLOCK in timed.columns else setup_names(timed).to_numpy(),
+        blocks=blocks_of(timed),
+    )
+
+
+def blocks_of(runs: pl.DataFrame) -> NDArray[np.intp] | None:
+    """Give the number of the block of each run; None where runs are not compared within blocks."""
+    return runs.get_column(BLOCK).to_numpy().astype(np.intp) if BLOCK in runs.columns else None
+
+
+def both_blocks(
+    a: pl.DataFrame, b: pl.DataFrame
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """Give the numbers of the blocks of the runs of two sides; None without blocks."""
+    one, other = blocks_of(a), blocks_of(b)
+    return None if one is None or other is None else (one, other)
+
+
+def share_a_block(a: pl.DataFrame, b: pl.DataFrame) -> bool:
+    """Tell whether a block has runs of both sides, as far as there are blocks."""
+    blocks = both_blocks(a, b)
+    return blocks is None or not set(blocks[0]).isdisjoint(blocks[1])
+
+
+def expected_seconds(runs: pl.DataFrame) -> float | None:
+    """Give the expected time to a success (ERT), failures paid for; None if a run has no time."""
+    observed = runs.get_column("observed_seconds")
+    if runs.is_empty() or observed.null_count():
+        return None
+    return expected_time(observed.to_numpy(), runs.get_column("reached").to_numpy()).estimate
+
+
+def _own_progress(solved: pl.DataFrame) -> Epochs | None:
+    """Give how far runs that reached had trained, in the best unit this side tells.
+
+    It says whether runs of this side vary, which needs no unit in common with another. A unit
+    whose evaluation interval is known comes first: labels that never change (BERT's epoch 1.0)
+    count no progress. Where no progress is logged, the evaluations are counted.
+    """
+    told = [
+        Epochs(_floats(solved.get_column(unit)), evaluation_interval(solved, column))
+        for unit, column in PROGRESS
+        if not solved.get_column(unit).null_count()
+    ]
+    evaluations = solved.get_column("evaluations_to_target")
+    if not evaluations.null_count() and (evaluations > 1).all():
+        told.append(Epochs(_floats(evaluations), 1.0))
+    bounded = [progress for progress in told if progress.evaluation_interval is not None]
+    return next(iter((*bounded, *told)), None)
+
+
+def _floats(column: pl.Series) -> Floats:
+    return column.cast(pl.Float64).to_numpy()

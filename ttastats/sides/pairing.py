@@ -1,0 +1,349 @@
+"""Which runs of A are set against which runs of B?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import polars as pl
+
+from ttastats.base import units
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes.counted import counted, standing
+from ttastats.outcomes.target import UserTarget
+from ttastats.sides import common_target, pairing_remarks, setups, shared_runs
+from ttastats.sides.pairing_remarks import Remark
+from ttastats.table import schema
+from ttastats.table.schema import BENCHMARK
+
+Runs = pl.DataFrame
+Keys = Mapping[str, Any]
+
+#: What a pair is called of which a side has no run that the other has not.
+SAME_RUNS = "the same runs"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """Runs of one source: one row each (`time_to_target.runs`), and the tidy table of evaluations.
+
+    `targets` are those of the user, by which the runs were judged. `at_budget`: no target decides
+    anything, as the runs are compared at a budget.
+    """
+
+    label: str
+    runs: Runs
+    evaluations: pl.LazyFrame = field(default_factory=lambda: pl.LazyFrame(schema=schema.POLARS))
+    targets: tuple[UserTarget, ...] = ()
+    at_budget: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """The runs of A and of B (`time_to_target.runs`) that answer one question, and its keys.
+
+    A key in which the sides differ is None. `unavailable` says why they cannot be judged: they
+    are shown, and nothing is claimed of them. `flags` are codes of what programs should know.
+    `blocks` are those within which they are compared (`blocking`), if any.
+    """
+
+    keys: Keys
+    a: Runs
+    b: Runs
+    unavailable: str | None = None
+    flags: tuple[str, ...] = ()
+    blocks: Blocks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The blocks of a pair: name, and how many runs of A and of B.
+
+    `shared` have runs of both; `alone` of one side; `unknown` counts runs that tell no block.
+    """
+
+    shared: tuple[tuple[str, int, int], ...]
+    alone: tuple[tuple[str, int, int], ...]
+    unknown: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Runs without a partner: their keys, the side they are of, and how many.
+
+    `short` is their name beside those of the others, without what all share.
+    """
+
+    keys: Keys
+    side: Literal["a", "b"]
+    n: int
+    short: str = ""
+
+    @property
+    def name(self) -> str:
+        """Give `resnet 512 DGX-2H Pod`."""
+        return name_of(self.keys)
+
+    @property
+    def text(self) -> str:
+        """Give `resnet 512 DGX-2H Pod (5 runs of B)`."""
+        return f"{self.short} ({units.plural(self.n, 'run')} of {self.side.upper()})".lstrip()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairing:
+    """Two sides as pairs. `by` are the keys of every pair.
+
+    `shared` names the suite and round of both, `apart` those in which they differ (`A v0.5,
+    B v0.6`), where they are no keys. `a` and `b` are the runs that found a partner, copies
+    included, with the number of their pair in `pair`.
+    """
+
+    pairs: tuple[Pair, ...]
+    alone: tuple[Alone, ...]
+    by: tuple[str, ...]
+    remarks: tuple[Remark, ...]
+    shared: str
+    apart: str
+    a: Runs
+    b: Runs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """Runs of both sides that belong together, before shared ones and copies are left out."""
+
+    keys: Keys
+    a: Runs
+    b: Runs
+
+
+def name_of(keys: Keys) -> str:
+    """Name a group by its known keys."""
+    return " ".join(str(value) for value in keys.values() if value is not None)
+
+
+def _short_names(keys: Sequence[Keys]) -> list[str]:
+    """Name groups without a suite and round that all share."""
+    shared = {name for name in ("suite", "round") if len({one.get(name) for one in keys}) == 1}
+    return [
+        name_of({name: value for name, value in one.items() if name not in shared}) for one in keys
+    ]
+
+
+def pairings(
+    baseline: Side, others: Sequence[Side], by: Sequence[str] = (), *, pool: bool = False
+) -> tuple[Pairing, ...]:
+    """Give the pairs of the baseline with each of the others, all by the same keys.
+
+    Without `by`, runs of one suite, round and benchmark belong together, and of these, unless
+    they are pooled, the ones on as many accelerators of the same hardware (`setups.match`). What
+    each side has but one of, and not the same, is what the comparison asks about: a round, a
+    suite or a setup is then no criterion. `by` is taken as it is.
+
+    Raises
+    ------
+    TtastatsError
+        The baseline has no group in common with another, or the two are the same runs.
+    """
+    baseline, *others = (replace(side, runs=standing(side.runs)) for side in (baseline, *others))
+    keys = tuple(by) or _benchmark_keys((baseline, *others))
+    found = [
+        _groups(baseline.runs, other.runs, keys, like_for_like=not (by or pool)) for other in others
+    ]
+    extra = tuple(name for name in setups.COLUMNS if any(name in each.columns for each in found))
+    return tuple(
+        _pairing(baseline, other, each, keys, extra)
+        for other, each in zip(others, found, strict=True)
+    )
+
+
+def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
+    """Leave out the suite and round where each side has one and they differ."""
+    values = {
+        name: [side.runs.get_column(name).unique().to_list() for side in sides]
+        for name in BENCHMARK
+        if name != "benchmark"
+    }
+    dropped = {
+        name
+        for name, found in values.items()
+        if all(len(each) == 1 for each in found) and any(each != found[0] for each in found)
+    }
+    return tuple(name for name in BENCHMARK if name not in dropped)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    groups: tuple[_Group, ...]
+    alone: tuple[Alone, ...]
+    columns: frozenset[str]
+
+
+def _groups(a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool) -> _Found:
+    """Set the runs of equal keys against each other, and by their setups if that is asked."""
+    parts_a, parts_b = _parts(a, keys), _parts(b, keys)
+    groups: list[_Group] = []
+    alone: list[Alone] = []
+    columns: set[str] = set()
+    for key in parts_a:
+        named = dict(zip(keys, key, strict=True))
+        if key not in parts_b:
+            alone.append(Alone(named, "a", parts_a[key].height))
+        elif like_for_like:
+            matched = setups.match(parts_a[key], parts_b[key])
+            columns |= set(matched.columns)
+            groups += [_Group(named, one, other) for one, other in matched.alike]
+            alone += _alone_setups(named, matched)
+        else:
+            groups.append(_Group(named, parts_a[key], parts_b[key]))
+    for key in parts_b:
+        if key not in parts_a:
+            named = dict(zip(keys, key, strict=True))
+            alone.append(Alone(named, "b", parts_b[key].height))
+    return _Found(tuple(groups), tuple(alone), frozenset(columns))
+
+
+def _parts(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
+    """Give the runs of each group, sorted by the keys; unknown keys come last."""
+    if not keys:
+        return {(): runs}
+    ordered = runs.sort(keys, nulls_last=True, maintain_order=True)
+    return dict(iter(ordered.group_by(keys, maintain_order=True)))
+
+
+def _alone_setups(keys: Keys, matched: setups.Matched) -> Iterator[Alone]:
+    sides: tuple[tuple[Literal["a", "b"], Any], ...]
+    sides = (("a", matched.alone_a), ("b", matched.alone_b))
+    for side, parts in sides:
+        for key, runs in parts:
+            said = dict(zip(matched.columns, key, strict=True))
+            yield Alone({**keys, **said}, side, runs.height)
+
+
+def _pairing(
+    baseline: Side, other: Side, found: _Found, keys: Sequence[str], extra: Sequence[str]
+) -> Pairing:
+    if not found.groups:
+        raise _nothing_alike(baseline, other, found.alone, keys)
+    both = shared_runs.shared(baseline.runs, other.runs)
+    named = [
+        replace(
+            one, keys={**one.keys, **{name: setups.common(one.a, one.b, name) for name in extra}}
+        )
+        for one in found.groups
+    ]
+    judge = _judge_of(baseline, other)
+    made = [_pair(group, both, judge) for group in named]
+    pairs = tuple(pair for pair, _ in made)
+    if all(pair.unavailable == SAME_RUNS for pair in pairs):
+        raise TtastatsError(
+            f"{baseline.label} and {other.label} contain the same runs: "
+            f"{units.plural(len(both), 'run')} on both sides and no others",
+            remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
+            "'system=...'",
+        )
+    names = _short_names([*(one.keys for one in named), *(one.keys for one in found.alone)])
+    alone = (
+        replace(one, short=name) for one, name in zip(found.alone, names[len(named) :], strict=True)
+    )
+    names = names[: len(named)]
+    groups = [(name, group.a, group.b) for name, group in zip(names, named, strict=True)]
+    remarks = (
+        *pairing_remarks.shared(groups, both),
+        *pairing_remarks.setups_that_differ(groups),
+        *pairing_remarks.targets(
+            [(name, said) for name, (_, said) in zip(names, made, strict=True) if said]
+        ),
+    )
+    return Pairing(
+        pairs,
+        tuple(alone),
+        (*keys, *extra),
+        remarks,
+        *_title(baseline.runs, other.runs, keys),
+        _numbered(shared_runs.without(group.a, both) for group in named),
+        _numbered(shared_runs.without(group.b, both) for group in named),
+    )
+
+
+def _numbered(parts: Iterable[Runs]) -> Runs:
+    """Give runs with the number of their pair."""
+    return pl.concat(
+        [runs.with_columns(pair=pl.lit(number)) for number, runs in enumerate(parts)],
+        how="vertical_relaxed",
+    )
+
+
+def _pair(group: _Group, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
+    """Give a pair, and what is to be said of its targets."""
+    a, b = (counted(shared_runs.without(runs, both)) for runs in (group.a, group.b))
+    if a.is_empty() or b.is_empty():
+        return Pair(group.keys, counted(group.a), counted(group.b), SAME_RUNS), ""
+    judged = judge(a, b)
+    flags = ("targets_differ",) if judged.said else ()
+    return Pair(group.keys, judged.a, judged.b, judged.unavailable, flags), judged.said
+
+
+_Judge = Callable[[Runs, Runs], common_target.JudgedPair]
+
+
+def _judge_of(baseline: Side, other: Side) -> _Judge:
+    """Give what judges groups by a common target; one of the user's is common already."""
+    if baseline.targets or other.targets or baseline.at_budget:
+        return common_target.JudgedPair
+    known = tuple(_targets(side) for side in (baseline, other))
+    rows = (baseline.evaluations, other.evaluations)
+    return lambda a, b: common_target.judge((a, b), (known[0], known[1]), rows)
+
+
+def _targets(side: Side) -> Runs:
+    found = common_target.targets(side.evaluations)
+    return common_target.targets_of_runs(side.runs) if found.is_empty() else found
+
+
+def _title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
+    """Say the suite and round of both sides, and those in which they differ, if no keys.
+
+    Of what a side has several there is nothing to say in a line.
+    """
+    shared, apart = [], []
+    for name in BENCHMARK:
+        if name in keys or name == "benchmark":
+            continue
+        ours, theirs = (runs.get_column(name).unique().to_list() for runs in (a, b))
+        if ours == theirs and len(ours) == 1:
+            shared.append(ours[0])
+        elif len(ours) == len(theirs) == 1:
+            apart.append((ours[0] or "unknown", theirs[0] or "unknown"))
+    sides = [" ".join(map(str, values)) for values in zip(*apart, strict=True)]
+    differ = f"A {sides[0]}, B {sides[1]}" if sides else ""
+    return " ".join(str(value) for value in shared if value is not None), differ
+
+
+def _nothing_alike(
+    baseline: Side, other: Side, alone: Sequence[Alone], keys: Sequence[str]
+) -> TtastatsError:
+    def held(side: str) -> str:
+        names = [one.name for one in chosen if one.side == side]
+        return units.listed(names, 5) or "no runs"
+
+    def benchmarks(runs: Runs) -> set[Any]:
+        return set(runs.get_column("benchmark"))
+
+    by_setup = [one for one in alone if set(one.keys) - set(keys)]
+    chosen = by_setup or alone
+    has = f"{baseline.label} has {held('a')}; {other.label} has {held('b')}"
+    if by_setup:
+        return TtastatsError(
+            f"no runs with the same number of accelerators and the same hardware: {has}",
+            remedy="Select one setup per side (--a, --b), match on other columns (--by "
+            "benchmark,accelerators), or pool all runs of a benchmark (--pool).",
+        )
+    shared = benchmarks(baseline.runs) & benchmarks(other.runs)
+    return TtastatsError(
+        f"no common {', '.join(keys)}: {has}",
+        remedy="Group by columns that both sides share, "
+        f"{'such as --by benchmark' if shared else 'with --by'}.",
+    )

@@ -1,0 +1,148 @@
+"""Which hardware did runs use, how much of it, and which setups of two sides are alike?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, combinations
+
+import polars as pl
+
+from ttastats.base import units
+
+#: What entries of one benchmark differ in most, and by what a fair comparison matches them.
+COLUMNS = ("accelerators", "hardware")
+
+Value = int | str | None
+Key = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matched:
+    """Setups that agree and, of each side, those without a partner; `columns` were compared.
+
+    Each of `alike` are runs of A and of B whose setups agree in these columns.
+    """
+
+    columns: tuple[str, ...]
+    alike: tuple[tuple[pl.DataFrame, pl.DataFrame], ...]
+    alone_a: tuple[tuple[Key, pl.DataFrame], ...]
+    alone_b: tuple[tuple[Key, pl.DataFrame], ...]
+
+
+def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
+    """Set the runs of one benchmark on two sides against each other, like against like.
+
+    A column in which each side has one value is no criterion: if the values are equal there is
+    nothing to sort by, and if not their difference is what the comparison asks about.
+    """
+    a, b = _completed(a), _completed(b)
+    columns = tuple(name for name in COLUMNS if not (_one_value(a, name) and _one_value(b, name)))
+    parts_a, parts_b = _parts(a, columns), _parts(b, columns)
+    partner = _partners(list(parts_a), list(parts_b), columns)
+    return Matched(
+        columns,
+        tuple((parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner),
+        tuple((key, runs) for key, runs in parts_a.items() if key not in partner),
+        tuple((key, runs) for key, runs in parts_b.items() if key not in partner.values()),
+    )
+
+
+def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
+    """Give the values of a setup column, unknown last."""
+    found = runs.get_column(column)
+    if 0 < found.null_count() < found.len():  # else there is nothing to complete, or nothing known
+        found = runs.select(_of_entry(column)).to_series()
+    return tuple(found.unique().sort(nulls_last=True))
+
+
+def same(one: str | None, other: str | None) -> bool:
+    """Tell whether two names may mean one hardware: `DGX-2H` and `NVIDIA DGX-2H`.
+
+    They do if all words of one are among the other's and one of them is a model (has a digit).
+    Unknown hardware may be any.
+    """
+    if one is None or other is None:
+        return True
+    less, more = sorted((words(one), words(other)), key=len)
+    return less == more or (less <= more and any(re.search(r"\d", word) for word in less))
+
+
+@cache
+def words(name: str) -> frozenset[str]:
+    """Give the words of a name, whatever stands between them and however they are written."""
+    return frozenset(re.findall(r"\w+", name.lower()))
+
+
+def _completed(runs: pl.DataFrame) -> pl.DataFrame:
+    """Add the setup of each run; a log that broke off early has that of its entry, if it is one."""
+    return runs.with_columns(_of_entry(name).alias(f"setup_{name}") for name in COLUMNS)
+
+
+def _of_entry(name: str) -> pl.Expr:
+    known = pl.col(name).drop_nulls()
+    keys = ("benchmark", "entry")
+    only = pl.when(known.n_unique().over(keys) == 1).then(known.first().over(keys))
+    return pl.coalesce(name, only)
+
+
+def _one_value(runs: pl.DataFrame, column: str) -> bool:
+    found = values(runs, column)
+    return _one_name([_text(name) for name in found]) if column == "hardware" else len(found) == 1
+
+
+def _one_name(names: Sequence[str | None]) -> bool:
+    return all(same(*pair) for pair in combinations(names, 2))
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else str(value)
+
+
+def _parts(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame]:
+    """Give the runs of each setup, sorted, in their own order."""
+    names = [f"setup_{name}" for name in columns]
+    plain = [f"setup_{name}" for name in COLUMNS]
+    if not names:
+        return {(): runs.drop(plain)}
+    ordered = runs.sort(names, nulls_last=True, maintain_order=True)
+    return {key: part.drop(plain) for key, part in ordered.group_by(names, maintain_order=True)}
+
+
+def _partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dict[Key, Key]:
+    """Give B's setup for each of A's that has one: the equal one, or the only one that agrees."""
+    found = {key: key for key in a if key in b}
+    left_a = [key for key in a if key not in found]
+    left_b = [key for key in b if key not in found]
+    agreeing = [(x, y) for x in left_a for y in left_b if _agree(x, y, columns)]
+    count = dict.fromkeys(chain(left_a, left_b), 0)
+    for key in chain.from_iterable(agreeing):
+        count[key] += 1
+    return found | {x: y for x, y in agreeing if count[x] == count[y] == 1}
+
+
+def _agree(a: Key, b: Key, columns: Sequence[str]) -> bool:
+    return all(
+        same(_text(x), _text(y)) if name == "hardware" else x == y
+        for x, y, name in zip(a, b, columns, strict=True)
+    )
+
+
+def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
+    """Give what both sides have: None if that is unknown, or several, or not the same.
+
+    Of several names of one hardware it is the one that says most.
+    """
+    found = {*values(a, column), *values(b, column)}
+    if column == "hardware":
+        names = sorted((str(name) for name in found if name is not None), key=lambda n: (len(n), n))
+        return names[-1] if names and _one_name(names) else None
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def said(runs: pl.DataFrame, column: str) -> str:
+    """Give the values of a setup column in words."""
+    found = ["unknown" if value is None else str(value) for value in values(runs, column)]
+    return units.listed(found, 3)

@@ -1,0 +1,77 @@
+"""Which runs lie on both sides of a comparison?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ttastats.base import units
+from ttastats.base.errors import TtastatsError
+from ttastats.table.schema import RUN
+
+#: What a run is known by wherever its log lies: a log that was sent in again is the same run.
+#: Names alone tell nothing, as tables made by others may number the runs of each side from 0.
+_LENGTH = pl.col("run_seconds").cast(pl.String).fill_null("unknown")
+_CONTENT = pl.coalesce("content_digest", pl.concat_str("run_id", _LENGTH, separator=" "))
+_ROW = (*RUN, "run_seconds")
+
+
+def shared(a: pl.DataFrame, b: pl.DataFrame) -> pl.Series:
+    """Give the contents that both sides have."""
+    ours, theirs = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
+    return ours.filter(ours.is_in(theirs.implode())).drop_nulls().unique()
+
+
+def of_content(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
+    """Give the runs of these contents."""
+    return runs.filter(_CONTENT.is_in(content.implode()))
+
+
+def without(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
+    """Give the runs of other contents."""
+    return runs.filter(~_CONTENT.is_in(content.implode()).fill_null(value=False))
+
+
+def contents(runs: pl.DataFrame) -> int:
+    """Count runs, each once however many copies there are."""
+    return runs.select(_CONTENT).to_series().n_unique()
+
+
+def example(runs: pl.DataFrame) -> str:
+    """Name the log of one of some runs, always the same one."""
+    return str(runs.get_column("source").sort()[0])
+
+
+def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
+    """Refuse parts of one table that have a run in common: A would be compared with itself.
+
+    Parameters
+    ----------
+    sides
+        The name of each part and its runs (or rows of runs); each is set against the first.
+
+    Raises
+    ------
+    TtastatsError
+        A row of a run belongs to the first and to another.
+    """
+    (first, baseline), *others = sides
+    for name, runs in others:
+        both = baseline.select(_ROW).join(runs.select(_ROW), on=_ROW, how="semi").unique()
+        if both.is_empty():
+            continue
+        some = "all" if both.height == runs.select(_ROW).n_unique() else "some"
+        raise TtastatsError(
+            f"{units.plural(both.height, 'run')} would be on both sides: {some} of {name!r} also "
+            f"match {first!r}, such as {example(both)}",
+            remedy=_remedy(first, name),
+        )
+
+
+def _remedy(first: str, name: str) -> str:
+    """Say how the side that holds the other can leave it out, as conditions or in words."""
+    column, found, pattern = name.partition("=")
+    if found and column.isidentifier() and "," not in name:
+        return f"Exclude them from one side, for example --a {first!r} --a '{column}!={pattern}'."
+    return "Select sides without common runs."

@@ -1,0 +1,273 @@
+"""Is a table made by others one of ours, and if not, what is missing?
+
+A table that `ingest` wrote passes as it is. Any other, say one that pandas or duckdb wrote, a frame
+that lacks columns, or two rounds put together by polars, is used if it identifies its runs and says
+what was measured when; where that cannot be, the error names the columns and their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+import xxhash
+
+from ttastats.base import nearest, units
+from ttastats.base.errors import TtastatsError
+from ttastats.table import schema
+
+#: What a table must say of an evaluation. What must be said of a run is `run_id` or `source`.
+REQUIRED = ("metric", "value")
+_REMEDY = (
+    "A table needs run_id or source, metric and value, one row per run, evaluation and metric, and "
+    "seconds unless its runs have no time (docs/columns.md); `ttastats.from_frame` makes one from "
+    "columns of other names."
+)
+
+
+def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
+    """Give a table with the columns and types of the schema, in its order.
+
+    A frame that has them is given as it is. Of any other, columns that are missing are null, but
+    `source` or `run_id` (each stands for the other), `eval_index` (the order of the evaluations),
+    `logged_value` (the value), `run_status` (unknown) and `run_seconds` (until the last
+    evaluation). Types are cast where nothing is lost; times without a zone are taken for UTC, NaN
+    is unknown. Runs of a table that has no `source_digest` get a `run_id` that tells them from runs
+    of the same name in other tables. Columns that are not of the schema are left out.
+
+    Parameters
+    ----------
+    where
+        What the table is called in errors.
+
+    Raises
+    ------
+    TtastatsError
+        A column is missing that cannot be done without, has a type that cannot be used, or is
+        contradicted by other rows.
+    """
+    types = frame.lazy().collect_schema()
+    if dict(types.items()).items() >= dict(schema.POLARS.items()).items():
+        _expect_names(frame.lazy().select(schema.RUN), where)
+        _expect_years(frame.lazy().select("started_at"), where)
+        return frame.lazy().select(schema.NAMES)
+    _expect_columns(types, where)
+    _expect_types(types, where)
+    # What others made is small beside what `ingest` writes, and is looked at as a whole.
+    found = _cast(frame.lazy().select(_known(types)).unique(maintain_order=True).collect(), where)
+    found = _numbered(_named(found, where))
+    _expect_one_answer(found, where)
+    return _filled(_identified(found)).lazy().select(schema.NAMES)
+
+
+def _known(types: Iterable[str]) -> list[str]:
+    names = set(types)
+    return [name for name in schema.NAMES if name in names]
+
+
+def _expect_columns(types: pl.Schema, where: str) -> None:
+    missing = [name for name in REQUIRED if name not in types]
+    if not {"run_id", "source"} & types.keys():
+        missing.insert(0, "run_id (or source)")
+    if "seconds" not in types and nearest.nearest("seconds", types):
+        missing.append("seconds")  # a time under another name is no table without a time
+    if not missing:
+        return
+    close = nearest.nearest(missing[-1], types)
+    has = units.listed(list(types), 12) or "none"
+    alike = f" Is {missing[-1]} its {close[0]}?" if close else ""
+    raise TtastatsError(
+        f"not written by ttastats and lacks columns: {', '.join(missing)}; its columns are: {has}",
+        where=where,
+        remedy=f"{_REMEDY}{alike}",
+    )
+
+
+# ------------------------------------------------------------------------------------------- types
+
+
+def _expect_types(types: pl.Schema, where: str) -> None:
+    wrong = [
+        f"column {name} is {types[name]}, {schema.POLARS[name]} is needed"
+        for name in _known(types)
+        if not _may_become(types[name], schema.POLARS[name])
+    ]
+    if wrong:
+        raise TtastatsError("; ".join(wrong), where=where, remedy="Cast it first.")
+
+
+def _may_become(has: pl.DataType, needs: pl.DataType) -> bool:
+    """Tell whether values of one type may all be values of another; some may turn out not to be."""
+    if has == needs or has == pl.Null:
+        return True
+    if needs == pl.String:
+        return has.is_integer() or isinstance(has, pl.Categorical | pl.Enum)
+    if needs == pl.Boolean:
+        return has.is_integer()
+    if isinstance(needs, pl.Datetime):
+        return isinstance(has, pl.Datetime)
+    return has.is_numeric() or (needs == pl.Float64 and isinstance(has, pl.Duration))
+
+
+def _cast(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Cast every column to its type, or say in which something would be lost."""
+    plain = frame.with_columns(
+        pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
+        pl.col(pl.Duration).dt.total_microseconds() / 1e6,
+    )
+    cast = plain.select(_as(name, plain.schema[name]) for name in plain.columns)
+    for name in plain.columns:
+        lost = _lost(plain.get_column(name), cast.get_column(name))
+        if lost is not None:
+            raise TtastatsError(
+                f"column {name} is {frame.schema[name]}, {schema.POLARS[name]} is needed, and "
+                f"{lost} cannot be converted",
+                where=where,
+                remedy="Correct the value, or cast the column before.",
+            )
+    return cast
+
+
+def _as(name: str, has: pl.DataType) -> pl.Expr:
+    needs = schema.POLARS[name]
+    if isinstance(needs, pl.Datetime) and isinstance(has, pl.Datetime) and has.time_zone is None:
+        return pl.col(name).dt.replace_time_zone("UTC").cast(needs)
+    return pl.col(name).cast(needs, strict=False)
+
+
+def _lost(before: pl.Series, after: pl.Series) -> str | None:
+    """Give a value that its new type cannot hold, or None. Nanoseconds may be lost."""
+    gone = before.is_not_null() & after.is_null()
+    if after.dtype.is_temporal():  # Python knows no other years
+        gone |= ~after.dt.year().is_between(1, 9999).fill_null(value=True)
+    if before.dtype.is_numeric() and after.dtype != pl.String:
+        gone |= (after.cast(before.dtype, strict=False) != before).fill_null(value=False)
+    values = before.filter(gone)
+    return None if values.is_empty() else values.cast(pl.String)[0]
+
+
+def _expect_years(dates: pl.LazyFrame, where: str) -> None:
+    """Refuse dates of years that Python does not know."""
+    odd = dates.filter(~pl.col("started_at").dt.year().is_between(1, 9999)).head(1).collect()
+    if not odd.is_empty():
+        raise TtastatsError(
+            f"column started_at contains {odd.to_series().cast(pl.String)[0]}, which is not a date",
+            where=where,
+            remedy="Correct or remove the value.",
+        )
+
+
+# -------------------------------------------------------------------------------------------- runs
+
+
+def _named(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Give a frame whose rows all say of which run they are."""
+    given = [name for name in schema.RUN if name in frame.columns]
+    _expect_names(frame.lazy().select(given), where)
+    return frame.with_columns(
+        pl.col(given[0]).alias(name) for name in schema.RUN if name not in frame.columns
+    )
+
+
+def _expect_names(names: pl.LazyFrame, where: str) -> None:
+    """Refuse rows that do not say of which run they are."""
+    for name, nameless in names.null_count().collect().row(0, named=True).items():
+        if nameless:
+            raise TtastatsError(
+                f"column {name} is null in {units.plural(nameless, 'row')}",
+                where=where,
+                remedy="Set it in every row, or remove these rows.",
+            )
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Number the evaluations of each run, unless all are, and put the rows in order."""
+    evaluated = pl.col("metric").is_not_null()
+    if "eval_index" not in frame.columns or frame.filter(evaluated)["eval_index"].null_count():
+        known = _checkpoint(frame.filter(evaluated))
+        # Without any the rows are in order, and each metric counts its own.
+        order = pl.int_range(pl.len()).over(*schema.RUN, "metric")
+        place = (pl.col(known) if known else order).cast(pl.Float64)
+        rank = place.fill_null(float("inf")).rank("dense").over(*schema.RUN, evaluated)
+        frame = frame.with_columns(eval_index=pl.when(evaluated).then(rank.cast(pl.Int64) - 1))
+    return frame.sort(schema.ORDER, maintain_order=True)
+
+
+def _checkpoint(evaluations: pl.DataFrame) -> str | None:
+    """Give the column by which the metrics of one checkpoint know each other.
+
+    They may be logged one after the other; a single metric needs none but the time. Without a time
+    it is what had been trained. None where that is not told either.
+    """
+    timed = "seconds" in evaluations.columns and bool(evaluations["seconds"].count())
+    if timed and evaluations["metric"].n_unique() == 1:
+        return "seconds"
+    trained = ("step", "samples") if timed else ("step", "samples", "epoch")
+    for name in trained:
+        if name in evaluations.columns and not evaluations[name].null_count():
+            return name
+    return "seconds" if timed else None
+
+
+def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
+    """Refuse a table in which a run has two answers to one question.
+
+    Most often one name stands for several runs, such as a seed for a run of each system.
+    """
+    remedy = "Give every run a unique run_id, such as system and seed."
+    double = frame.filter(pl.col("metric").is_not_null() & pl.struct(schema.ROW).is_duplicated())
+    if not double.is_empty():
+        first = double.row(0, named=True)
+        raise TtastatsError(
+            f"run {first['source']} has {first['metric']} twice at {_place(first)}",
+            where=where,
+            remedy=remedy,
+        )
+    of_run = [name for name in schema.RUN_NAMES if name in frame.columns and name not in schema.RUN]
+    several = frame.group_by(schema.RUN).agg(pl.col(of_run).n_unique()).sort("source", "run_id")
+    for name in of_run:
+        if (several[name] > 1).any():
+            run = several.filter(pl.col(name) > 1)["source"][0]
+            some = frame.filter(pl.col("source") == run)[name].unique().sort()[:2]
+            raise TtastatsError(
+                f"run {run} has several values of {name}, such as "
+                f"{' and '.join(some.cast(pl.String).fill_null('unknown'))}",
+                where=where,
+                remedy=remedy,
+            )
+
+
+def _place(row: dict[str, object]) -> str:
+    """Say when an evaluation was made, as far as its row tells."""
+    if row.get("seconds") is not None:
+        return f"{row['seconds']} s"
+    known = [name for name in ("step", "samples", "epoch") if row.get(name) is not None]
+    return f"{known[0]} {row[known[0]]}" if known else f"evaluation {row['eval_index']}"
+
+
+def _identified(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give runs that no log identifies a digest of what the table says of them as `run_id`."""
+    if "source_digest" in frame.columns:
+        return frame
+    rows = pl.struct(name for name in frame.columns if name != "run_id").struct.json_encode()
+    told = frame.group_by(schema.RUN, maintain_order=True).agg(told=rows.str.join("\n"))
+    digests = pl.Series(
+        "source_digest",
+        [xxhash.xxh3_128_hexdigest(text.encode()) for text in told["told"]],
+        pl.String,
+    )
+    runs = told.drop("told").with_columns(digests)
+    return frame.join(runs, on=schema.RUN, how="left", maintain_order="left").with_columns(
+        run_id=pl.col("source_digest").str.head(16) + "-0"
+    )
+
+
+def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns that are missing."""
+    derived = {"logged_value": pl.col("value"), "run_status": pl.lit("unknown")}
+    if "seconds" in frame.columns:
+        derived["run_seconds"] = pl.col("seconds").max().over(schema.RUN)
+    missing = [name for name in schema.NAMES if name not in frame.columns]
+    return frame.with_columns(
+        derived.get(name, pl.lit(None)).cast(schema.POLARS[name]).alias(name) for name in missing
+    )

@@ -1,0 +1,225 @@
+"""How does anybody's frame become a table of runs and evaluations?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import polars as pl
+
+from ttastats.base import nearest, units
+from ttastats.base.errors import TtastatsError
+from ttastats.table import schema
+from ttastats.table.conform import conform
+
+_HERE = "from_frame"
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A table in memory that gives its columns to other libraries: of pandas, pyarrow, duckdb."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Give the columns as Arrow's C interface has them."""
+
+
+def is_frame(source: object) -> bool:
+    """Tell whether an object is a table in memory, of polars or of another library."""
+    return isinstance(source, pl.DataFrame | pl.LazyFrame | Frame) or hasattr(
+        source, "__dataframe__"
+    )
+
+
+def as_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
+    """Give a table in memory as polars has it: of pandas, pyarrow, duckdb, or any that exchange.
+
+    Raises
+    ------
+    TtastatsError
+        It holds something that no table can hold, or needs pyarrow to be read.
+    """
+    if isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        return frame
+    try:
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pl.DataFrame(frame)
+        return pl.from_dataframe(frame)
+    except ImportError as error:  # as pandas needs it for all but plain numbers
+        raise TtastatsError(
+            "cannot be read without pyarrow", where=_library(frame), remedy="pip install pyarrow"
+        ) from error
+    except (TypeError, ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
+        reason = f"{error}".partition("\n")[0]
+        raise TtastatsError(
+            f"cannot be read as a table: {reason}",
+            where=_library(frame),
+            remedy="Give every column one type.",
+        ) from error
+
+
+def _library(frame: Any) -> str:
+    return f"a frame of {type(frame).__module__.partition('.')[0]}"
+
+
+def from_frame(
+    frame: Any,
+    *,
+    run: str | Sequence[str],
+    metric: str | Sequence[str],
+    seconds: str | None = None,
+    value: str | None = None,
+    epoch: str | None = None,
+    step: str | None = None,
+    samples: str | None = None,
+    benchmark: str | None = None,
+    entry: str | None = None,
+    target: float | str | Mapping[str, float] | None = None,
+    higher_is_better: bool | str | Mapping[str, bool] | None = None,
+    **others: Any,
+) -> pl.DataFrame:
+    """Create a table from a frame with one row per evaluation; other rows are allowed.
+
+    Every function accepts the table; after `write_parquet`, every command reads it.
+
+    Parameters
+    ----------
+    frame
+        A polars, pandas, pyarrow or duckdb frame, or one that supports their exchange protocol.
+    run
+        One or several columns that identify a run, such as a seed. Runs of different benchmarks or
+        entries may have the same value.
+    metric, value
+        With one row per metric: the column with the name of the metric (or the name itself), and
+        the column with its value. With one column per metric: the names of these columns, without
+        `value`. Rows without a value are not evaluations, but extend the run; of a run all of
+        whose values are NaN, and not missing, every one is an evaluation that gave no number.
+    seconds
+        Column of seconds (or durations) since the start of the run; without it, results are in
+        epochs, steps or samples.
+    epoch, step, samples
+        Columns of epochs, steps or samples.
+    benchmark, entry
+        A column, or a name for all rows. An entry is shared by repeated runs of one setup.
+    target, higher_is_better
+        The quality target and direction: a column, one for all rows, or one for each metric.
+    others
+        Any other column of the schema (docs/columns.md): the column that holds it, or a value for
+        all rows, such as `accelerators=8` or `run_seconds="total"`.
+
+    Raises
+    ------
+    TtastatsError
+        A column is missing or unusable, or a run has several values of a column.
+    """
+    rows = as_polars(frame).lazy().collect()
+    given = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
+    given |= {"benchmark": benchmark, "entry": entry, **others}
+    aims = {"target_value": target, "higher_is_better": higher_is_better}
+    given |= {name: what for name, what in aims.items() if isinstance(what, str)}
+    runs = [run] if isinstance(run, str) else list(run)
+    for column in runs:
+        _expect_column(rows, "run", column)
+    shared = [name for name in (benchmark, entry) if name in rows.columns]
+    table = rows.select(
+        pl.concat_str(
+            pl.col(shared).cast(pl.String).fill_null("unknown"),
+            pl.col(runs).cast(pl.String),
+            separator="/",
+        ).alias("source"),
+        *(_given(rows, name, what) for name, what in given.items() if what is not None),
+    )
+    table = _with_values(table, rows, metric, value)
+    for name, what in aims.items():
+        if what is not None and not isinstance(what, str):
+            table = table.with_columns(_aim(table["metric"], name, what))
+    return conform(_evaluations(table), _HERE).collect()
+
+
+def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:
+    if column not in rows.columns:
+        raise TtastatsError(
+            f"{name}={column!r}: no such column",
+            where=_HERE,
+            remedy=nearest.among(str(column), rows.columns, "Columns"),
+        )
+
+
+def _given(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
+    """Give a column of the schema: a column of the frame, or one value for all rows."""
+    if name not in schema.NAMES:
+        raise TtastatsError(
+            f"{name} is not a column of the schema",
+            where=_HERE,
+            remedy=nearest.among(name, schema.NAMES, "Columns"),
+        )
+    if isinstance(what, str) and (what in rows.columns or schema.POLARS[name] != pl.String):
+        _expect_column(rows, name, what)
+        return pl.col(what).alias(name)
+    return pl.lit(what).alias(name)
+
+
+def _with_values(
+    table: pl.DataFrame, rows: pl.DataFrame, metric: str | Sequence[str], value: str | None
+) -> pl.DataFrame:
+    """Add `metric` and `value`; where each metric has a column, the rows once for each."""
+    if value is not None:
+        if not isinstance(metric, str):
+            raise TtastatsError(
+                "several metrics but one value column",
+                where=_HERE,
+                remedy="List the value columns in metric=[...] and omit value.",
+            )
+        return table.hstack(
+            rows.select(_given(rows, "metric", metric), _given(rows, "value", value))
+        )
+    names = [metric] if isinstance(metric, str) else list(metric)
+    for name in names:
+        _expect_column(rows, "metric", name)
+    return pl.concat(
+        [table.with_columns(rows[name].alias("value"), metric=pl.lit(name)) for name in names],
+        how="vertical_relaxed",
+    )
+
+
+def _aim(metrics: pl.Series, name: str, what: Any) -> pl.Series:
+    """Give the target or the direction of each metric."""
+    known = metrics.cast(pl.String).drop_nulls().unique().sort().to_list()
+    if isinstance(what, Mapping):
+        for metric in what:
+            if metric not in known:
+                raise TtastatsError(
+                    f"unknown metric {metric!r}",
+                    where=_HERE,
+                    remedy=nearest.among(str(metric), known, "Metrics"),
+                )
+        wanted = metrics.cast(pl.String).replace_strict(dict(what), default=None)
+        return wanted.cast(schema.POLARS[name]).alias(name)
+    if name == "target_value" and len(known) > 1:
+        raise TtastatsError(
+            f"one target for {len(known)} metrics: {units.listed(known, 5)}",
+            where=_HERE,
+            remedy=f"Assign it to a metric: target={{{known[0]!r}: {what}}}.",
+        )
+    return pl.Series(name, [what]).new_from_index(0, len(metrics))
+
+
+def _evaluations(table: pl.DataFrame) -> pl.DataFrame:
+    """Leave out rows without a value, but one of a run that has no other; say how long runs took.
+
+    Metrics that are logged in rows of their own leave the others empty there, as training does.
+    A run whose values are all NaN, and not missing, diverged: its evaluations have no value.
+    """
+    measured = pl.col("value").is_not_null()
+    if table.schema["value"].is_float():
+        number = measured & pl.col("value").is_not_nan()
+        measured &= number | ~number.any().over("source", "metric")
+    if "run_seconds" not in table.columns and "seconds" in table.columns:
+        table = table.with_columns(run_seconds=pl.col("seconds").max().over("source"))
+    only = ~measured.any().over("source") & pl.int_range(pl.len()).over("source").eq(0)
+    of_evaluation = [name for name in table.columns if name in schema.EVALUATION_NAMES]
+    if "target_value" in table.columns:
+        table = table.with_columns(target_source=pl.lit("user"))
+        of_evaluation.append("target_source")
+    return table.filter(measured | only).with_columns(
+        pl.when(measured).then(name).alias(name) for name in of_evaluation
+    )

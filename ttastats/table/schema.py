@@ -1,0 +1,133 @@
+"""The columns of a ttastats table: names, types, descriptions, and the version of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ttastats.base.records import FORMER_NAMES
+from ttastats.table import footer
+
+#: Raised by one whenever a column is added, removed or changes its meaning.
+VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; `of_run` tells whether it is constant over the rows of a run."""
+
+    name: str
+    dtype: pl.DataType
+    of_run: bool
+    description: str
+
+
+def _run(name: str, dtype: pl.DataType, description: str) -> Column:
+    return Column(name, dtype, True, description)
+
+
+def _evaluation(name: str, dtype: pl.DataType, description: str) -> Column:
+    return Column(name, dtype, False, description)
+
+
+_TEXT, _INT, _FLOAT, _BOOL = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+_UTC = pl.Datetime("us", "UTC")
+
+COLUMNS: tuple[Column, ...] = (
+    _run(
+        "run_id",
+        _TEXT,
+        "digest of log and run; identical for duplicates, so use it together with `source`",
+    ),
+    _run("source", _TEXT, "path of the log, as given or below a given folder"),
+    _run("source_digest", _TEXT, "XXH3-128 of the log's bytes, hexadecimal"),
+    _run("content_digest", _TEXT, "digest of the content of the run: equal for duplicates"),
+    _run("duplicate_of", _TEXT, "for duplicates: source of the first run with the same content"),
+    _run("dialect", _TEXT, "log format"),
+    _run("suite", _TEXT, "benchmark suite: mlperf, dawnbench, ..."),
+    _run("round", _TEXT, "round of the benchmark suite, such as v0.5"),
+    _run("benchmark", _TEXT, "canonical name of the benchmark"),
+    _run("division", _TEXT, "division of the suite: closed, open"),
+    _run("submitter", _TEXT, "submitter"),
+    _run("system", _TEXT, "name of the system"),
+    _run("entry", _TEXT, "name shared by repeated runs of one setup"),
+    _run("hardware", _TEXT, "accelerator model, or hardware as described"),
+    _run("accelerators", _INT, "total number of accelerators"),
+    _run("nodes", _INT, "number of nodes"),
+    _run("framework", _TEXT, "software framework"),
+    _run("seed", _INT, "first random seed in the log"),
+    _run("global_batch_size", _INT, "samples per optimizer step over all accelerators"),
+    _run("train_samples", _INT, "train_samples as logged; its meaning varies by benchmark"),
+    _run("cost_per_hour", _FLOAT, "price of the hardware, US dollars per hour"),
+    _run("started_at", _UTC, "start of the run"),
+    _run("clock", _TEXT, "clock of the seconds: total (wall-clock) or training only"),
+    _run("clock_zero", _TEXT, "event at which the seconds start"),
+    _run(
+        "run_status",
+        _TEXT,
+        "outcome as logged: success, aborted, truncated, unknown; own logs: stopped, exception; a "
+        "log that could not be read: unreadable; a run not found in a numbered set: missing",
+    ),
+    _run("run_seconds", _FLOAT, "observed duration; censoring time of a failed run"),
+    _run("scaling_factor", _FLOAT, "scaling factor of the official score; not applied to times"),
+    _run("problems", _TEXT, "JSON list of the problems of this run; see `ttastats problems`"),
+    _run("extra", _TEXT, "JSON object of logged values that have no column"),
+    _evaluation(
+        "eval_index", _INT, "number of the checkpoint, from 0; below 0 for training metrics"
+    ),
+    _evaluation("metric", _TEXT, "name of the quality metric"),
+    _evaluation("higher_is_better", _BOOL, "direction of the metric"),
+    _evaluation("value", _FLOAT, "quality in base units: fractions, BLEU in points"),
+    _evaluation("logged_value", _FLOAT, "value as logged"),
+    _evaluation("logged_unit", _TEXT, "unit of the logged value if it is not the base unit"),
+    _evaluation("seconds", _FLOAT, "time at which the value was available"),
+    _evaluation("weights_seconds", _FLOAT, "time at which the evaluated weights were complete"),
+    _evaluation("epoch", _FLOAT, "epochs trained"),
+    _evaluation("step", _INT, "optimizer steps taken"),
+    _evaluation("samples", _INT, "samples trained on"),
+    _evaluation("line", _INT, "line of the log, from 1"),
+    _evaluation("target_value", _FLOAT, "the metric's quality target; null if it has none"),
+    _evaluation("target_source", _TEXT, "origin of the target: log, rules, user"),
+)
+
+#: What identifies a run in a table: equal bytes may lie in two places.
+RUN = ("run_id", "source")
+#: What identifies a row.
+ROW = (*RUN, "eval_index", "metric")
+#: The order of the rows of a table.
+ORDER = ("source", "run_id", "eval_index", "metric")
+
+NAMES = tuple(column.name for column in COLUMNS)
+RUN_NAMES = tuple(column.name for column in COLUMNS if column.of_run)
+EVALUATION_NAMES = tuple(column.name for column in COLUMNS if not column.of_run)
+#: What makes results comparable at all.
+BENCHMARK = ("suite", "round", "benchmark")
+POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})
+
+
+def of_evaluations() -> pl.Expr:
+    """Choose the rows of evaluations: not those of training metrics, nor of runs without any."""
+    return pl.col("metric").is_not_null() & (pl.col("eval_index") >= 0)
+
+
+#: What `run_status` says of a log that could not be read, and of a run missing from a set.
+ABSENT = ("unreadable", "missing")
+
+
+def of_runs() -> pl.Expr:
+    """Choose the rows of runs that were read: none of rejected logs, nor of missing runs."""
+    return ~pl.col("run_status").is_in(ABSENT).fill_null(value=False)
+
+
+#: What turns a table of the version before into the next; keyed by the version it starts from.
+UPGRADES: dict[int, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
+    1: lambda frame: frame.rename(FORMER_NAMES, strict=False),
+}
+
+
+def arrow(metadata: dict[str, str]) -> Any:
+    """Give the Arrow schema with each column's description in its field metadata."""
+    return footer.arrow(POLARS, {one.name: one.description for one in COLUMNS}, metadata)

@@ -1,0 +1,203 @@
+"""From runs to the tidy table: one row per run x evaluation x metric, at least one per run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import msgspec
+import polars as pl
+import xxhash
+
+from ttastats.base.records import Problem, Run
+from ttastats.table import schema
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class SourcedRun(msgspec.Struct, frozen=True):
+    """A run and where it came from."""
+
+    run: Run
+    source: str
+    digest: str
+    position: int
+    dialect: str
+
+    @property
+    def run_id(self) -> str:
+        """Give the run's identity: reading the same log twice gives it twice."""
+        return f"{self.digest[:16]}-{self.position}"
+
+
+def frame_of(runs: Iterable[SourcedRun]) -> pl.DataFrame:
+    """Give the table of some runs, in its fixed order: that of the sources and evaluations."""
+    ordered = sorted(runs, key=lambda sourced: (sourced.source, sourced.run_id))
+    heads = _frame(map(_run_row, ordered), schema.RUN_NAMES)
+    positions: list[int] = []
+    rows: list[tuple[Any, ...]] = []
+    for position, sourced in enumerate(ordered):
+        found = sorted(map(_evaluation_row, sourced.run.evaluations), key=_checkpoint) or [_NONE]
+        positions.extend([position] * len(found))
+        rows.extend(found)
+    repeated = heads[pl.Series(positions, dtype=pl.UInt32)]
+    return repeated.hstack(_frame(rows, schema.EVALUATION_NAMES))
+
+
+def _frame(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> pl.DataFrame:
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pl.DataFrame(
+        [
+            pl.Series(name, values, schema.POLARS[name])
+            for name, values in zip(names, columns, strict=True)
+        ]
+    )
+
+
+def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
+    run = sourced.run
+    return (
+        sourced.run_id,
+        sourced.source,
+        sourced.digest,
+        _content_digest(run),
+        None,
+        sourced.dialect,
+        *_plain_run_fields(run),
+        _json_of([{name: getattr(one, name) for name in _OF_A_PROBLEM} for one in run.problems]),
+        _json_of(dict(run.extra)),
+    )
+
+
+_OF_A_PROBLEM = ("code", "severity", "message", "line")
+_IDENTITY = ("run_id", "source", "source_digest", "content_digest", "duplicate_of", "dialect")
+_plain_run_fields = attrgetter(
+    *(name for name in schema.RUN_NAMES if name not in {*_IDENTITY, "problems", "extra"})
+)
+
+
+def _content_digest(run: Run) -> str | None:
+    """Digest what makes a run this run: when it ran, how long, and what it measured when.
+
+    Names and folders are left out, so that a copy under another name has the same digest, and so
+    are training metrics, which are read on request. A run without a date has none, since two may
+    well take the same time; but for logs of one's own whose numbers no two runs share by chance.
+    A run of `ttastats train` is what it was made of: one of the same seed and recipe that took the
+    same way is no other run, whenever it was made.
+    """
+    made_of = run.extra.get("settings")
+    if isinstance(made_of, Mapping) and "sha256" in made_of and run.seed is not None:
+        kept = {name: made_of[name] for name in made_of if name not in {"workload", "data"}}
+        curve = [
+            (e.metric, e.epoch, round(e.value or 0.0, 6)) for e in run.evaluations if e.index >= 0
+        ]
+        return xxhash.xxh3_64_hexdigest(_encode((run.entry, kept, curve)))
+    dated = run.run_seconds is not None and run.started_at is not None
+    if not dated and run.suite is not None:
+        return None
+    measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations if e.index >= 0]
+    if not dated and not _is_telling(value for _, *both in measured for value in both):
+        return None
+    return xxhash.xxh3_64_hexdigest(_encode((run.started_at, run.run_seconds, measured)))
+
+
+#: So many different numbers, each of so many digits, are those of one run.
+_NUMBERS, _DIGITS = 4, 4
+
+
+def _is_telling(values: Iterable[float | None]) -> bool:
+    """Tell whether there are so many numbers of several digits that only copies share them."""
+    long = {
+        value
+        for value in values
+        if value is not None and len(f"{abs(value):.15g}".replace(".", "").strip("0")) >= _DIGITS
+    }
+    return len(long) >= _NUMBERS
+
+
+def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
+    """Give one table of two that are in order and have no source in common."""
+    return rows.merge_sorted(others, key="source", maintain_order=True)
+
+
+def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
+    """Give one row per run that was read, in their order: what it is, and of which it is a copy.
+
+    Columns: those named, and `run_id`, `source`, `content_digest`, the number of `evaluations`,
+    and `duplicate_of`, the source of the first run with the same content where that is another.
+    """
+    original = pl.col("source").first().over("content_digest")
+    is_copy = pl.col("content_digest").is_not_null() & (original != pl.col("source"))
+    return (
+        rows.filter(schema.of_runs())
+        .group_by(schema.RUN, maintain_order=True)
+        .agg(
+            pl.col("content_digest", *columns).first(),
+            evaluations=(pl.col("eval_index") >= 0).sum(),
+        )
+        .collect(engine="streaming")
+        .with_columns(duplicate_of=pl.when(is_copy).then(original))
+    )
+
+
+def marked(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
+    """Give the rows with every run marked that is a copy, as their `heads` say."""
+    copies = _copies(runs)
+    if copies.is_empty():
+        return rows
+    return (
+        rows.drop("duplicate_of")
+        .join(copies.lazy(), on=schema.RUN, how="left", maintain_order="left")
+        .select(schema.NAMES)
+    )
+
+
+def duplicate_problems(runs: pl.DataFrame) -> list[Problem]:
+    """Say which runs are copies of another, and of which."""
+    copies = _copies(runs).select("source", "duplicate_of").unique(maintain_order=True)
+    return [
+        Problem("duplicate_run", f"duplicate of {original}", "warning", source=source)
+        for source, original in copies.iter_rows()
+    ]
+
+
+def _copies(runs: pl.DataFrame) -> pl.DataFrame:
+    copies = runs.filter(pl.col("duplicate_of").is_not_null())
+    return copies.select(*schema.RUN, "duplicate_of")
+
+
+_FIELDS = tuple("index" if name == "eval_index" else name for name in schema.EVALUATION_NAMES)
+_evaluation_row = attrgetter(*_FIELDS)
+_checkpoint = itemgetter(_FIELDS.index("index"), _FIELDS.index("metric"))
+#: The row of a run without evaluations.
+_NONE = (None,) * len(_FIELDS)
+
+
+def problems_of(rows: pl.LazyFrame) -> list[Problem]:
+    """Give what the column `problems` tells of each run; what is no list of ours is told as it is.
+
+    Problems of files that gave no run stand in no row.
+    """
+    told = (
+        rows.filter(pl.col("problems").is_not_null())
+        .select(*schema.RUN, "problems")
+        .unique(maintain_order=True)
+        .collect()
+    )
+    return [
+        problem for _, source, text in told.iter_rows() for problem in (_problems_in(text, source))
+    ]
+
+
+def _problems_in(text: str, source: str) -> list[Problem]:
+    try:
+        found = msgspec.json.decode(text, type=list[Problem])
+    except (msgspec.MsgspecError, RecursionError):
+        return [Problem("other", text, "info", None, source)]
+    return [msgspec.structs.replace(problem, source=source) for problem in found]
+
+
+def _json_of(value: Any) -> str | None:
+    """Give JSON text, or None for an empty value. NaN becomes null, as JSON has no such number."""
+    return _encode(value).decode() if value else None

@@ -1,0 +1,279 @@
+"""Which rows does a profile have of a trace: per step, what took how long?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ttastats.traces import categories, parts, steps, table
+from ttastats.traces.events import DEVICE_KINDS, STEP, Events, Numbers
+from ttastats.traces.measures import measure
+from ttastats.traces.steps import NONE, Steps
+from ttastats.traces.together import MICRO, OPTIMIZER, SteppedTrace, lie_in, together, under_way
+from ttastats.traces.work import UNKNOWN
+
+Ints = NDArray[np.int64]
+Objects = NDArray[np.object_]
+
+
+def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
+    """Give the rows of a profile; those of whom it is are still to be added."""
+    trace = together(events)
+    frames = [
+        _operator_rows(trace),
+        _device_rows(trace),
+        _host_rows(trace),
+        _note_rows(trace),
+        _range_rows(events, trace.names),
+        *_step_measures(trace),
+        table.frame([*_whole_measures(trace), *_machine(head, trace, events)]),
+    ]
+    return pl.concat([table.whole([frame]) for frame in frames])
+
+
+# -------------------------------------------------------------------------------------- operators
+
+
+def _numbered(trace: SteppedTrace, position: Ints) -> pl.Series:
+    return (
+        pl.Series(trace.steps.numbers)[pl.Series(position)]
+        if len(position)
+        else pl.Series([], dtype=pl.Int64)
+    )
+
+
+def _text(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
+    """Give texts by their places; NONE is null."""
+    known = pl.Series(list(values), dtype=pl.String)
+    found = pl.Series(np.where(places == NONE, len(known), places))
+    return pl.concat([known, pl.Series([None], dtype=pl.String)])[found]
+
+
+def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
+    grouped = trace.done.rows
+    known = trace.category[grouped["name"].to_numpy()]
+    optimizes = grouped["optimizes"].to_numpy() & (known != categories.COMMUNICATION)
+    category = np.where(optimizes, categories.OPTIMIZER, known)
+    if len(trace.device["start"]):
+        keys = ("name", "optimizes", "step")
+        grouped = grouped.join(_launched(trace), on=keys, how="left", maintain_order="left")
+        grouped = grouped.with_columns(pl.col("device_seconds").fill_null(0.0))
+    return grouped.with_columns(
+        name=_text(trace.names, grouped["name"].to_numpy()),
+        category=pl.Series(list(category), dtype=pl.String),
+        step=_numbered(trace, grouped["step"].to_numpy()),
+        kind=pl.lit("operator"),
+        device=pl.lit("cpu"),
+        bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
+    )
+
+
+def _launched(trace: SteppedTrace) -> pl.DataFrame:
+    """Give the time of what operators launched, by name and step."""
+    launches = trace.launches
+    known = launches.account != NONE
+    start = launches.account_start[known]
+    frame = pl.DataFrame(
+        {
+            "name": launches.account_name[known],
+            "optimizes": lie_in(start, under_way(trace.names, trace.notes, OPTIMIZER)),
+            "step": steps.place(start, trace.steps.host),
+            "device_seconds": trace.device["length"][known] * MICRO,
+        }
+    )
+    return frame.group_by("name", "optimizes", "step").sum()
+
+
+# ----------------------------------------------------------------------------------------- device
+
+
+def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
+    flops = trace.launches.flops_of_kernels(trace.device["length"])
+    keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
+    parts = [
+        _some_of_device(trace, part, flops).group_by(keys).sum()
+        for part in (slice(0), *_slices(len(flops)))
+    ]
+    grouped = pl.concat(parts).group_by(keys).sum().sort(keys)
+    names = _text(trace.names, grouped["name"].to_numpy())
+    operators = _text(trace.names, grouped["operator"].to_numpy())
+    kinds = [DEVICE_KINDS[kind] for kind in grouped["kind"]]
+    category = [
+        _device_category(kind, name, operator, optimizes)
+        for kind, name, operator, optimizes in zip(
+            kinds, names, operators, grouped["optimizes"], strict=True
+        )
+    ]
+    is_kernel = pl.Series([kind == "kernel" for kind in kinds], dtype=pl.Boolean)
+    tensor = pl.Series([categories.is_tensor_core(name) for name in names], dtype=pl.Boolean)
+    return grouped.with_columns(
+        name=names,
+        operator=operators,
+        category=pl.Series(category, dtype=pl.String),
+        kind=pl.Series(
+            [
+                "collective" if kind == "kernel" and one == categories.COMMUNICATION else kind
+                for kind, one in zip(kinds, category, strict=True)
+            ],
+            dtype=pl.String,
+        ),
+        device=pl.lit("gpu"),
+        step=_numbered(trace, grouped["step"].to_numpy()),
+        flops=pl.when(is_kernel).then("flops"),
+        bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
+        tensor_core=pl.when(is_kernel).then(tensor),
+    )
+
+
+def _some_of_device(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFrame:
+    """Give some events of the device that belong to a step."""
+    device, launches = trace.device, trace.launches
+    in_step = trace.step_of_device[part]
+    inside = np.flatnonzero(in_step != NONE) + (part.start or 0)
+    optimizing = under_way(trace.names, trace.notes, OPTIMIZER)
+    return pl.DataFrame(
+        {
+            "name": device["name"][inside],
+            "kind": device["kind"][inside],
+            "device_index": device["index"][inside].astype(np.int64),
+            "stream": device["stream"][inside].astype(np.int64),
+            "operator": launches.name[inside],
+            "optimizes": lie_in(launches.account_start[inside], optimizing),
+            "step": trace.step_of_device[inside],
+            "calls": np.ones(len(inside), np.int64),
+            "seconds": device["length"][inside] * MICRO,
+            "flops": flops[inside],
+            "bytes": np.maximum(device["bytes"][inside], 0),
+        }
+    )
+
+
+def _device_category(kind: str, name: str, operator: str | None, optimizes: bool) -> str:
+    if kind != "kernel":
+        return categories.COPY
+    found = categories.of_kernel(name, operator)
+    if optimizes and found != categories.COMMUNICATION:
+        return categories.OPTIMIZER
+    return found
+
+
+def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
+    """Give the kernels whose instructions were counted, without times."""
+    ranges = events.ranges.taken()
+    known = ranges["flops"] != UNKNOWN
+    frame = pl.DataFrame({"name": ranges["name"][known], "flops": ranges["flops"][known]})
+    grouped = frame.group_by("name").agg(
+        pl.len().cast(pl.Int64).alias("calls"), pl.col("flops").sum()
+    )
+    own = _text(names, grouped["name"].to_numpy())
+    return grouped.with_columns(
+        name=own,
+        kind=pl.lit("kernel"),
+        device=pl.lit("gpu"),
+        category=pl.Series([categories.of(name) for name in own], dtype=pl.String),
+        tensor_core=pl.Series([categories.is_tensor_core(name) for name in own], dtype=pl.Boolean),
+    )
+
+
+# ------------------------------------------------------------------------------------------- host
+
+
+def _host_rows(trace: SteppedTrace) -> pl.DataFrame:
+    return _named_rows(trace, trace.host, "host")
+
+
+def _note_rows(trace: SteppedTrace) -> pl.DataFrame:
+    is_step = np.array([name.startswith(STEP) for name in trace.names], bool)
+    keep = ~is_step[trace.notes["name"]]
+    notes = {name: column[keep] for name, column in trace.notes.items()}
+    return _named_rows(trace, notes, "annotation")
+
+
+_TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
+
+
+def _slices(count: int) -> Iterator[slice]:
+    """Give the events of a kind some at a time: tables of all of them would take much memory."""
+    yield from (slice(begin, begin + _TOGETHER) for begin in range(0, count, _TOGETHER))
+
+
+_TOGETHER = 100_000
+
+
+def _named_rows(trace: SteppedTrace, of: Numbers, kind: str) -> pl.DataFrame:
+    """Give rows of what has but a name and a time."""
+    frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
+    for part in _slices(len(of["start"])):
+        in_step = steps.place(of["start"][part], trace.steps.host)
+        inside = in_step != NONE
+        frame = pl.DataFrame(
+            {
+                "name": of["name"][part][inside],
+                "step": in_step[inside],
+                "calls": np.ones(int(inside.sum()), np.int64),
+                "seconds": of["length"][part][inside] * MICRO,
+            }
+        )
+        frames.append(frame.group_by("name", "step").sum())
+    grouped = pl.concat(frames).group_by("name", "step").sum().sort("name", "step")
+    places = grouped["name"].to_numpy()
+    return grouped.with_columns(
+        name=_text(trace.names, places),
+        category=pl.Series(list(trace.category[places]), dtype=pl.String),
+        step=_numbered(trace, grouped["step"].to_numpy()),
+        kind=pl.lit(kind),
+        device=pl.lit("cpu"),
+    )
+
+
+# --------------------------------------------------------------------------------------- measures
+
+
+def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
+    """Give what each step's time was: the parts sum to its length."""
+    for name, values in parts.of_steps(trace).items():
+        alike = measure(name)
+        yield pl.DataFrame({"step": trace.steps.numbers, "value": values * MICRO}).with_columns(
+            pl.lit(alike[key], pl.String).alias(key) for key in ("kind", "name", "unit")
+        )
+
+
+def _whole_measures(trace: SteppedTrace) -> Iterator[Mapping[str, Any]]:
+    windows = trace.steps.device
+    yield measure("steps", len(windows), text=_told_of_steps(trace.steps))
+    yield measure("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
+    yield measure("window_seconds", float(windows[-1, 1] - windows[0, 0]) * MICRO)
+    yield measure("flops_unknown", int(trace.done.unknown[trace.steps.warmup :].sum()))
+
+
+def _told_of_steps(found: Steps) -> str:
+    if not found.marked:
+        return "the trace does not mark steps; it is treated as one step"
+    if found.ahead:
+        return "from the first kernel of a step to that of the next, because the host runs ahead"
+    return f"the annotations {STEP}"
+
+
+def _machine(
+    head: Mapping[str, Any], trace: SteppedTrace, events: Events
+) -> Iterator[Mapping[str, Any]]:
+    """Give what the trace tells of the machine."""
+    devices = head.get("deviceProperties")
+    used = set(np.unique(trace.device["index"]).tolist())
+    for one in devices if isinstance(devices, list) else ():
+        if not isinstance(one, dict) or (used and one.get("id") not in used):
+            continue
+        number = str(one.get("id"))
+        if isinstance(one.get("name"), str):
+            yield measure("device_name", of=number, text=one["name"])
+        if isinstance(one.get("totalGlobalMem"), int | float):
+            yield measure("device_memory_bytes", float(one["totalGlobalMem"]), of=number)
+    for place, peak in sorted(events.peaks.of_step().items()):
+        yield measure("memory_bytes", peak, of=f"allocated on {place}")
+    told = head.get("distributedInfo")
+    if isinstance(told, dict) and isinstance(told.get("world_size"), int):
+        yield measure("world_size", told["world_size"])

@@ -1,0 +1,181 @@
+"""What do the rows of a profile come to: where a step goes, which operators take it, on which rank?
+
+All numbers are for one step of one rank: means over the steps, and over the ranks where no single
+one is spoken of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from ttastats.traces import categories, table
+
+#: The parts of a step, in the order in which they are told: the measure that holds each.
+PARTS = {
+    "compute": "compute_seconds",
+    "communication": "exposed_seconds",
+    "copies": "copy_seconds",
+    "input": "input_seconds",
+    "host": "host_seconds",
+    "idle": "idle_seconds",
+}
+
+
+def profiles(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Give the rows of each profile with its name, in order."""
+    for (_, name), own in rows.group_by("profile_id", "profile", maintain_order=True):
+        yield str(name or "profile"), own
+
+
+def measures(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Give the rows of a measure."""
+    return rows.filter((pl.col("kind") == "measure") & (pl.col("name") == name))
+
+
+def steps(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give one row per rank and step, with a column for each measure of steps."""
+    of_steps = rows.filter((pl.col("kind") == "measure") & pl.col("step").is_not_null())
+    names = ("step_seconds", "communication_seconds", *PARTS.values())
+    wide = of_steps.group_by("rank", "step").agg(
+        pl.col("value").filter(pl.col("name") == name).first().alias(name) for name in names
+    )
+    return wide.sort("rank", "step")
+
+
+def at_work(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give the rows of what computes: kernels where there are any, operators elsewhere."""
+    kernels = rows.filter(pl.col("kind") == "kernel")
+    if kernels.get_column("seconds").count():
+        return kernels
+    return rows.filter(pl.col("kind") == "operator")
+
+
+def runs_on_device(rows: pl.DataFrame) -> bool:
+    """Tell whether a device computes."""
+    return bool(rows.filter(pl.col("kind").is_in(table.KERNELS))["seconds"].count())
+
+
+def count(rows: pl.DataFrame) -> int:
+    """Give the number of steps over all ranks that the rows are of."""
+    return max(steps(rows).height, 1)
+
+
+def compute_bound(rows: pl.DataFrame) -> float | None:
+    """Give the share of computing time in operators whose time grows with arithmetic.
+
+    They are known by what they are: convolutions, matrix products, attention.
+    """
+    own = at_work(rows)
+    total = float(own["seconds"].sum())
+    some = own.filter(pl.col("category").is_in(categories.COMPUTE_BOUND))
+    return float(some["seconds"].sum()) / total if total else None
+
+
+def mean(values: pl.Series) -> float | None:
+    """Give the mean of what is known, or None."""
+    found = values.mean()
+    return float(found) if isinstance(found, int | float) else None
+
+
+def peak(rows: pl.DataFrame, name: str) -> float | None:
+    """Give the highest of a kind of measured peaks, or None; FLOPs of its precision, if it says."""
+    known = measures(rows, name)
+    precision = measures(rows, "precision")["text"].drop_nulls()
+    if name == "peak_flops" and precision.len():
+        known = known.filter(pl.col("of").is_in(precision.to_list()))
+    found = known["value"].max()
+    return float(found) if isinstance(found, int | float) else None
+
+
+def operators(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give one row for each operator: calls, seconds, FLOPs and bytes of a step, and its share.
+
+    On a device seconds are those of the kernels it launched; a kernel nobody is known to have
+    launched stands for itself.
+    """
+    working = at_work(rows)
+    number = count(rows)
+    keyed = working.with_columns(operator=pl.coalesce("operator", "name"))
+    found = keyed.group_by("operator").agg(
+        pl.col("category").sort_by("seconds").last(),
+        *(pl.col(name).sum() / number for name in ("calls", "seconds", "flops")),
+        _tensor_share(),
+    )
+    found = found.join(_bytes_of_operators(rows), on="operator", how="left")
+    found = found.sort("seconds", "operator", descending=[True, False])
+    total = found["seconds"].sum()
+    return found.with_columns(
+        share=pl.col("seconds") / total if total else None,
+        flops_per_second=_rate(),
+        intensity=pl.when((pl.col("flops") > 0) & (pl.col("bytes") > 0)).then(
+            pl.col("flops") / pl.col("bytes")
+        ),
+    )
+
+
+def _rate() -> pl.Expr:
+    """Give FLOPs a second; a time of 0 was too short for its clock."""
+    known = (pl.col("flops") > 0) & (pl.col("seconds") > 0)
+    return pl.when(known).then(pl.col("flops") / pl.col("seconds"))
+
+
+def _tensor_share() -> pl.Expr:
+    on = pl.col("seconds").filter(pl.col("tensor_core")).sum()
+    known = (pl.col("tensor_core").count() > 0) & (pl.col("seconds").sum() > 0)
+    return pl.when(known).then(on / pl.col("seconds").sum()).alias("tensor_core_share")
+
+
+def _bytes_of_operators(rows: pl.DataFrame) -> pl.DataFrame:
+    own = rows.filter(pl.col("kind") == "operator")
+    total = pl.col("bytes").sum() / count(rows)
+    return own.group_by(pl.col("name").alias("operator")).agg(total)
+
+
+def by_category(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give one row for each category of work, as `operators` does for each operator."""
+    number = count(rows)
+    found = (
+        at_work(rows)
+        .group_by("category")
+        .agg(
+            *(pl.col(name).sum() / number for name in ("calls", "seconds", "flops")),
+            _tensor_share(),
+        )
+        .sort("seconds", "category", descending=[True, False])
+    )
+    total = found["seconds"].sum()
+    return found.with_columns(
+        share=pl.col("seconds") / total if total else None,
+        flops_per_second=_rate(),
+    )
+
+
+def ranks(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give one row for each rank: its step, what of it was its own work, what it waited for.
+
+    Ranks wait for the slowest in their collectives, so that steps are equally long; the slowest
+    is the rank that communicates least.
+    """
+    found = (
+        steps(rows)
+        .group_by("rank")
+        .agg(
+            pl.len().alias("n"),
+            pl.col("step_seconds").mean(),
+            pl.col("step_seconds").std().alias("step_std"),
+            (pl.col("step_seconds") - pl.col("exposed_seconds")).mean().alias("work_seconds"),
+            *(pl.col(name).mean() for name in ("compute_seconds", "communication_seconds")),
+            pl.col("exposed_seconds").mean(),
+            pl.sum_horizontal("idle_seconds", "host_seconds", "input_seconds")
+            .mean()
+            .alias("waiting"),
+        )
+        .sort("rank")
+    )
+    mean = pl.col("work_seconds").mean()
+    return found.with_columns(
+        skew=pl.col("work_seconds") / mean - 1,
+        slowest=pl.col("work_seconds") == pl.col("work_seconds").max(),
+    )

@@ -1,0 +1,348 @@
+"""Which events of a trace count, and how are millions of them kept in little memory?
+
+Each kind of event is kept as columns of numbers; names and other texts are kept once. Times are
+microseconds, as the trace tells them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttastats.traces import flops
+from ttastats.traces.pieces import (
+    NOTHING,
+    UNTOLD,
+    Args,
+    ByCategory,
+    Event,
+    FullEvent,
+    MoreArgs,
+    Number,
+)
+
+#: Columns of one kind of event, by name.
+Numbers = dict[str, NDArray[Any]]
+
+#: What categories of all years are, in lower case. Others are left out: arrows between events,
+#: frames of Python, what the recorder itself cost.
+_KINDS = {
+    "cpu_op": "operator",
+    "operator": "operator",
+    "kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "memset": "memset",
+    "cuda_runtime": "host",
+    "cuda_driver": "host",
+    "hip_runtime": "host",
+    "xpu_runtime": "host",
+    "runtime": "host",
+    "user_annotation": "annotation",
+    "user annotation": "annotation",
+    "cuda_profiler_range": "range",
+}
+_MEMORY = "cpu_instant_event"
+#: Of recorders before kineto, which write no category: processes that stand for machines.
+_PROCESSES = {"CPU functions": "operator", "CUDA functions": "kernel"}
+
+STEP = "ProfilerStep#"
+
+
+class Texts(dict[Any, int]):
+    """Texts with their numbers: a new text gets a new one."""
+
+    def __missing__(self, text: Any) -> int:
+        """Number a text."""
+        found = self[text] = len(self)
+        return found
+
+
+_NOTHING_TOLD = ("", b"", b"", b"")
+
+#: Columns by the type of their numbers: d and f are floats, i, h, q and b are whole.
+_TYPES = {
+    "start": "d",
+    "length": "d",
+    "name": "i",
+    "thread": "h",
+    "external": "i",
+    "correlation": "i",
+    "call": "i",
+    "kind": "b",
+    "index": "h",
+    "stream": "i",
+    "bytes": "q",
+    "flops": "q",
+}
+
+
+class Columns:
+    """Numbers of one kind of event, one array for each name."""
+
+    def __init__(self, *names: str) -> None:
+        self._of: dict[str, array[Any]] = {name: array(_TYPES[name]) for name in names}
+
+    def add(self, **values: list[Any]) -> None:
+        """Add some events."""
+        for name, numbers in values.items():
+            column = self._of[name]
+            try:
+                column.fromlist(numbers)
+            except (TypeError, OverflowError):  # text, nothing, or more than fits
+                column.fromlist([_fitting(one, column) for one in numbers])
+
+    def taken(self) -> Numbers:
+        """Give the columns as arrays of NumPy, and keep nothing: who drops one gets its memory."""
+        found = {name: np.frombuffer(one, dtype=one.typecode) for name, one in self._of.items()}
+        self._of = {name: array(_TYPES[name]) for name in found}
+        return found
+
+    def __len__(self) -> int:
+        return len(next(iter(self._of.values())))
+
+
+def number_of(value: Number, untold: int = UNTOLD) -> int:
+    """Give a number that may stand as text; `0x7` is 7."""
+    try:
+        found = int(value, 0) if isinstance(value, str) else value
+    except ValueError:
+        return untold
+    return untold if found is None else found
+
+
+def _fitting(value: Any, column: array[Any]) -> Any:
+    """Give a number that a column can hold; of one too large, its last digits."""
+    if column.typecode == "d":
+        return value or 0.0
+    found, most = number_of(value), 1 << (8 * column.itemsize - 1)
+    return found if -most <= found < most else found % most
+
+
+#: Kinds of events on a device, by number.
+DEVICE_KINDS = ("kernel", "memcpy", "memset")
+
+#: Bytes of an element by the name that a collective gives its type.
+_SIZES = {
+    "Float": 4,
+    "Half": 2,
+    "BFloat16": 2,
+    "Double": 8,
+    "Int": 4,
+    "Long": 8,
+    "Short": 2,
+    "Char": 1,
+    "Byte": 1,
+    "Bool": 1,
+}
+
+
+def _moved(args: list[Args]) -> list[Number]:
+    """Give the bytes of copies, or the larger of what a collective takes and makes."""
+    elements = [one.in_elements for one in args]
+    if elements.count(UNTOLD) == len(elements):
+        return [one.bytes for one in args]
+    return [one.bytes if one.in_elements == UNTOLD else _sent(one) for one in args]
+
+
+def _sent(args: Args) -> Number:
+    elements = max(number_of(args.in_elements), number_of(args.out_elements))
+    size = _SIZES.get(str(args.dtype), UNTOLD)
+    return elements * size if min(elements, size) > 0 else UNTOLD
+
+
+_HOST = "cpu"
+
+
+@dataclass(slots=True)
+class Peaks:
+    """The most memory that was allocated at a time, by device."""
+
+    bytes_of: dict[str, int] = field(default_factory=dict)
+
+    def of_step(self) -> dict[str, int]:
+        """Return the peaks in bytes by device; that of the host only where there is no other.
+
+        Beside an accelerator the host allocates counters of a few bytes, not what the step holds.
+        """
+        others = {place: peak for place, peak in self.bytes_of.items() if place != _HOST}
+        return others or self.bytes_of
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Look at some events of memory."""
+        for event in events:
+            if isinstance(event, FullEvent):
+                place, now = _allocated(event)
+                self.bytes_of[place] = max(now, self.bytes_of.get(place, 0))
+
+
+def _allocated(event: FullEvent) -> tuple[str, int]:
+    """Give where memory was allocated, and how much of it was in all."""
+    args = event.args
+    on_host = number_of(args.device_type, 0) == 0
+    place = _HOST if on_host else f"gpu {number_of(args.device_id, 0)}"
+    return place, max(number_of(args.allocated), number_of(args.allocated_before))
+
+
+class Events:
+    """The events of one trace, as columns.
+
+    `threads` are their numbers in the trace, `calls` what is told of the inputs of an operator.
+    """
+
+    names: Texts
+    threads: Texts
+    calls: Texts
+    operators: Columns
+    host: Columns
+    device: Columns
+    notes: Columns
+    ranges: Columns
+    peaks: Peaks
+
+    def __init__(self) -> None:
+        self.names = Texts()
+        self.threads = Texts()
+        self.calls = Texts({_NOTHING_TOLD: 0})
+        self.operators = Columns("start", "length", "name", "thread", "external", "call")
+        self.host = Columns("start", "length", "name", "thread", "correlation")
+        self.device = Columns(
+            "start",
+            "length",
+            "name",
+            "kind",
+            "index",
+            "stream",
+            "external",
+            "correlation",
+            "bytes",
+        )
+        self.notes = Columns("start", "length", "name")
+        self.ranges = Columns("start", "name", "flops")
+        self.peaks = Peaks()
+        self.is_before_kineto = False
+
+    def add(self, events: ByCategory) -> None:
+        """Keep what counts of some events."""
+        for category, some in events.items():
+            if category == _MEMORY:
+                self.peaks.add(some)
+            elif kind := _KINDS.get(category.lower()):
+                self._add_kind(kind, some)
+            elif not category:
+                self._add_uncategorized(some)
+
+    def _add_uncategorized(self, events: list[Event]) -> None:
+        by_process: dict[Number, list[Event]] = defaultdict(list)
+        for event in events:
+            if isinstance(event, FullEvent) and event.pid in _PROCESSES:
+                by_process[event.pid].append(event)
+        for process, some in by_process.items():
+            self.is_before_kineto = True
+            self._add_kind(_PROCESSES[str(process)], some)
+
+    def _add_kind(self, kind: str, events: list[Event]) -> None:
+        """Keep what counts of events of a kind: those that have a length."""
+        lengths: list[Any] = [event.dur for event in events]
+        if None in lengths or min(lengths, default=0) < 0:
+            some = [event for event in events if event.dur is not None and event.dur >= 0]
+            self._add_kind(kind, some)
+            return
+        names = [event.name for event in events]
+        numbers: dict[str, list[Any]] = {
+            "start": [event.ts for event in events],
+            "length": lengths,
+            "name": [*map(self.names.__getitem__, names)],
+        }
+        if kind == "operator":
+            self._add_operators(events, names, numbers)
+        elif kind == "host":
+            correlation = [event.args.correlation for event in events]
+            self.host.add(**numbers, thread=self._threads(events), correlation=correlation)
+        elif kind == "annotation":
+            self.notes.add(**numbers)
+        elif kind == "range":
+            counted = [_counted_flops(event.args) for event in events]
+            del numbers["length"]  # counting took many times as long
+            self.ranges.add(**numbers, flops=counted)
+        else:
+            self._add_device(events, DEVICE_KINDS.index(kind), numbers)
+
+    def _threads(self, events: list[Event]) -> list[int]:
+        return [*map(self.threads.__getitem__, [event.tid for event in events])]
+
+    def _add_operators(
+        self, events: list[Event], names: list[str], numbers: dict[str, list[Any]]
+    ) -> None:
+        steps = {name for name in {*names} if name.startswith(STEP)}
+        if steps:  # the first versions with steps wrote them as operators
+            self._add_kind("annotation", [event for event in events if event.name in steps])
+            self._add_kind("operator", [event for event in events if event.name not in steps])
+            return
+        external = _external([event.args for event in events])
+        thread, call = self._threads(events), self._calls(events)
+        self.operators.add(**numbers, thread=thread, external=external, call=call)
+
+    def _calls(self, events: list[Event]) -> list[int]:
+        """Give the numbers of what is told of the inputs of operators."""
+        dims = [event.args.dims for event in events]
+        if dims.count(NOTHING) == len(dims):
+            return [0] * len(dims)
+        told = zip(
+            [event.name for event in events],
+            map(bytes, dims),
+            map(bytes, [event.args.types for event in events]),
+            _concrete(events),
+            strict=True,
+        )
+        return [*map(self.calls.__getitem__, told)]
+
+    def _add_device(self, events: list[Event], kind: int, numbers: dict[str, list[Any]]) -> None:
+        args = [event.args for event in events]
+        index: list[Any] = [one.device for one in args]
+        if self.is_before_kineto:
+            index = [event.tid for event in events]
+        self.device.add(
+            **numbers,
+            kind=[kind] * len(events),
+            index=index,
+            stream=[one.stream for one in args],
+            external=_external(args),
+            correlation=[one.correlation for one in args],
+            bytes=_moved(args),
+        )
+
+
+def _concrete(events: list[Event]) -> list[bytes]:
+    """Give the values of inputs that are no tensors, where FLOPs depend on them."""
+    counted = flops.COUNTED
+    return [bytes(event.args.concrete) if event.name in counted else b"" for event in events]
+
+
+def _external(args: list[Args]) -> list[Number]:
+    found = [one.external for one in args]
+    if UNTOLD not in found:
+        return found
+    return [
+        one.external_before if told == UNTOLD and isinstance(one, MoreArgs) else told
+        for one, told in zip(args, found, strict=True)
+    ]
+
+
+def _counted_flops(args: Args) -> int:
+    """Give the operations of the instructions that were counted; a fused one is two."""
+    if not isinstance(args, MoreArgs):
+        return UNTOLD
+    single = (args.dadd, args.dmul, args.fadd, args.fmul, args.hadd, args.hmul)
+    fused = (args.dfma, args.ffma, args.hfma)
+    if all(one == UNTOLD for one in (*single, *fused)):
+        return UNTOLD
+    once = sum(max(number_of(one), 0) for one in single)
+    return once + 2 * sum(max(number_of(one), 0) for one in fused)

@@ -1,0 +1,93 @@
+"""What does a trace of PyTorch (Chrome JSON, as Kineto writes it) say of the steps it shows?
+
+A kernel is of the operator with its external id; where the trace gives kernels no such ids, the
+correlation leads to the call of the driver, and its time to the operator around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ttastats.base import collector
+from ttastats.base.records import Problem
+from ttastats.traces import analysis
+from ttastats.traces.events import Events
+from ttastats.traces.pieces import Found, NoTraceError, pieces
+
+_HEAD = re.compile(
+    rb'\s*(?:\{.*?"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:|'
+    rb'\[?\s*\{[^{}]*"ph"\s*:\s*"[XMisfBEbeC]")',
+    re.DOTALL,
+)
+
+
+def recognises(head: bytes) -> bool:
+    """Tell from the first block of a file whether it is a trace."""
+    start = head[:65536].removeprefix(b"\xef\xbb\xbf")
+    return _HEAD.match(start) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTrace:
+    """What one trace says: rows of a profile but for who it is of, and what was wrong with it."""
+
+    rows: pl.DataFrame
+    rank: int | None
+    world_size: int | None
+    problems: tuple[Problem, ...]
+    origin: str = "kineto"
+
+
+def read(chunks: Iterable[bytes]) -> ReadTrace:
+    """Read a trace from its bytes, in bounded memory.
+
+    Raises
+    ------
+    NoTraceError
+        There is no event in it.
+    """
+    events, found = Events(), Found()
+    with collector.at_rest():
+        for some in pieces(chunks, found):
+            events.add(some)
+    if not (len(events.operators) or len(events.device) or len(events.ranges)):
+        raise NoTraceError
+    problems = tuple(_problems(found, events))
+    rows = analysis.rows(events, found.head)
+    rank, world_size = _distributed(found.head)
+    origin = "autograd" if events.is_before_kineto else "kineto"
+    return ReadTrace(rows, rank, world_size, problems, origin)
+
+
+def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Give the rank and the number of processes that the head of a trace tells."""
+    told = head.get("distributedInfo")
+    told = told if isinstance(told, dict) else {}
+    rank, size = told.get("rank"), told.get("world_size")
+    return (
+        rank if isinstance(rank, int) and rank >= 0 else None,
+        size if isinstance(size, int) and size > 0 else None,
+    )
+
+
+def _problems(found: Found, events: Events) -> Iterator[Problem]:
+    if found.ending:
+        said = (
+            f"the trace is truncated ({found.ending}); everything before that is read, but "
+            "device activity may be missing"
+        )
+        yield Problem("truncated_trace", said)
+    if found.damaged:
+        said = f"{found.damaged:,} unreadable events are ignored"
+        yield Problem("damaged_events", said)
+    if len(events.ranges):
+        said = (
+            "CUPTI counted instructions of its kernels, which slowed them down many times; their "
+            "times are ignored"
+        )
+        yield Problem("counted_instructions", said, "info")

@@ -1,0 +1,316 @@
+"""How is a trace of any size cut into lists of events by category, in bounded memory?
+
+A trace is JSON: an object with the array `traceEvents`, or that array alone. It is decoded in
+pieces of 128 kB, each cut between two events. A trace that breaks off, or is damaged
+somewhere, gives the events that can be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ttastats.base.streams import UnreadableError
+
+#: How much is decoded at a time: text and events of a piece stay in the cache of a core.
+PIECE = 128 * 1024
+#: Without an event in so many bytes this is no trace.
+_LONGEST_EVENT = 128 * 1024 * 1024
+
+#: A number that may stand as text, or as nothing.
+Number = int | str | None
+#: Where a number, or what is left as it stands, is not told.
+UNTOLD = -1
+NOTHING = msgspec.Raw(b"")
+
+
+def _counter(instruction: str) -> Any:
+    """Give the field of a counter of CUPTI: how often threads executed an instruction."""
+    name = f"smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum"
+    return msgspec.field(name=name, default=UNTOLD)
+
+
+class Args(msgspec.Struct, gc=False, frozen=True):
+    """What is told of an event and used here; Raw is left as it stands."""
+
+    external: Number = msgspec.field(name="External id", default=UNTOLD)
+    correlation: Number = UNTOLD
+    device: Number = UNTOLD
+    stream: Number = UNTOLD
+    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=NOTHING)
+    types: msgspec.Raw = msgspec.field(name="Input type", default=NOTHING)
+    concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=NOTHING)
+    bytes: Number = UNTOLD
+    in_elements: Number = msgspec.field(name="In msg nelems", default=UNTOLD)
+    out_elements: Number = msgspec.field(name="Out msg nelems", default=UNTOLD)
+    dtype: Number = None
+
+
+class MoreArgs(Args, gc=False, frozen=True):
+    """What else is told of memory, of counted instructions and of old events.
+
+    Every field costs time at every event, so that these are looked for where there may be some.
+    """
+
+    external_before: Number = msgspec.field(name="external id", default=UNTOLD)
+    allocated: Number = msgspec.field(name="Total Allocated", default=UNTOLD)
+    allocated_before: Number = msgspec.field(name="Total Allocated Bytes", default=UNTOLD)
+    device_type: Number = msgspec.field(name="Device Type", default=0)
+    device_id: Number = msgspec.field(name="Device Id", default=0)
+    dadd: Number = _counter("dadd")
+    dmul: Number = _counter("dmul")
+    dfma: Number = _counter("dfma")
+    fadd: Number = _counter("fadd")
+    fmul: Number = _counter("fmul")
+    ffma: Number = _counter("ffma")
+    hadd: Number = _counter("hadd")
+    hmul: Number = _counter("hmul")
+    hfma: Number = _counter("hfma")
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event of a trace; times are microseconds."""
+
+    cat: str = ""
+    name: str = ""
+    tid: Number = None
+    ts: float = 0.0
+    dur: float | None = None
+    args: Args = Args()
+
+
+class FullEvent(Event, gc=False):
+    """An event with all that is told of it."""
+
+    pid: Number = None
+    args: MoreArgs = MoreArgs()  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class _Whole(msgspec.Struct, gc=False):
+    """The end of a trace: the last events, and what stands behind them."""
+
+    traceEvents: list[FullEvent] = []  # noqa: N815 - the name in the file
+
+
+_EVENTS = msgspec.json.Decoder(list[Event], strict=False)
+_FULL_EVENTS = msgspec.json.Decoder(list[FullEvent], strict=False)
+_EVENT = msgspec.json.Decoder(FullEvent, strict=False)
+_END = msgspec.json.Decoder(_Whole, strict=False)
+
+ByCategory = Mapping[str, list[Event]]
+#: Categories of events that have more arguments: those in capitals are of 2021, none is of before.
+_MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel", ""}
+
+
+def _decoded(array: memoryview) -> ByCategory:
+    """Give the events of an array."""
+    found = _by_category(_EVENTS.decode(array))
+    return found if _MORE.isdisjoint(found) else _by_category(_FULL_EVENTS.decode(array))
+
+
+def _by_category(events: Iterable[Event]) -> ByCategory:
+    found: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        found[event.cat].append(event)
+    return found
+
+
+_ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
+_ALONE = re.compile(rb"\s*\[")
+#: Between two events: the end of one, and the first key of the next.
+_BETWEEN = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|s|bp)"\s*:)')
+#: Numbers that JSON does not have, as some versions of the recorder write them.
+_NO_NUMBER = re.compile(rb"(?<=[:,\[\s])[-+]?(?:inf(?:inity)?|nan)(?=\s*[,}\]])", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Found:
+    """What a trace said beside its events, as far as it has been read.
+
+    `head` is what stands before the events, `ending` why it ends before its end, `damaged` counts
+    events that could not be read.
+    """
+
+    head: dict[str, Any] = field(default_factory=dict)
+    ending: str = ""
+    damaged: int = 0
+    bytes: int = 0
+
+
+class NoTraceError(Exception):
+    """The bytes hold no array of events."""
+
+
+def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[ByCategory]:
+    """Give the events of a trace piece by piece, and note in `found` what else it says.
+
+    Raises
+    ------
+    NoTraceError
+        There is no array of events.
+    """
+    stream = _Stream(chunks, found)
+    piece = _opened(stream, found)
+    while True:
+        stream.fill(piece, PIECE)
+        if stream.ended:
+            break
+        events, piece = _first(piece, found)
+        yield events
+        del events  # they hold on to the piece
+        if len(piece) > _LONGEST_EVENT:
+            raise NoTraceError
+    yield _by_category(_last(bytes(piece[1:]), found))
+
+
+class _Stream:
+    """Bytes on demand; where they cannot be read any further, that is noted."""
+
+    def __init__(self, chunks: Iterable[bytes], found: Found) -> None:
+        self._chunks = iter(chunks)
+        self._found = found
+        self.ended = False
+
+    def fill(self, piece: bytearray, size: int) -> None:
+        """Add at least so many bytes to a piece, or what there is."""
+        wanted = len(piece) + size
+        while len(piece) < wanted and not self.ended:
+            chunk = self._next()
+            self.ended = chunk is None
+            piece += chunk or b""
+            self._found.bytes += len(chunk or b"")
+
+    def _next(self) -> bytes | None:
+        try:
+            return next(self._chunks, None)
+        except UnreadableError as error:
+            if not self._found.bytes:
+                raise
+            self._found.ending = str(error)  # what came before is used
+            return None
+
+
+def _opened(stream: _Stream, found: Found) -> bytearray:
+    """Give `[` and the bytes from the first event on."""
+    before = bytearray()
+    stream.fill(before, PIECE)
+    if before.startswith(b"\xef\xbb\xbf"):
+        del before[:3]
+    if match := _ALONE.match(before):
+        return bytearray(b"[") + before[match.end() :]
+    while not (match := _ARRAY.search(before)):
+        if stream.ended or len(before) > _LONGEST_EVENT:
+            raise NoTraceError
+        stream.fill(before, PIECE)
+    found.head = _head(bytes(before[: match.end()]))
+    return bytearray(b"[") + before[match.end() :]
+
+
+def _head(before: bytes) -> dict[str, Any]:
+    """Give what stands before the events: the devices, the rank."""
+    for text in (before, _NO_NUMBER.sub(b"null", before)):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            return msgspec.json.decode(text + b"]}", type=dict[str, Any])
+    return {}
+
+
+def _first(piece: bytearray, found: Found) -> tuple[ByCategory, bytearray]:
+    """Give the events of a piece but the last, and `[` with the bytes from that on.
+
+    The piece begins with `[`; it is ended by `]` in its place, so that nothing is copied.
+    """
+    for cut, following in _cuts(piece):
+        after = piece[cut]
+        piece[cut] = _END_OF_ARRAY
+        try:
+            events = _decoded(memoryview(piece)[: cut + 1])
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            piece[cut] = after
+            continue
+        return events, bytearray(b"[") + memoryview(piece)[following:]
+    text = bytes(piece[1:])
+    ends = list(_BETWEEN.finditer(text))
+    if not ends:
+        return {}, piece
+    events = _by_category(_one_by_one(text[: ends[-1].start() + 1], found))
+    return events, bytearray(b"[") + text[ends[-1].end() :]
+
+
+_END_OF_ARRAY = ord("]")
+
+
+def _cuts(piece: bytearray) -> list[tuple[int, int]]:
+    """Give where the last events of a piece may begin, the last first, and end those before.
+
+    A name may look like the space between two events.
+    """
+    for near in (_NEAR, len(piece)):
+        places = _BETWEEN.finditer(piece, max(1, len(piece) - near))
+        if found := [(match.start() + 1, match.end()) for match in places]:
+            return found[: -_TRIES - 1 : -1]
+    return []
+
+
+_TRIES = 3
+#: The last event of a piece ends in so many last bytes, and what follows the events has so many.
+_NEAR, _TAIL = 4 * 1024, 8 * 1024
+
+
+def _last(rest: bytes, found: Found) -> Iterable[Event]:
+    """Give the last events, whether or not the trace ends as it should."""
+    for end in (b"", b"}"):  # an array that stands alone has no end of an object
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            return _END.decode(b'{"traceEvents":[' + rest + end).traceEvents
+    is_whole = _CLOSED.search(rest, max(0, len(rest) - _TAIL)) is not None
+    if not is_whole:
+        found.ending = found.ending or "it ends within the events"
+    return _one_by_one(rest, found, is_whole=is_whole)
+
+
+#: How the array of events ends; other keys may follow.
+_CLOSED = re.compile(rb'\}\s*\]\s*(?:\Z|\}\s*\Z|,\s*")')
+
+
+def _one_by_one(rest: bytes, found: Found, *, is_whole: bool = True) -> list[Event]:
+    """Give the events that can be read each for itself; the last may be cut off."""
+    events: list[Event] = []
+    texts = _split(rest)
+    for number, text in enumerate(texts):
+        is_last = number == len(texts) - 1
+        event = _event(text, is_last=is_last)
+        if event is not None:
+            events.append(event)
+        elif text.strip(b" \t\r\n,[]}") and (is_whole or not is_last):
+            found.damaged += 1
+    return events
+
+
+def _split(rest: bytes) -> list[bytes]:
+    found, start = [], 0
+    for match in _BETWEEN.finditer(rest):
+        found.append(rest[start : match.start() + 1])
+        start = match.end()
+    found.append(rest[start:])
+    return found
+
+
+def _event(text: bytes, *, is_last: bool) -> Event | None:
+    """Give one event, mended where only a number or a byte of a name is none."""
+    ended = [text[: end.start() + 1] for end in re.finditer(rb"\}", text)][::-1] if is_last else []
+    for attempt in (text, *ended):
+        for whole in (attempt, _mended(attempt)):
+            try:
+                return _EVENT.decode(whole)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                continue
+    return None
+
+
+def _mended(text: bytes) -> bytes:
+    return _NO_NUMBER.sub(b"null", text).decode("utf-8", "replace").encode()

@@ -1,0 +1,209 @@
+"""What lies in which step of a trace, what launched it, and what did operators come to?
+
+Times are microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ttastats.traces import categories, intervals, steps, work
+from ttastats.traces.events import STEP, Events, Numbers
+from ttastats.traces.steps import NONE, Steps
+from ttastats.traces.work import UNKNOWN, Launches, Operators
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Objects = NDArray[np.object_]
+
+#: Seconds of a unit of time.
+MICRO = 1e-6
+OPTIMIZER = "Optimizer."
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What all operators of a trace come to.
+
+    `rows` have a position of a step in `step`. Sets of intervals tell when any operator was under
+    way, when one computed, and when one communicated; `unknown` counts calls by position of the
+    step whose FLOPs should be known and are not.
+    """
+
+    rows: pl.DataFrame
+    busy: Floats
+    computes: Floats
+    communicates: Floats
+    unknown: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedTrace:
+    """The events of a trace, brought together: what lies in which step, launched by what."""
+
+    names: Sequence[str]
+    category: Objects
+    done: Done
+    launches: Launches
+    host: Numbers
+    device: Numbers
+    notes: Numbers
+    steps: Steps
+    step_of_device: Ints
+
+
+def together(events: Events) -> SteppedTrace:
+    """Bring the events of a trace together; what is told of operators alone is dropped."""
+    names = [str(name) for name in events.names]
+    columns, host = events.operators.taken(), events.host.taken()
+    device, notes = events.device.taken(), events.notes.taken()
+    kinds = (columns, host, device, notes)
+    zero = min((float(one["start"].min()) for one in kinds if len(one["start"])), default=0.0)
+    for one in kinds:
+        one["start"] -= zero
+    category = np.array([categories.of(name) for name in names], dtype=object)
+    marked = _marked(names, notes, columns, host, device)
+    order = work.ordered(columns)
+    launches = Launches(device, host, columns, order)
+    for one, told in ((columns, ["external"]), (host, ["thread"]), (device, ["external"])):
+        for name in (*told, "correlation"):
+            one.pop(name, None)  # millions of numbers that nobody needs any more
+    grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
+    known = work.costs(events.calls, names)
+    some = work.operators(columns, order, known, grain)
+    optimizing = under_way(names, notes, OPTIMIZER)
+    on_device = bool(len(device["start"]))
+    done = _done(some, launches, marked.host, category, optimizing, on_device=on_device)
+    del columns, some
+    in_step = steps.place(launches.moment(device), marked.host)
+    worked = np.union1d(done.rows["step"].to_numpy(), in_step)
+    at_work = np.isin(np.arange(len(marked.numbers)), worked)
+    kept = steps.chosen(marked, at_work) if at_work.any() else marked
+    position = np.append(np.where(at_work, np.cumsum(at_work) - 1, NONE), NONE)
+    in_step = position[in_step]
+    end = device["start"] + device["length"]
+    final = steps.without_warmup(steps.on_device(kept, in_step, device["start"], end))
+    moved = position - final.warmup
+    frame = done.rows.with_columns(step=pl.Series(moved[done.rows["step"].to_numpy()]))
+    return SteppedTrace(
+        names,
+        category,
+        replace(done, rows=frame.filter(pl.col("step") >= 0)),
+        launches,
+        host,
+        device,
+        notes,
+        final,
+        np.maximum(in_step - final.warmup, NONE),
+    )
+
+
+def _marked(
+    names: Sequence[str], notes: Numbers, columns: Numbers, host: Numbers, device: Numbers
+) -> Steps:
+    """Give the steps that annotations mark, or the whole."""
+    numbers = np.array([_step_number(name) for name in names], np.int64)[notes["name"]]
+    marks = numbers != NONE
+    start, length = notes["start"][marks], notes["length"][marks]
+    whole = _whole(columns, host, device)
+    return steps.marked(numbers[marks], start, start + length, whole)
+
+
+def _step_number(name: str) -> int:
+    text = name.removeprefix(STEP)
+    return int(text) if text != name and text.isdecimal() else NONE
+
+
+def _whole(*kinds: Numbers) -> tuple[float, float]:
+    """Give the time from the first event to the end of the last."""
+    some = [one for one in kinds if len(one["start"])]
+    first = min((float(one["start"].min()) for one in some), default=0.0)
+    return first, max((float((one["start"] + one["length"]).max()) for one in some), default=0.0)
+
+
+def _done(
+    some: Iterable[Operators],
+    launches: Launches,
+    windows: Floats,
+    category: Objects,
+    optimizing: Floats,
+    *,
+    on_device: bool,
+) -> Done:
+    """Bring together what all operators took, some at a time.
+
+    Where a device computes, when operators do is not asked.
+    """
+    frames = [pl.DataFrame(schema=_OPERATOR_ROWS)]
+    idle = (categories.OTHER, categories.COMMUNICATION, categories.INPUT)
+    computing, communicating = ~np.isin(category, idle), category == categories.COMMUNICATION
+    sets: tuple[list[Floats], ...] = ([], [], [])
+    unknown = np.zeros(len(windows), np.int64)
+    for one in some:
+        launches.add(one)
+        in_step = steps.place(one.start, windows)
+        frames.append(_grouped(one, in_step, optimizing))
+        lost = (one.flops == UNKNOWN) & (in_step != NONE)
+        unknown += np.bincount(in_step[lost], minlength=len(windows))
+        outside = one.nest.parent == NONE
+        chosen = (outside, computing[one.name], communicating[one.name])
+        for found, some_of_them in zip(sets, chosen[: 1 if on_device else 3], strict=False):
+            start = one.start[some_of_them]
+            found.append(intervals.union(start, start + one.length[some_of_them]))
+        if len(frames) > _FRAMES:
+            frames = [pl.concat(frames).group_by("name", "optimizes", "step").sum()]
+    busy, computes, communicates = (intervals.any_of(found) for found in sets)
+    keys = ("name", "optimizes", "step")
+    rows = pl.concat(frames).group_by(keys).sum().sort(keys)
+    return Done(rows, busy, computes, communicates, unknown)
+
+
+#: Frames of operators that wait to be brought together.
+_FRAMES = 20
+_OPERATOR_ROWS = {
+    "name": pl.Int32,
+    "optimizes": pl.Boolean,
+    "step": pl.Int64,
+    "calls": pl.Int64,
+    "seconds": pl.Float64,
+    "flops": pl.Int64,
+    "bytes": pl.Int64,
+}
+
+
+def _grouped(some: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
+    """Give the rows of some operators by name and step."""
+    inside = np.flatnonzero(in_step != NONE)
+    account = some.account[inside]
+    itself = account == inside
+    frame = pl.DataFrame(
+        {
+            "name": some.name[account],
+            "optimizes": lie_in(some.start[account], optimizing),
+            "step": in_step[inside],
+            "calls": itself.astype(np.int64),
+            "seconds": some.own[inside] * MICRO,
+            "flops": np.where(itself, np.maximum(some.flops[inside], 0), 0),
+            "bytes": np.where(itself & (some.bytes[inside] != UNKNOWN), some.bytes[inside], 0),
+        },
+        schema=_OPERATOR_ROWS,
+    )
+    return frame.group_by("name", "optimizes", "step").sum()
+
+
+def lie_in(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
+    """Tell which moments lie in some windows."""
+    found: NDArray[np.bool_] = steps.place(moment, windows) != NONE
+    return found
+
+
+def under_way(names: Sequence[str], notes: Numbers, *starts: str) -> Floats:
+    """Give the time in annotations whose names begin so."""
+    chosen = np.array([name.startswith(starts) for name in names], bool)[notes["name"]]
+    start = notes["start"][chosen]
+    return intervals.union(start, start + notes["length"][chosen])

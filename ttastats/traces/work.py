@@ -1,0 +1,260 @@
+"""Which operator took which time, FLOPs and bytes, and which of them launched each kernel?
+
+Millions of operators are looked at some thousands at a time, cut where nothing is under way in
+their thread. Times are microseconds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttastats.traces import flops, nesting
+from ttastats.traces.events import Numbers
+from ttastats.traces.nesting import NONE, Nest
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.signedinteger[Any]]
+
+#: Where FLOPs or bytes are not known.
+UNKNOWN = -1
+#: FLOPs or bytes that no call takes: what tells more is not true.
+_MOST = 10**18
+#: Operators that are looked at together.
+_TOGETHER = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """Some operators of one thread, in the order of their starts.
+
+    `first` is the place of the first among all. Time, FLOPs and bytes of what a counted operator
+    (a matrix product, a convolution, attention) calls are its own: `account` is the operator that
+    each one's time counts for, most often itself.
+    """
+
+    thread: int
+    first: int
+    start: Floats
+    length: Floats
+    name: Ints
+    nest: Nest
+    account: Ints
+    own: Floats
+    flops: Ints
+    bytes: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the calls of a trace take, by their numbers, and which names are counted operators."""
+
+    flops: Ints
+    bytes: Ints
+    counted: NDArray[np.bool_]
+
+
+def costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
+    """Give what every kind of call takes."""
+    told = np.array([_told(call) for call in calls], np.int64).reshape(-1, 2)
+    counted = np.array([name in flops.COUNTED for name in names], bool)
+    return Costs(told[:, 0], told[:, 1], counted)
+
+
+def _told(call: Any) -> tuple[int, int]:
+    """Give FLOPs and bytes of what is told of the inputs of a call."""
+    name, dims, types, concrete = call
+    if not dims:
+        return UNKNOWN, UNKNOWN
+    try:
+        told = [json.loads(text) if text else () for text in (dims, types, concrete)]
+    except ValueError:
+        return UNKNOWN, UNKNOWN
+    given = flops.Inputs(*(one if isinstance(one, list) else () for one in told))
+    if name not in flops.COUNTED:
+        return 0, _known(flops.moved(name, given))
+    cost = flops.cost(name, given)
+    moved = flops.moved(name, given, cost.output if cost else None)
+    return _known(cost.flops if cost else None), _known(moved)
+
+
+def _known(amount: int | None) -> int:
+    return amount if amount is not None and 0 <= amount <= _MOST else UNKNOWN
+
+
+def ordered(columns: Numbers) -> Ints:
+    """Give the operators thread by thread in the order of their starts, the longest first.
+
+    What starts together is sorted in small parts: sorting by two keys at once takes much memory.
+    """
+    found = []
+    for thread in np.unique(columns["thread"]):
+        own = np.flatnonzero(columns["thread"] == thread).astype(np.int32)
+        own = own[np.argsort(columns["start"][own], kind="stable")]
+        begin = 0
+        while begin < len(own):
+            end = min(begin + _TOGETHER, len(own))
+            while end < len(own) and columns["start"][own[end]] == columns["start"][own[end - 1]]:
+                end += 1
+            part = own[begin:end]
+            own[begin:end] = part[np.lexsort((-columns["length"][part], columns["start"][part]))]
+            begin = end
+        found.append(own)
+    return np.concatenate(found) if found else np.empty(0, np.int32)
+
+
+def operators(columns: Numbers, order: Ints, known: Costs, grain: float) -> Iterator[Operators]:
+    """Give the operators with what each took by itself; `grain` is the smallest step of time."""
+    changes = np.flatnonzero(np.diff(columns["thread"][order])) + 1
+    edges = [0, *changes.tolist(), len(order)]
+    for begin, end in itertools.pairwise(edges):
+        while begin < end:
+            cut = _cut(columns, order, begin, end)
+            yield _some(columns, order[begin:cut], begin, known, grain)
+            begin = cut
+
+
+def _cut(columns: Numbers, order: Ints, begin: int, end: int) -> int:
+    """Give the place before which everything that has begun has ended."""
+    size = _TOGETHER
+    while begin + size < end:
+        part = order[begin : begin + size]
+        start = columns["start"][part]
+        reached = np.maximum.accumulate(start + columns["length"][part])
+        apart = np.flatnonzero((start[1:] >= reached[:-1]) & (start[1:] > start[:-1]))
+        if len(apart):
+            return begin + int(apart[-1]) + 1
+        size *= 2
+    return end
+
+
+def _some(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) -> Operators:
+    start, length, name = columns["start"][part], columns["length"][part], columns["name"][part]
+    # Neighbours share a moment, but for rounding.
+    nested = nesting.nest(start, np.maximum(length - grain, grain))
+    is_counted = known.counted[name]
+    outer = nesting.outermost(is_counted, nested)
+    itself = np.arange(len(part))
+    account = np.where(outer == NONE, itself, outer)
+    call = columns["call"][part]
+    moved = known.bytes[call]
+    alone = account == itself
+    below = nesting.has_below((moved != UNKNOWN) & alone, nested)
+    return Operators(
+        int(columns["thread"][part[0]]),
+        first,
+        start,
+        length,
+        name,
+        nested,
+        account,
+        nesting.own_time(length, nested),
+        np.where(is_counted & alone, known.flops[call], 0),
+        np.where(alone & (is_counted | ~below), moved, UNKNOWN),
+    )
+
+
+# --------------------------------------------------------------------------------------- launches
+
+
+class Launches:
+    """Which operator launched each event of the device, as far as the trace tells.
+
+    Arrays have one entry for each event of the device: `name` and `start` are those of the
+    operator, `account`, `account_name`, `account_start` and `flops` of the one it counts for;
+    where none is known, they are NONE. `moment` is when the host launched the event.
+    """
+
+    def __init__(self, device: Numbers, host: Numbers, columns: Numbers, order: Ints) -> None:
+        count = len(device["start"])
+        self.name = np.full(count, NONE, np.int32)
+        self.start = np.full(count, np.nan)
+        self.account = np.full(count, NONE, np.int32)
+        self.account_name = np.full(count, NONE, np.int32)
+        self.account_start = np.full(count, np.nan)
+        self.flops = np.zeros(count, np.int64)
+        call = _with(device["correlation"], host["correlation"])
+        self._called = np.where(call == NONE, np.nan, _at(host["start"], call))
+        self._thread = np.where(call == NONE, NONE, _at(host["thread"], call))
+        place = _places(device, columns, order)
+        self._by_id = np.argsort(place, kind="stable").astype(np.int32)
+        self._place = place[self._by_id]
+        self._rest = np.flatnonzero((place == NONE) & (call != NONE))
+        self._rest = self._rest[np.argsort(self._called[self._rest], kind="stable")]
+
+    def add(self, some: Operators) -> None:
+        """Look which events some operators launched."""
+        low, high = np.searchsorted(self._place, (some.first, some.first + len(some.start)))
+        self._found(self._by_id[low:high], self._place[low:high] - some.first, some)
+        self._add_by_time(some)
+
+    def _add_by_time(self, some: Operators) -> None:
+        ends = some.start[0], (some.start + some.length).max()
+        low, high = np.searchsorted(self._called[self._rest], ends, side="left")
+        asked = self._rest[low:high]
+        asked = asked[self._thread[asked] == some.thread]
+        place = nesting.enclosing(self._called[asked], some.start, some.length, some.nest)
+        known = place != NONE
+        self._found(asked[known], place[known], some)
+
+    def _found(self, events: Ints, place: Ints, some: Operators) -> None:
+        account = some.account[place]
+        self.name[events] = some.name[place]
+        self.start[events] = some.start[place]
+        self.account[events] = account + some.first
+        self.account_name[events] = some.name[account]
+        self.account_start[events] = some.start[account]
+        self.flops[events] = some.flops[account]
+
+    def moment(self, device: Numbers) -> Floats:
+        """Give the time at which the host launched each event, or at which it began."""
+        by_operator = np.where(np.isnan(self.start), device["start"], self.start)
+        return np.where(np.isnan(self._called), by_operator, self._called)
+
+    def flops_of_kernels(self, length: Floats) -> Ints:
+        """Give each kernel FLOPs: those of an operator are of the longest kernel it launched."""
+        found = np.zeros(len(length), np.int64)
+        known = np.flatnonzero(self.account != NONE)
+        order = known[np.lexsort((-length[known], self.account[known]))]
+        _, first = np.unique(self.account[order], return_index=True)
+        longest = order[first]
+        found[longest] = np.maximum(self.flops[longest], 0)
+        return found
+
+
+def _places(device: Numbers, columns: Numbers, order: Ints) -> Ints:
+    """Give the place of the operator with the external id of each event of the device, or NONE.
+
+    External ids that merely repeat the correlation lead to no operator, as in traces of 2022.
+    """
+    own, correlation = device["external"], device["correlation"]
+    if not len(own) or (own == correlation).sum() * 2 > len(own):
+        return np.full(len(own), NONE)
+    return _with(own, columns["external"], order)
+
+
+def _with(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
+    """Give the place of each wanted id among some, or NONE; negative ones are none.
+
+    The ids are looked at some at a time, in an `order` if there is one: there may be millions.
+    """
+    known, inverse = np.unique(wanted, return_inverse=True)
+    places = np.full(len(known), NONE, np.int32)
+    for begin in range(0, len(ids) if len(known) else 0, _TOGETHER):
+        some = slice(begin, begin + _TOGETHER)
+        part = ids[some] if order is None else ids[order[some]]
+        place = np.minimum(np.searchsorted(known, part), len(known) - 1)
+        same = np.flatnonzero((known[place] == part) & (part >= 0))
+        places[place[same]] = same + begin
+    return places[inverse]
+
+
+def _at(values: NDArray[Any], places: Ints) -> NDArray[Any]:
+    """Give values by place; what is given for NONE means nothing."""
+    return values[places] if len(values) else np.zeros(len(places), values.dtype)

@@ -1,0 +1,112 @@
+"""How does any training script record a profile of its own steps? By `with profile(...)`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
+from ttastats.traces import store
+from ttastats.trainer.profiler import rows
+from ttastats.trainer.profiler.memory import Kept
+from ttastats.trainer.profiler.recording import Recording
+from ttastats.trainer.profiler.rows import About
+
+#: The profiles that scripts of this process have written, the last one last.
+WRITTEN: list[Path] = []
+
+
+def profile(
+    path: str | PathLike[str],
+    *,
+    model: nn.Module | None = None,
+    optimizer: Any = None,
+    samples: int | None = None,
+    precision: str = "fp32",
+    steps: int | None = None,
+) -> Profile:
+    """Record the first steps of a `with` block, each of which ends with a call of `step`.
+
+    The first steps warm up; then come steps that nobody watches, steps that are watched, and some
+    that count FLOPs and look at the memory. After that, `done` is true and a step costs nothing.
+
+    Parameters
+    ----------
+    path
+        The Parquet file to write when the block ends.
+    model, optimizer
+        What is trained and by what, one or several: without a model nothing is told of memory.
+    samples
+        Samples of a step, for the throughput.
+    precision
+        That of matrix products, whose measured peak the step is compared with.
+    steps
+        Steps that are watched; as many as seem enough by default.
+
+    Raises
+    ------
+    TtastatsError
+        The file cannot be written, or too few steps were taken.
+    """
+    place = Path(path)
+    atomic.expect_file_place(place)
+    optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
+    known = tuple(one for one in optimizers if one is not None)
+    kept = None if model is None else Kept(model, known)
+    recording = Recording(_device(model), kept, steps=steps, compiled=_compiled(model))
+    source = Path(sys.argv[0]).as_posix()
+    return Profile(place, recording, About(place.stem, source, precision, samples))
+
+
+class Profile:
+    """A profile that is being recorded."""
+
+    def __init__(self, path: Path, recording: Recording, about: About) -> None:
+        self._path, self._recording, self._about = path, recording, about
+
+    @property
+    def done(self) -> bool:
+        """Tell whether enough steps have been taken."""
+        return self._recording.done
+
+    def step(self) -> None:
+        """Say that a step has ended."""
+        self._recording.step()
+
+    def __enter__(self) -> Self:
+        """Begin with the first step."""
+        self._recording.begin()
+        return self
+
+    def __exit__(self, *why: Any) -> None:
+        """Write the profile, unless the block failed."""
+        if why[0] is not None:
+            self._recording.broken(*why)
+            return
+        if not self.done:
+            self._recording.broken(None, None, None)
+            raise TtastatsError(
+                "too few steps for a profile",
+                where=str(self._path),
+                remedy="Call step() after each step, about thirty times; steps=5 records fewer.",
+            )
+        store.write(rows.of(self._recording, self._about, ()), self._path)
+        WRITTEN.append(self._path)
+
+
+def _device(model: nn.Module | None) -> torch.device:
+    """Give where a model lives, or where this process has computed so far."""
+    if model is not None:
+        return next((one.device for one in model.parameters()), torch.device("cpu"))
+    return torch.device("cuda" if torch.cuda.is_initialized() else "cpu")
+
+
+def _compiled(model: nn.Module | None) -> bool:
+    return type(model).__name__ == "OptimizedModule"
