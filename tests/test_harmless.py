@@ -18,7 +18,7 @@ from rich.console import Console
 from ttastats.base.note import Note
 from ttastats.cli.output import say
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table
 from ttastats.report.render.harmless import visible, visible_lines
 
@@ -50,7 +50,7 @@ HOSTILE = (
 
 def report(name: str, number: float = -1.5) -> Report:
     """Give a report that holds a name wherever one may stand."""
-    row = Row((Text(name), Quantity(number)), (name,))
+    row = Line((Text(name), Quantity(number)), (name,))
     table = Table((Column("name", names=True), Column("number", "right")), (row,), name)
     rows = ({"name": name, "number": number, "flags": [name, name]},)
     return Report("test", rows, (table,), (Note("code", f"note {name}"),), f"sentence {name}")
@@ -175,7 +175,7 @@ class TestMarkdown:
     def test_intervals_and_our_own_code_stay_readable(self) -> None:
         columns = (Column("CV [95%]"), Column("$"))
         cells = (Quantity(0.1, "fraction", 0.05, 0.2), Quantity(5.0, "dollars"))
-        table = Table(columns, (Row(cells),), "tyche_ngpu8")
+        table = Table(columns, (Line(cells),), "tyche_ngpu8")
         note = Note("code", "counted in `reached`; --top 0 shows all.")
         text = as_markdown.render(Report("test", (), (table,), (note,)))
         assert "| 10.0% [5.0, 20.0] | $5.00 |" in text

@@ -25,7 +25,7 @@ from tests.programs import PATIENCE, environment
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import pager
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.ordering import arranged
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table
 from ttastats.report.render.shortening import shortened
@@ -60,10 +60,10 @@ def report(entries: int = ENTRIES, stem: str = "Example/machine") -> Report:
     return Report("summary", tuple(rows), (table,))
 
 
-def cells(row: Mapping[str, Any]) -> Row:
+def cells(row: Mapping[str, Any]) -> Line:
     seconds = Quantity(row["tta_mean_seconds"], "seconds")
     names = (Text(row["benchmark"]), Text(row["entry"]))
-    return Row((*names, seconds, Quantity(row["epoch_seconds_mean"], "seconds"), seconds))
+    return Line((*names, seconds, Quantity(row["epoch_seconds_mean"], "seconds"), seconds))
 
 
 def shown(report: Report, width: int | None) -> list[str]:

@@ -13,7 +13,7 @@ from rich.console import Console
 from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, PValue, Quantity, Reached, Row, Table, Text
+from ttastats.report.cells import Column, Line, PValue, Quantity, Reached, Table, Text
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table, words
 
 
@@ -83,7 +83,9 @@ def report(name: str = HOSTILE) -> Report:
     )
     rows = ({"name": name, "value": 1.5, "inf": math.inf, "nan": math.nan, "none": None},)
     notes = (Note("code", "a note of many words " * 5, "ᵉ"),)
-    return Report("test", rows, (Table(columns, (Row(cells, ("why  because",)),), "title"),), notes)
+    return Report(
+        "test", rows, (Table(columns, (Line(cells, ("why  because",)),), "title"),), notes
+    )
 
 
 def shown(width: int | None, name: str = "name", **console: bool) -> str:

@@ -18,7 +18,7 @@ from ttastats.output.page import content, embedded, facts, of_profiles, script
 from ttastats.output.page.content import Content
 from ttastats.output.plots import kinds, vega
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Reached, Row, Table, Text
+from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text
 from ttastats.report.render import as_html
 from ttastats.report.render.harmless import visible
 
@@ -176,7 +176,7 @@ def test_a_comparison_with_many_rows_shows_the_first() -> None:
 def test_cells_are_html_and_say_their_number() -> None:
     table = Table(
         (Column("entry"), Column("TTA", "right"), Column("reached", "right")),
-        (Row((Text("<b>", "good"), Quantity(90.0, "seconds"), Reached(1, 2)), ("why & how",)),),
+        (Line((Text("<b>", "good"), Quantity(90.0, "seconds"), Reached(1, 2)), ("why & how",)),),
         title="A < B",
     )
     text = as_html.render(Report("summary", (), (table,), (), "B & A."))
@@ -186,7 +186,7 @@ def test_cells_are_html_and_say_their_number() -> None:
     assert '<td colspan="3">why &amp; how</td>' in text
     assert "<caption>A &lt; B</caption>" in text
     assert "B &amp; A." in text
-    unknown = replace(table, rows=(Row((Text(""), Quantity(None), Reached(0, 0))),))
+    unknown = replace(table, rows=(Line((Text(""), Quantity(None), Reached(0, 0))),))
     assert as_html.render(Report("summary", (), (unknown,))).count('data-value=""') == 2
 
 

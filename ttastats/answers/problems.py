@@ -15,7 +15,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note
 from ttastats.base.records import Problem
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.grouping import ENTRY
 
 _SEVERITIES = ("error", "warning", "info")
@@ -106,7 +106,9 @@ def _counts(found: Sequence[Finding]) -> Table:
         code: len({f["source"] for f in found if f["code"] == code} - {None}) for _, code in counts
     }
     rows = tuple(
-        Row((Text(code), Text(severity), Quantity(number, "count"), Quantity(files[code], "count")))
+        Line(
+            (Text(code), Text(severity), Quantity(number, "count"), Quantity(files[code], "count"))
+        )
         for (severity, code), number in counts.items()
     )
     words, numbers = ("code", "severity"), ("problems", "files")
@@ -119,7 +121,7 @@ def _listings(found: Sequence[Finding], *, whole: bool) -> Iterator[Table]:
     for code in dict.fromkeys(finding["code"] for finding in found):
         same = [finding for finding in found if finding["code"] == code]
         shown = same if whole else same[:_SHOWN]
-        rows = [Row((Text(_where(finding)), Text(finding["message"]))) for finding in shown]
+        rows = [Line((Text(_where(finding)), Text(finding["message"]))) for finding in shown]
         more = f", {_SHOWN} of {len(same):,}" if len(shown) < len(same) else ""
         columns = (Column("where", names=True), Column("what"))
         yield Table(columns, tuple(rows), f"{code}{more}")

@@ -10,6 +10,7 @@ import polars as pl
 
 from ttastats.base.note import Note
 from ttastats.report.cells import Gate, Table
+from ttastats.report.row import Row
 
 if TYPE_CHECKING:
     from ttastats.stats.multiplicity import MeanSpeedup
@@ -32,7 +33,8 @@ class Against:
 class Report:
     """The result of a command.
 
-    `rows` contain raw numbers (seconds, fractions), None for unknown. `tables` are the formatted
+    `rows` contain raw numbers (seconds, fractions), None for unknown; they are made of `records`,
+    the same as structs. `tables` are the formatted
     tables. `sentence` is the conclusion. `only_a` lists the groups of the baseline that another
     table lacks, with the label of that table if there are several. `gate` is the result of a CI
     condition, if one was given. `by` names the keys of the rows that identify their group.
@@ -41,7 +43,7 @@ class Report:
     """
 
     command: str
-    rows: tuple[Mapping[str, Any], ...]
+    records: tuple[Row | Mapping[str, Any], ...]
     tables: tuple[Table, ...]
     notes: tuple[Note, ...] = ()
     sentence: str = ""
@@ -50,6 +52,12 @@ class Report:
     by: tuple[str, ...] = ()
     against: tuple[Against, ...] = ()
     groups: tuple[pl.DataFrame, ...] = field(default=(), repr=False, compare=False)
+    rows: tuple[Mapping[str, Any], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the rows for programs."""
+        rows = (row.numbers() if isinstance(row, Row) else row for row in self.records)
+        object.__setattr__(self, "rows", tuple(rows))
 
     @property
     def frame(self) -> pl.DataFrame:

@@ -72,7 +72,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Line:
     """Cells, and lines of detail that stand below them.
 
     A row `of_all` speaks of the others of its table and is no row for programs.
@@ -88,7 +88,7 @@ class Table:
     """A table for people."""
 
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Line, ...]
     title: str = ""
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ttastats.report.cells import Cell, Column, Quantity, Reached, Row, Table, Text, Unit
+from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text, Unit
+from ttastats.report.row import Row
 
-Numbers = Mapping[str, Any]
+Numbers = Row | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Field:
     """A column, and what makes its cell of a row for programs."""
 
     column: Column
-    cell: Callable[[Numbers], Cell]
+    cell: Callable[[Any], Cell]
 
 
 def table(
@@ -28,7 +29,7 @@ def table(
 ) -> Table:
     """Give the table of some rows, with lines of detail below each if there are any."""
     body = [
-        Row(tuple(field.cell(row) for field in fields), below)
+        Line(tuple(field.cell(row) for field in fields), below)
         for row, below in zip(rows, details or [()] * len(rows), strict=True)
     ]
     return Table(tuple(field.column for field in fields), tuple(body), title)
@@ -41,7 +42,7 @@ def keys(names: Sequence[str], *, heads: bool = True) -> list[Field]:
 
 def key(name: str, row: Numbers) -> Text:
     """Give the cell of a key; unknown is said."""
-    return Text("unknown" if row[name] is None else str(row[name]))
+    return Text("unknown" if row.get(name) is None else str(row.get(name)))
 
 
 def number(
@@ -56,19 +57,26 @@ def number(
     """Give the field of a number: with `name_low` and `name_high`, or a standard deviation."""
 
     def cell(row: Numbers) -> Quantity:
-        low, high = (row[f"{name}_low"], row[f"{name}_high"]) if interval else (None, None)
+        low, high = (row.get(f"{name}_low"), row.get(f"{name}_high")) if interval else (None, None)
         return Quantity(
-            row[name], unit, low, high, spread=row[std] if std else None, spread_is_std=bool(std)
+            row.get(name),
+            unit,
+            low,
+            high,
+            spread=row.get(std) if std else None,
+            spread_is_std=bool(std),
         )
 
     return Field(Column(title, "right", rank=rank), cell)
 
 
-def words(title: str, said: Callable[[Numbers], str], *, rank: int = 0) -> Field:
+def words(title: str, said: Callable[[Any], str], *, rank: int = 0) -> Field:
     """Give the field of words that are aligned like numbers."""
     return Field(Column(title, "right", rank=rank), lambda row: Text(said(row)))
 
 
 def reached(rank: int = 0) -> Field:
     """Give the field of how many runs reached the target."""
-    return Field(Column("reached", "right", rank=rank), lambda r: Reached(r["reached"], r["n"]))
+    return Field(
+        Column("reached", "right", rank=rank), lambda r: Reached(r.get("reached"), r.get("n"))
+    )

@@ -10,7 +10,7 @@ from ttastats.base.note import Note
 from ttastats.outcomes import columns, select, unmet
 from ttastats.outcomes.conditions import Condition
 from ttastats.report.answer import Report
-from ttastats.report.cells import Row
+from ttastats.report.cells import Line
 
 
 def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
@@ -38,7 +38,7 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
     numbers = iter(range(frame.height))
     return replace(
         report,
-        rows=tuple(row for number, row in enumerate(report.rows) if number in kept),
+        records=tuple(row for number, row in enumerate(report.records) if number in kept),
         # The rows of a table but those of all are the report's, in their order.
         tables=tuple(
             replace(table, rows=tuple(_rows(table.rows, numbers, kept))) for table in report.tables
@@ -48,7 +48,7 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
     )
 
 
-def _rows(rows: Sequence[Row], numbers: Iterator[int], kept: set[int]) -> Iterator[Row]:
+def _rows(rows: Sequence[Line], numbers: Iterator[int], kept: set[int]) -> Iterator[Line]:
     for row in rows:
         if row.of_all or next(numbers) in kept:
             yield row

@@ -76,7 +76,7 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
         replace(line, details=with_line(line.details, one))
         for line, one in zip(table.rows, each, strict=True)
     )
-    return replace(report, rows=rows, tables=(replace(table, rows=tuple(lines)),))
+    return replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
 
 
 def with_line(details: Sequence[str], said: object) -> tuple[str, ...]:

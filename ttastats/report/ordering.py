@@ -11,10 +11,12 @@ from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.outcomes import columns
 from ttastats.report.answer import Report
-from ttastats.report.cells import Row
+from ttastats.report.cells import Line
 from ttastats.report.grouping import BENCHMARK
+from ttastats.report.row import Row
 
-_Pair = tuple[Mapping[str, Any], Row]
+#: The numbers of a row, the row itself, and its line of the table.
+_Pair = tuple[Mapping[str, Any], Row | Mapping[str, Any], Line]
 
 
 def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
@@ -36,14 +38,14 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
         `sort` names no column.
     """
     (table,) = report.tables
-    pairs = list(zip(report.rows, table.rows, strict=True))
+    pairs = list(zip(report.rows, report.records, table.rows, strict=True))
     if sort:
         pairs = _sorted(pairs, sort)
     kept = _first(pairs, top) if top else pairs
     return replace(
         report,
-        rows=tuple(row for row, _ in kept),
-        tables=(replace(table, rows=tuple(cells for _, cells in kept)),),
+        records=tuple(record for _, record, _ in kept),
+        tables=(replace(table, rows=tuple(cells for *_, cells in kept)),),
         notes=(*report.notes, *_left_out(pairs, kept, top)),
     )
 
@@ -54,7 +56,7 @@ def _sorted(pairs: Sequence[_Pair], sort: str) -> list[_Pair]:
     ordered = {
         each: value
         for each, value in row.items()
-        if not any(isinstance(other[each], dict | list) for other, _ in pairs)
+        if not any(isinstance(other[each], dict | list) for other, *_ in pairs)
     }
     key = columns.full_name(name, tuple(ordered))
     if key is None:
@@ -81,8 +83,8 @@ def _first(pairs: Sequence[_Pair], top: int) -> list[_Pair]:
 
 
 def _left_out(pairs: Sequence[_Pair], kept: Sequence[_Pair], top: int) -> list[Note]:
-    more = Counter(_place(row) for row, _ in pairs)
-    more.subtract(_place(row) for row, _ in kept)
+    more = Counter(_place(row) for row, *_ in pairs)
+    more.subtract(_place(row) for row, *_ in kept)
     counts = {place: number for place, number in more.items() if number}
     if not counts:
         return []

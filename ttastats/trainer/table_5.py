@@ -13,7 +13,7 @@ import polars as pl
 
 from ttastats import api
 from ttastats.outcomes import at_stop
-from ttastats.report.cells import Cell, Column, Row, Table, Text, Tone
+from ttastats.report.cells import Cell, Column, Line, Table, Text, Tone
 from ttastats.report.digits import Digits, digits_of
 
 _COMPARED = ("difference", "difference_low", "difference_high", "p_adjusted", "verdict")
@@ -64,7 +64,7 @@ def table(rows: Sequence[Mapping[str, Any]], metric: str) -> Table:
     title = (
         f"{metric} at the end of the runs, on data that were not used to stop them (cf. Table 5)"
     )
-    return Table(columns, tuple(Row(_cells(row, digits)) for row in rows), title)
+    return Table(columns, tuple(Line(_cells(row, digits)) for row in rows), title)
 
 
 def _cells(row: Mapping[str, Any], digits: Digits) -> tuple[Cell, ...]:

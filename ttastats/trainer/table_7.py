@@ -14,7 +14,7 @@ import polars as pl
 from ttastats import api
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Reached, Row, Table, Text, Tone
+from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text, Tone
 from ttastats.trainer import table_5
 
 #: What is taken over from the comparison with the baseline.
@@ -110,7 +110,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
         Column("verdict (CPU)"),
     )
     title = f"{rows[0]['benchmark']}: speedup over {rows[0]['setup']} (>1: faster; cf. Table 7)"
-    return Table(columns, tuple(Row(_cells(row)) for row in rows), title)
+    return Table(columns, tuple(Line(_cells(row)) for row in rows), title)
 
 
 def _cells(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.left_out import BothSides
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
-from ttastats.report.cells import Cell, Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.sides import blocking, comparison, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.options import Options, View
@@ -424,7 +424,7 @@ def _table(side: _Side, baseline: str, view: View, options: Options, axis: Axis)
         Column("verdict"),
     )
     body = [
-        Row(
+        Line(
             (
                 *_key_cells(pair, row, keys),
                 *compare_cells.cells(one, view.wide, view.margin_claims),
@@ -460,8 +460,8 @@ def _key_cells(pair: Pair, row: Mapping[str, Any], keys: Sequence[str]) -> list[
     ]
 
 
-def _mean_row(mean: MeanSpeedup, columns: Sequence[Column], keys: int, mark: str) -> Row:
+def _mean_row(mean: MeanSpeedup, columns: Sequence[Column], keys: int, mark: str) -> Line:
     cells: list[Cell] = [Text("")] * len(columns)
     cells[0] = Text(f"geo-mean of {mean.n}")
     cells[keys + 3] = Quantity(mean.estimate, "ratio", mean.low, mean.high, mark=mark)
-    return Row(tuple(cells), of_all=True)
+    return Line(tuple(cells), of_all=True)

@@ -20,7 +20,7 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import BothSides
 from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Row, Table
+from ttastats.report.cells import Column, Line, Table
 from ttastats.report.grouping import (
     common_title,
     left_out_notes,
@@ -194,7 +194,7 @@ def _table(side: _Compared, baseline: str, budget: Budget, options: Options) -> 
         Column("verdict"),
     )
     body = tuple(
-        Row(
+        Line(
             (*(fields.key(name, row) for name in (*keys, *of)), *cells(one)),
             with_line(tuple(beside(one, row)), lost),
         )

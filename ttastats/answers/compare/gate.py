@@ -122,7 +122,7 @@ def gated(
     rows = tuple(
         {**row, "gate": worst(found)} for row, found in zip(report.rows, by_row, strict=True)
     )
-    return replace(report, rows=rows, gate=Gate(tuple(map(str, asked)), every))
+    return replace(report, records=rows, gate=Gate(tuple(map(str, asked)), every))
 
 
 def _failures(

@@ -102,7 +102,7 @@ def told(report: Report, confidence: float) -> Report:
     words = iter(_word(row) for row in rows)
     tables = tuple(_renamed(table, words) for table in report.tables)
     said = [*_sentences(report, confidence), *_of_sessions(report)]
-    return replace(report, rows=rows, tables=tables, sentence=" ".join(said))
+    return replace(report, records=rows, tables=tables, sentence=" ".join(said))
 
 
 def _word(row: Mapping[str, Any]) -> Text | None:

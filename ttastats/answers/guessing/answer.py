@@ -15,7 +15,7 @@ from ttastats.base import units
 from ttastats.formats.own_logs import FILE
 from ttastats.ingestion.ingest import default_output
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Row, Table, Text
+from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.render.harmless import visible, visible_lines
 
 #: Names of one reason, or of one kind, that are shown before the rest is only counted.
@@ -161,7 +161,7 @@ def _table(runs: Sequence[RunSeen]) -> Iterator[str]:
     """Give a line for each run; columns that say nothing are left out."""
     rows = [_cells(run) for run in runs]
     said = [number for number, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
-    shown = tuple(Row(tuple(Text(cells[number]) for number in said)) for cells in rows)
+    shown = tuple(Line(tuple(Text(cells[number]) for number in said)) for cells in rows)
     table = Table(tuple(_COLUMNS[number] for number in said), shown)
     yield from (f"  {line}" for line in str(Report("guess", (), (table,))).splitlines())
 

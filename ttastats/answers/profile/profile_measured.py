@@ -10,7 +10,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.report import fields
-from ttastats.report.cells import Cell, Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.traces import answers, saturation
 
 _Row = dict[str, Any]
@@ -33,7 +33,7 @@ def tables(found: Sequence[_Row], title: str) -> Iterator[Table]:
             yield fields.table(some, shown, f"{title}{heading}")
     some = [row for row in found if row["section"] == "measured"]
     if some:
-        body = tuple(Row((Text(row["title"]), _cell(row))) for row in some)
+        body = tuple(Line((Text(row["title"]), _cell(row))) for row in some)
         columns = (Column("measured", names=True), Column("", "right"))
         yield Table(columns, body, f"{title}whole step")
 

@@ -11,7 +11,7 @@ from ttastats.answers.record.record_judged import JudgedRecord
 from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Row, Table, Text, Tone
+from ttastats.report.cells import Column, Line, Table, Text, Tone
 
 _TONES: dict[Result, Tone] = {
     "passed": "good",
@@ -59,7 +59,7 @@ def _row(benchmark: str | None, one: JudgedRecord, rules: Rules) -> dict[str, An
 def _table(one: JudgedRecord, title: str) -> Table:
     columns = (Column("check"), Column("result"), Column("figures"))
     body = tuple(
-        Row((Text(check.name), Text(check.result, _TONES[check.result]), Text(check.said)))
+        Line((Text(check.name), Text(check.result, _TONES[check.result]), Text(check.said)))
         for check in one.checks
     )
     return Table(columns, body, title)
@@ -101,5 +101,5 @@ def of_rules() -> Report:
         Column("rules as of", rank=2, names=True),
         Column("source", rank=1, names=True),
     )
-    body = tuple(Row(tuple(Text(row[name]) for name in row)) for row in rows)
+    body = tuple(Line(tuple(Text(row[name]) for name in row)) for row in rows)
     return Report("record", rows, (Table(columns, body, "contest rules"),))

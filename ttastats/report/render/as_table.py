@@ -10,7 +10,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Line
 
-from ttastats.report.cells import Gate, Printable, Row, Table, Text, Tone
+from ttastats.report.cells import Gate, Printable, Table, Text, Tone
+from ttastats.report.cells import Line as TableLine
 from ttastats.report.render import fitting, words
 from ttastats.report.render.fitting import GAP, Layout
 from ttastats.report.render.harmless import visible
@@ -67,11 +68,11 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
     layout = fitting.fit(table, width)
     if table.title:
         yield from _styled(_wrapped(table.title, width), "bold")
-    titles = Row(tuple(Text(column.title) for column in table.columns))
+    titles = TableLine(tuple(Text(column.title) for column in table.columns))
     yield from _styled([_aligned(titles, table, layout)], "bold")
     breadth = sum(layout.widths.values()) + cell_len(GAP) * (len(layout.widths) - 1)
     yield Line(" " + "─" * breadth, style="dim")
-    before: Row | None = None
+    before: TableLine | None = None
     for row in table.rows:
         yield from _head(row, before, layout, width)
         yield _aligned(row, table, layout)
@@ -87,7 +88,9 @@ def _styled(lines: Iterable[Line], style: str) -> Iterator[Line]:
         yield line
 
 
-def _head(row: Row, before: Row | None, layout: Layout, width: int | None) -> Iterator[Line]:
+def _head(
+    row: TableLine, before: TableLine | None, layout: Layout, width: int | None
+) -> Iterator[Line]:
     """Give what a row and those after it share, where the row before had something else."""
     shared = [row.cells[position] for position in layout.heads]
     if before is not None and shared == [before.cells[position] for position in layout.heads]:
@@ -98,7 +101,7 @@ def _head(row: Row, before: Row | None, layout: Layout, width: int | None) -> It
         yield from _styled(_wrapped(" · ".join(map(words.cell, shared)), width), "bold")
 
 
-def _aligned(row: Row, table: Table, layout: Layout) -> Line:
+def _aligned(row: TableLine, table: Table, layout: Layout) -> Line:
     text, styled = "", []
     for number, position in enumerate(layout.shown):
         cell, width = row.cells[position], layout.widths[position]
@@ -116,7 +119,7 @@ def _aligned(row: Row, table: Table, layout: Layout) -> Line:
     return line
 
 
-def _below(row: Row, table: Table, layout: Layout) -> tuple[str, ...]:
+def _below(row: TableLine, table: Table, layout: Layout) -> tuple[str, ...]:
     """Give the cells of the columns that found no room, as one line with their titles."""
     if not layout.below:
         return ()
