@@ -29,9 +29,9 @@ PROGRAMS = ("benchmarks", "examples", "dev.py", "hatch_build.py")
 #: Names that Python or another program calls.
 CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
 
-#: Classes of which every field is read by its name: as options, and as columns of a table.
+#: Classes of which every field is read by its name: as options, as columns of a table, on a page.
 WHOLE = (
-    "ttastats.base.records:Evaluation", "ttastats.base.records:Run",
+    "ttastats.base.codes:Row", "ttastats.base.records:Evaluation", "ttastats.base.records:Run",
     "ttastats.cli.own_logs:OwnLogs", "ttastats.cli.train:Recipe",
 )  # fmt: skip
 

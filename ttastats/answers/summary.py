@@ -11,7 +11,7 @@ import polars as pl
 
 from ttastats.answers.compare.verdicts import row_names
 from ttastats.base import percentages, units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.counted import counted
 from ttastats.outcomes.time_to_target import evaluation_interval, solved
@@ -21,9 +21,6 @@ from ttastats.sides.design.side import two_speeds
 from ttastats.sides.numbers import expected_seconds
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_interval
-
-#: Groups without an interval that a note names; of more it says how many.
-_NAMED = 3
 
 #: Groups whose times lie further apart than this share a logarithmic axis.
 _FAR = 10.0
@@ -68,11 +65,11 @@ def report(
     if any(row["reached"] < row["n"] for row in rows):
         title = "ERT" if axis.is_time else axis.expected
         shown.append(fields.number(title, "ert_seconds", axis.unit))
-    notes = [*grouping.failed_notes(counted(runs, by)), *_cv_notes(rows, by, ddof)]
-    notes += _speed_notes(found, by)
+    groups = tuple(group for _, group in found)
+    notes = (*grouping.failed_notes(counted(runs, by)), *_notes(rows, groups, by, ddof))
     details = _strips(found) if dots else ()
     answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
-    return replace(answer, groups=tuple(group for _, group in found))
+    return replace(answer, groups=groups)
 
 
 def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, Any]:
@@ -136,52 +133,29 @@ def _benchmark(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in grouping.BENCHMARK)
 
 
-#: Why a CV has no interval, in words that follow the names of groups.
-_WITHHELD = {
-    "few_runs": "it needs at least 3 runs that reached the target",
-    "repeated_times": "two of fewer than 5 runs took the same time, or all runs did, so that most "
-    "of the spread may be hidden",
-    "unusual_run": "one of fewer than 10 runs is unlike the others (Grubbs' test, 5%), and how "
-    "often such a run comes is unknown",
-}
+#: Why a CV has no interval: parts of the keys of notes.
+_WITHHELD = ("few_runs", "repeated_times", "unusual_run")
 
 
-def _speed_notes(
-    found: Sequence[tuple[Mapping[str, Any], pl.DataFrame]], by: Sequence[str]
-) -> list[Note]:
-    names = row_names([row for row, _ in found], by)
-    return [
-        Note(
-            "mixed_speeds",
-            f"{name}: runs have two speeds ({two_speeds(group)}), as of two machines: mean and CV "
-            "are of that mixture.",
-        )
-        for name, (row, group) in zip(names, found, strict=True)
-        if "mixed_speeds" in row["flags"]
-    ]
-
-
-def _cv_notes(rows: Sequence[Mapping[str, Any]], by: Sequence[str], ddof: int) -> list[Note]:
-    notes = []
+def _notes(
+    rows: Sequence[Mapping[str, Any]],
+    groups: Sequence[pl.DataFrame],
+    by: Sequence[str],
+    ddof: int,
+) -> Iterator[Note]:
     names = row_names(rows, by)
-    for code, reason in _WITHHELD.items():
+    for code in _WITHHELD:
         without = [
             name
             for name, row in zip(names, rows, strict=True)
             if row["cv_withheld"] == code and row["reached"]
         ]
         if without:
-            text = f"no CV interval for {units.listed(without, _NAMED)}: {reason}."
-            notes.append(Note(code, text))
+            yield note(f"{code}.cv", names=without)
     if any(row["cv_low"] is not None and row["reached"] < RUNS_FOR_MOMENTS for row in rows):
-        text = (
-            "CV intervals assume further runs like those seen. If one run in 20 takes three times "
-            "as long, 77% of the samples of 5 runs contain none of these, and their interval is "
-            "too low."
-        )
-        notes.append(Note("like_those_seen", text))
+        yield note("like_those_seen")
     if ddof == 0:
-        notes.append(
-            Note("ddof", "standard deviations divide by n (ddof 0), as in Coleman et al. (2019).")
-        )
-    return notes
+        yield note("ddof")
+    for name, row, group in zip(names, rows, groups, strict=True):
+        if "mixed_speeds" in row["flags"]:
+            yield note("mixed_speeds.summary", name=name, speeds=two_speeds(group))

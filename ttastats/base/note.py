@@ -1,8 +1,14 @@
-"""What does an answer remark beside its numbers?"""
+"""What does an answer remark beside its numbers, and in which words?"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from string import Formatter
+from typing import Any
+
+from ttastats.base import percentages, units
+from ttastats.base.codes import TEXTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +18,42 @@ class Note:
     code: str
     text: str
     mark: str = ""
+
+
+def note(key: str, mark: str = "", **fields: object) -> Note:
+    """Return a note with a text of `codes.TEXTS`; its code is what the key has before a dot."""
+    return Note(key.partition(".")[0], wording(key, **fields), mark)
+
+
+def wording(key: str, **fields: object) -> str:
+    """Return a text of `codes.TEXTS` with its fields."""
+    return _TEMPLATE.vformat(TEXTS[key], (), fields)
+
+
+class _Template(Formatter):
+    """A template whose fields may be written as `units` does: `{n:# run}` is `1 run`."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return a field as its specification says; it is a word of `_WRITERS`, or Python's."""
+        writer, _, argument = format_spec.partition(" ")
+        if writer in _WRITERS:
+            return _WRITERS[writer](value, argument)
+        return format(value, format_spec)
+
+
+def _counted(number: int, forms: str) -> str:
+    singular, _, several = forms.partition("/")
+    return units.plural(number, singular, several or None)
+
+
+#: How a field is written, by the first word of its specification; the rest is an argument.
+_WRITERS: dict[str, Callable[[Any, str], str]] = {
+    "#": _counted,  # {n:# entry/entries}: 2 entries
+    "?": lambda number, forms: forms.split("/")[number != 1],  # {n:? its/their}: their
+    "list": lambda names, most: units.listed(names, int(most or 6)),  # {names:list 3}: a, b, c
+    "join": lambda names, _: "; ".join(names),
+    "percent": lambda share, _: percentages.text(share),
+    "p": lambda p_value, _: units.p_text(p_value),
+    "significant": lambda number, digits: units.significant(number, int(digits or 3)),
+}
+_TEMPLATE = _Template()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes import columns, select, unmet
 from ttastats.outcomes.conditions import Condition
 from ttastats.report.answer import Report
@@ -57,9 +56,6 @@ def _rows(rows: Sequence[Line], numbers: Iterator[int], kept: set[int]) -> Itera
 def _left_out(report: Report, conditions: Sequence[Condition], kept: int) -> list[Note]:
     if kept == len(report.rows):
         return []
-    asked = " ".join(condition.place for condition in conditions)
-    others = units.plural(len(report.rows) - kept, "other row")
-    text = f"{asked}: {units.plural(kept, 'row')} shown, {others} hidden"
-    if report.command == "compare":
-        text += "; adjusted p-values, the geo-mean and the sentence below include all rows"
-    return [Note("rows_left_out", f"{text}.")]
+    key = "rows_left_out.compare" if report.command == "compare" else "rows_left_out"
+    places = " ".join(condition.place for condition in conditions)
+    return [note(key, conditions=places, shown=kept, hidden=len(report.rows) - kept)]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes import axis, left_out, varying
 from ttastats.outcomes.counted import counted, standing
 from ttastats.report import fields
@@ -19,8 +19,6 @@ from ttastats.table import schema
 
 BENCHMARK = schema.BENCHMARK
 ENTRY = (*BENCHMARK, "entry")
-#: Runs a note names; of more it says how many.
-_NAMED = 4
 
 
 def in_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -50,7 +48,7 @@ def answer(
     shown: Sequence[Field],
     runs: pl.DataFrame,
     by: Sequence[str],
-    notes: Sequence[Note],
+    notes: Iterable[Note],
     *,
     title: str | None = None,
     details: Sequence[tuple[str, ...]] = (),
@@ -85,72 +83,26 @@ def with_line(details: Sequence[str], said: object) -> tuple[str, ...]:
     return (*details, line) if line else tuple(details)
 
 
-def _copies_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
-    """Say how many copies of runs were left out of their groups."""
-    kept = standing(runs)
-    left_out = kept.height - counted(kept, by).height
-    if not left_out:
-        return []
-    text = (
-        f"{units.plural(left_out, 'duplicate run')} excluded (`duplicate_of` names the original)."
-    )
-    return [Note("copies", text)]
+#: Why runs are set aside, by the code of the note that counts them.
+_SET_ASIDE = ("side_log", "inference", "stopped", "unreadable", "missing", "other_metric")
 
 
-#: Why runs are set aside, in words: what they are, and why they do not count.
-_SET_ASIDE = {
-    "side_log": (("log", "logs"), "outside the result files of the same entry"),
-    "inference": (("inference entry", "inference entries"), "without training"),
-    "stopped": (
-        ("run", "runs"),
-        "that the user interrupted (include them with --censor-stopped)",
-    ),
-    "unreadable": (("log", "logs"), "that could not be read"),
-    "missing": (("run", "runs"), "missing from numbered sets"),
-    "other_metric": (
-        ("run", "runs"),
-        "of entries that log other metrics, or several (select one with --metric)",
-    ),
-}
+def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
+    """Yield how many runs count nowhere, and why."""
+    if "set_aside" not in runs.columns:
+        return
+    reasons = dict(runs["set_aside"].value_counts().iter_rows())
+    if "axis" in runs.columns and (n := reasons.get(axis.NO_POSITION)):
+        yield note(axis.NO_POSITION, n=n, to_target=axis.of(runs).to_target)
+    yield from (note(code, n=reasons[code]) for code in _SET_ASIDE if code in reasons)
 
 
-def set_aside_notes(runs: pl.DataFrame) -> list[Note]:
-    """Say how many runs count nowhere, and why."""
-    reasons = runs.get_column("set_aside") if "set_aside" in runs.columns else pl.Series()
-    found = [(code, words, reasons.eq(code).sum()) for code, words in _SET_ASIDE.items()]
-    return _nowhere_notes(runs) + [
-        Note(code, f"{units.plural(int(n), *forms)} {why} excluded; `ttastats runs` marks them.")
-        for code, (forms, why), n in found
-        if n
-    ]
-
-
-def _nowhere_notes(runs: pl.DataFrame) -> list[Note]:
-    """Say how many runs reached their target where nobody knows."""
-    if "axis" not in runs.columns:
-        return []
-    number = runs.filter(pl.col("set_aside") == axis.NO_POSITION).height
-    if not number:
-        return []
-    whose = "its" if number == 1 else "their"
-    text = (
-        f"{units.plural(number, 'run')} reached the target but did not log {whose} "
-        f"{axis.of(runs).to_target}: excluded."
-    )
-    return [Note(axis.NO_POSITION, text)]
-
-
-def no_length_notes(runs: pl.DataFrame) -> list[Note]:
+def no_length_notes(runs: pl.DataFrame) -> Iterator[Note]:
     """Name the runs that ended when they started: they failed at once, and count."""
-    at_once = standing(runs).filter(pl.col("observed_seconds") == 0.0)
-    if at_once.is_empty():
-        return []
-    names = at_once.get_column("source").to_list()
-    text = (
-        f"{units.plural(len(names), 'run')} ended at the start and counted as failed after "
-        f"{units.amount(0.0, axis.of(runs).unit)}: {units.listed(names, _NAMED)}."
-    )
-    return [Note("no_length", text)]
+    names = standing(runs).filter(pl.col("observed_seconds") == 0.0)["source"].to_list()
+    if names:
+        length = units.amount(0.0, axis.of(runs).unit)
+        yield note("no_length", n=len(names), length=length, names=names)
 
 
 def row_keys(by: Sequence[str], first: Sequence[str] = BENCHMARK) -> tuple[str, ...]:
@@ -178,72 +130,65 @@ def common_title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
     return " ".join(str(rows[0][name]) for name in hidden if rows and rows[0][name] is not None)
 
 
-def group_notes(runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str] = ()) -> list[Note]:
-    """Return what a reader must know of the groups: what varies inside, and what does not count.
+def group_notes(
+    runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str] = ()
+) -> Iterator[Note]:
+    """Yield what a reader must know of the groups: what varies inside, and what does not count.
 
     `labels` are the names of the groups where the first key is their number.
     """
-    return [*_varying_notes(runs, by, labels), *left_out_notes(runs, by)]
+    yield from _varying_notes(runs, by, labels)
+    yield from left_out_notes(runs, by)
 
 
-def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> list[Note]:
-    """Say which runs do not count, which count as failed after no time, and which had to wait."""
-    return [
-        *_copies_notes(runs, by),
-        *set_aside_notes(runs),
-        *no_length_notes(runs),
-        *_contention_notes(runs),
-    ]
+def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
+    """Yield which runs do not count, which fail after no time, and which had to wait."""
+    kept = standing(runs)
+    if copies := kept.height - counted(kept, by).height:
+        yield note("copies", n=copies)
+    yield from set_aside_notes(runs)
+    yield from no_length_notes(runs)
+    yield from _contention_notes(runs)
 
 
 #: Time spent waiting for a core, over CPU time, from which on own runs are called contended.
 _CONTENDED = 0.1
 
 
-def _contention_notes(runs: pl.DataFrame) -> list[Note]:
-    """Say so where others used the cores that runs of one's own wanted to run on."""
+def _contention_notes(runs: pl.DataFrame) -> Iterator[Note]:
     if axis.of(runs).name not in {"seconds", "training-seconds"} or "extra" not in runs.columns:
-        return []
-    told = standing(runs).filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
+        return
+    recorded = standing(runs).filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
     waited, cpu = (
         float(
-            told["extra"]
+            recorded["extra"]
             .str.json_path_match(f"$.run_totals.{name}")
             .cast(pl.Float64, strict=False)
             .sum()
         )
         for name in ("waiting_seconds", "cpu_seconds_all_workers")
     )
-    if not waited > _CONTENDED * cpu:
-        return []
-    text = (
-        f"CPU contention: the runs waited {waited:.3g} s for a core and used {cpu:.3g} s of CPU "
-        "time. Use --in cpu-seconds, or repeat the runs on an idle machine."
-    )
-    return [Note("contended", text)]
+    if waited > _CONTENDED * cpu:
+        yield note("contended", waited=waited, cpu=cpu)
 
 
 #: Groups of different setups that a note names; of more it says how many.
 _MIXED = 3
 
 
-def _varying_notes(runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str]) -> list[Note]:
+def _varying_notes(runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str]) -> Iterator[Note]:
     kept = counted(runs, by)
     names, settings = varying.columns(kept, by), varying.settings(kept, by)
     if not names and not settings:
-        return []
+        return
     what = [", ".join(names)] if names else []
     if settings:
         what.append(f"recorded settings (`extra`): {units.listed([*settings])}")
     advice = ": split with --by or filter with --where" if names else ""
-    found = sorted({key for some in (names, settings) for keys in some.values() for key in keys},
-                   key=lambda key: unknown_last(*key))  # fmt: skip
-    mixed = _of_groups(kept, by, found, labels)
-    text = (
-        f"warning: groups mix setups that differ in {'; '.join(what)}{mixed}. A statistic of a "
-        f"mixed group may be meaningless{advice}."
-    )
-    return [Note("runs_vary", text)]
+    groups = sorted({key for some in (names, settings) for keys in some.values() for key in keys},
+                    key=lambda key: unknown_last(*key))  # fmt: skip
+    which = _of_groups(kept, by, groups, labels)
+    yield note("runs_vary", what="; ".join(what), which=which, advice=advice)
 
 
 def _of_groups(
@@ -268,11 +213,11 @@ _ENDED = {
 }
 
 
-def failed_notes(runs: pl.DataFrame) -> list[Note]:
-    """Return how many of these runs did not reach the target, why, and where they count."""
+def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
+    """Yield how many of these runs did not reach the target, why, and where they count."""
     failed = runs.filter(~pl.col("reached"))
     if failed.is_empty():
-        return []
+        return
     aimless = (pl.col("run_status") == "unknown") & pl.col("target_value").is_null()
     how = (
         pl.when(pl.col("run_status") == "exception")
@@ -285,17 +230,12 @@ def failed_notes(runs: pl.DataFrame) -> list[Note]:
     )
     counts = failed.select(how.alias("how")).group_by("how").len().sort("how")
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
-    text = (
-        f"{failed.height:,} of {units.plural(runs.height, 'run')} did not reach the target "
-        f"({reasons}); all count in n and in the {axis.of(runs).expected} (ERT), "
-        "not in the mean."
+    expected = axis.of(runs).expected
+    yield note(
+        "failed_runs", failed=failed.height, n=runs.height, reasons=reasons, expected=expected
     )
-    notes = [Note("failed_runs", text)]
     if "no target known" in reasons:
-        notes.append(
-            Note("no_target", "no quality target is known: set one with --target METRIC=VALUE.")
-        )
-    return notes
+        yield note("no_target")
 
 
 def unknown_last(*values: Any) -> tuple[tuple[bool, Any], ...]:

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes import columns
 from ttastats.report.answer import Report
 from ttastats.report.cells import Line
@@ -92,11 +91,7 @@ def _left_out(pairs: Sequence[_Pair], kept: Sequence[_Pair], top: int) -> list[N
     each = ", ".join(
         f"{name} {number}" for name, number in zip(names, counts.values(), strict=True)
     )
-    text = (
-        f"--top {top}: {units.plural(sum(counts.values()), 'more row')} not shown ({each}); "
-        "--top 0 shows all."
-    )
-    return [Note("top", text)]
+    return [note("top", top=top, hidden=sum(counts.values()), each=each)]
 
 
 def _names(places: Sequence[Sequence[tuple[bool, str]]]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ttastats.answers.compare.verdicts import carried, factor_of, p_text
 from ttastats.base import percentages, units
+from ttastats.base.codes import SHORT
 from ttastats.outcomes.axis import of_row
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Tone
@@ -217,29 +218,19 @@ def _runs(rows: Rows) -> str:
 
 # ---------------------------------------------------------------------------------------- caveats
 
-#: Notes that say what to distrust, worst first, in a few words.
-_SAID: dict[str, tuple[str, Tone]] = {
-    POOLED: ("several setups pooled", "bad"),
-    "mixed_speeds": ("two speeds on a side", "bad"),
-    "targets_differ": ("targets differ", "bad"),
-    "runs_vary": ("setups differ within a side", "bad"),
-    "no_success": ("no run of a side reached the target", "bad"),
-    "failed_runs": ("failed runs included", "bad"),
-    "one_run": ("one run only", "bad"),
-    "contended": ("CPU contention", "bad"),
-    "fixed_length": ("runs of a fixed length", "bad"),
-    "convergence_differs": ("the sides converge differently", "bad"),
-    "no_stragglers": ("holds if no further run fails", "plain"),
-    "constant_epochs": ("constant epochs", "plain"),
-    "batch_sizes": ("batch sizes differ", "plain"),
-    "unsteady": ("unsteady time per epoch", "plain"),
-    "unbalanced": ("unequal numbers of runs", "plain"),
-    "separate_sessions": ("sides ran one after the other", "plain"),
-    "few_runs": ("few runs", "plain"),
-    "unmatched": ("unmatched runs", "plain"),
-    "shared_runs": ("shared runs excluded", "plain"),
-    "copies": ("duplicates excluded", "plain"),
-}
+#: Notes that say what to distrust, worst first.
+_DOUBTS: dict[str, Tone] = {
+    **dict.fromkeys(
+        (POOLED, "mixed_speeds", "targets_differ", "runs_vary", "no_success", "failed_runs",
+         "one_run", "contended", "fixed_length", "convergence_differs"),
+        "bad",
+    ),
+    **dict.fromkeys(
+        ("no_stragglers", "constant_epochs", "batch_sizes", "unsteady", "unbalanced",
+         "separate_sessions", "few_runs", "unmatched", "shared_runs", "copies"),
+        "plain",
+    ),
+}  # fmt: skip
 
 
 def caveats(report: Report) -> tuple[Caveat, ...]:
@@ -248,8 +239,8 @@ def caveats(report: Report) -> tuple[Caveat, ...]:
     for note in report.notes:
         notes.setdefault(note.code, []).append(note.text)
     return tuple(
-        Caveat(text + _share(code, report.rows), " ".join(notes[code]), tone)
-        for code, (text, tone) in _SAID.items()
+        Caveat(SHORT[code] + _share(code, report.rows), " ".join(notes[code]), tone)
+        for code, tone in _DOUBTS.items()
         if code in notes
     )
 

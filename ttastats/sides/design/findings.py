@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttastats.base import units
+from ttastats.base.codes import CONDITIONS
 from ttastats.stats.blocks import ByBlock
 from ttastats.stats.results import Flag, FlagCode
 from ttastats.stats.verdict import Decision
@@ -24,17 +25,7 @@ POOLED: FlagCode = "pooled_setups"
 
 #: What a finding is called behind the word of a verdict: `faster, setups pooled`, or as the reason
 #: for which there is none.
-WORDS: dict[str, str] = {
-    POOLED: "setups pooled",
-    "mixed_speeds": "two speeds on a side",
-    "grids_differ": "evaluation intervals differ",
-    "interpolated": "values are interpolated",
-    "not_evaluated": "values are of different budgets",
-    "looks_differ": "best of unequal numbers of evaluations",
-    "separate_sessions": "in these sessions",
-    "repeated_seeds": "for these seeds",
-    "these_blocks": "in these blocks",
-}
+WORDS = CONDITIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,98 @@
+"""The table of codes: its page, and the code that fills its texts."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from string import Formatter
+
+import pytest
+
+from tests.conftest import ROOT, matches_accepted
+from ttastats.base import codes
+from ttastats.base.note import note, wording
+
+_INTRODUCTIONS = {
+    "": "# Codes of problems, notes and flags\n\n"
+    "Problems, notes and flags have codes for use in scripts. `--format json` contains the code "
+    "and text of every\nnote and the `flags` of every row; `ttastats problems --format csv` "
+    "contains the codes of problems in the\nlogs. Texts may change between versions; changes of "
+    "codes are listed in the change log.\n",
+    "Files": "## Problems of logs\n\n"
+    "`ingest` finds these problems and stores them in the table; `ttastats problems` shows them. "
+    "`info` has no\neffect; a `warning` was resolved by the rule given here; an `error` means that "
+    "something could not be used,\nand `ingest` exits with 1.\n",
+}
+_END = (
+    "\nIf the sides differ in a column of the setup, the code is the name of the column plus "
+    "`_differ`\n(`accelerators_differ`).\n"
+)
+
+
+def test_the_page_of_codes_is_that_of_the_table() -> None:
+    parts = [_INTRODUCTIONS[""]]
+    for heading, rows in codes.ROWS.items():
+        parts.append(_INTRODUCTIONS.get(heading, ""))
+        whole = heading in {"Flags of rows", "Notes"}
+        columns = ["code", "meaning"] if heading == "Flags of rows" else ["code", "of", "meaning"]
+        if not whole:
+            columns[1:] = ["severity", "meaning and remedy"]
+        cells = (
+            (", ".join(f"`{code}`" for code in row.codes.split()), row.of, row.meaning)
+            for row in rows
+        )
+        lines = [columns, ["---"] * len(columns), *(filter(None, each) for each in cells)]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        parts.append(f"{'##' if whole else '###'} {heading}\n\n{table}\n")
+    page = "\n".join(filter(None, parts)) + _END
+    assert matches_accepted(ROOT / "docs" / "codes.md", page)
+
+
+def _calls() -> Iterator[tuple[str, ast.Call]]:
+    """Yield the calls that fill a text, and where they are."""
+    for path in sorted((ROOT / "ttastats").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(
+                node.func, "id", getattr(node.func, "attr", "")
+            ) in {"note", "wording"}:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+
+
+def _fields(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+@pytest.mark.skipif(not (ROOT / "ttastats").exists(), reason="an installed copy has no sources")
+def test_every_call_gives_the_fields_of_its_text() -> None:
+    for where, call in _calls():
+        if not call.args or not isinstance(call.args[0], ast.Constant):
+            continue
+        key = call.args[0].value
+        given = {word.arg for word in call.keywords} - {"mark"}
+        assert key in codes.TEXTS, f"{where}: {key}"
+        assert None in given or given == _fields(codes.TEXTS[key]), f"{where}: {key}"
+
+
+def test_a_key_is_a_code_of_its_row() -> None:
+    keys = Counter[str]()
+    for rows in codes.ROWS.values():
+        for row in rows:
+            if isinstance(row.texts, str):
+                assert not row.texts or " " not in row.codes, row.codes
+                keys[row.codes] += bool(row.texts)
+            else:
+                assert {key.partition(".")[0] for key in row.texts} <= {*row.codes.split()}
+                keys.update([*row.texts])
+    assert max(keys.values()) == 1, keys.most_common(3)
+    assert set(+keys) == set(codes.TEXTS)
+
+
+def test_fields_are_written_as_their_specifications_say() -> None:
+    assert wording("copies", n=1).startswith("1 duplicate run excluded")
+    assert wording("copies", n=2000).startswith("2,000 duplicate runs excluded")
+    assert "but did not log its steps" in wording("no_position", n=1, to_target="steps")
+    assert "but did not log their steps" in wording("no_position", n=2, to_target="steps")
+    one = note("few_runs.cv", mark="x", names=["a", "b", "c", "d", "e"])
+    assert (one.code, one.mark) == ("few_runs", "x")
+    assert "for a, b, c and 2 more: it" in one.text

@@ -1,0 +1,383 @@
+"""Which codes can a user meet, when, what to do about it, and in which words are they shown?
+
+The one table of the English of notes, flags and problems: whoever edits a text edits it here. A
+line is a sentence, however long. `docs/codes.md` is made from it (tests/test_codes.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Some codes, separated by spaces, that mean the same.
+
+    `of` is the commands that have a note, or the severity of a problem; `meaning` says when it
+    appears and what to do about it. `texts` are templates with {named} fields (see `note.wording`),
+    of several by keys that are the code alone or have more behind a dot. Texts of the statistics
+    and of the parsers stand where they are found. `short` is the few words for it on a page, and
+    `condition` those behind a verdict that it qualifies.
+    """
+
+    codes: str
+    of: str
+    meaning: str
+    texts: str | Mapping[str, str] = ""
+    short: str = ""
+    condition: str = ""
+
+
+# fmt: off
+
+FILES = (
+    Row("ambiguous_dialect", "error", "Two installed formats recognise the file. Remove a plugin, or describe the file in a `ttastats.toml`."),
+    Row("changed_file", "warning", "The file changed while it was read. Ingest again."),
+    Row("dialect_failed", "error", "The parser of this format failed on this file. Please report it, with the file."),
+    Row("duplicate_run", "warning", "The run has the same content as another one. It counts once."),
+    Row("large_file", "warning", "`guess` read only the first part of the file."),
+    Row("lfs_pointer", "error, info", "The file is a Git LFS pointer: run `git lfs pull`. `info` if it may not be a log."),
+    Row("not_a_run", "info", "The file has lines of a known format but is not the log of a run."),
+    Row("missing_run", "warning", "A run is missing from a numbered set of files or seeds. Rows of its entry say so."),
+    Row("not_like_its_set", "error", "A file is not a log, though most files of its numbered set are: empty or damaged."),
+    Row("other", "info", "Count of further problems of the same kind."),
+    Row("part_of_a_run", "info", "The file contains a part of a run that another file contains completely."),
+    Row("trace", "info", "A profiler trace among logs. To get a profile, ingest it separately."),
+    Row("truncated_trace", "warning", "The trace is truncated. Everything before the end is read."),
+    Row("damaged_events", "warning", "Some events of the trace cannot be read."),
+    Row("counted_instructions", "info", "Events that count instructions instead of time are ignored."),
+    Row("unknown_format", "error", "A file given explicitly has an unknown format. `ttastats guess` proposes how to read it."),
+    Row("unreadable_file", "error", "The file cannot be opened, decompressed or decoded, is larger than its [limit](../SECURITY.md#limits), or does not fit into memory; or several members of an archive have one name."),
+    Row("unused_block", "info", "No file matches the `files` pattern of a block in `ttastats.toml`."),
+)
+
+BENCHMARKS = (
+    Row("bad_description", "warning", "The JSON beside a DAWNBench table is invalid."),
+    Row("bad_system_file", "warning", "The description of the system is not JSON, or larger than 1 MB: hardware is unknown."),
+    Row("benchmark_mismatch", "warning", "Log and folder name different benchmarks: the log is used."),
+    Row("round_mismatch", "warning", "Lines and folder are of different rounds: the lines are used."),
+    Row("exception", "warning", "An exception or a lost worker ended the run: it counts as failed. The message is the reason in the log."),
+    Row("no_curve", "warning", "A DAWNBench description without its table."),
+    Row("no_description", "warning", "A DAWNBench table without its JSON, or an MLflow folder without its run."),
+    Row("no_energy", "warning", "The power log does not cover the run: its energy is unknown."),
+    Row("no_evaluation", "warning", "The run has no evaluation: it counts as failed."),
+    Row("no_header", "error", "The table has no header: no run is read."),
+    Row("no_run_start", "error", "Evaluations or an end, but no readable `run_start`: no run is read."),
+    Row("no_run_stop", "warning", "The log ends before `run_stop`, or `run_stop` is before `run_start`: the run is truncated and counts as failed."),
+    Row("no_status", "info", "`run_stop` has no status: the target decides."),
+    Row("no_system_file", "info", "No description of the system: hardware is unknown."),
+    Row("no_target", "warning", "No quality target is known: the status of the log decides. Set the round with `--round`."),
+    Row("rank_copies", "info", "Other ranks logged the same evaluations: one of each counts."),
+    Row("several_run_starts", "warning", "Several `run_start` lines: the earliest counts."),
+    Row("task_guessed", "warning", "The folder does not name the DAWNBench task: it is inferred from the metric."),
+    Row("unreadable_line", "warning", "Some lines cannot be read; the message names the first."),
+    Row("unreadable_score", "warning", "A logged quality is not a finite number: the evaluation has no value."),
+)
+
+OWN_LOGS = (
+    Row("averaged", "warning", "Columns contain means of several points or runs: each is read as one run."),
+    Row("bad_line", "error", "Lines that are not JSON objects, or not rows, are ignored."),
+    Row("before_start", "warning", "An MLflow run ended, or logged, before it started: those times are unknown."),
+    Row("before_the_runs", "info", "Evaluations before the first run are ignored."),
+    Row("deleted_run", "warning", "The run was deleted in MLflow and is excluded."),
+    Row("duplicate_column", "warning", "Two columns have the same name. Rename one."),
+    Row("epoch_back samples_back seconds_back step_back", "error", "The values of a column decrease within a run. Separate the runs with `new_run`, `carry` or a column."),
+    Row("guessed_clock guessed_column guessed_direction guessed_metric", "info", "Guessed from column names. Confirm it with a block or an option of `ingest`."),
+    Row("new_epoch", "info", "The step counter restarts in each epoch: steps are counted per epoch."),
+    Row("no_clock", "error", "No time column, so seconds are unknown. Set one with `--seconds`."),
+    Row("no_column", "error", "A given column does not exist."),
+    Row("no_exit_record", "warning", "A W&B run without an end: killed, or copied while it was running."),
+    Row("no_line", "error", "No line matches the regular expression."),
+    Row("no_metric", "error, warning", "No column looks like a quality metric, or none has the given name: use `--metric`."),
+    Row("no_table", "error", "The file contains no table."),
+    Row("not_a_number not_finite", "warning", "Values that are not finite numbers are unknown."),
+    Row("percent_or_fraction", "error", "Values and target differ by a factor of 100. Give the target in the unit of the log."),
+    Row("recognised", "info", "The file was recognised as a known format."),
+    Row("repeated_header", "info", "A repeated header within the table is skipped."),
+    Row("restarted", "warning", "Values that a later TensorBoard file replaces are ignored."),
+    Row("resumed", "info", "The run was resumed: the seconds of its sessions are added up."),
+    Row("row_width", "error", "Rows with more or fewer cells than the header are ignored."),
+    Row("summary_is_later", "warning", "The W&B summary has a later step than the history: the store was copied while the run was active."),
+    Row("summary_only", "info", "Only the last values of the run are available."),
+    Row("torn_tail", "warning", "The last record is truncated: the file was copied while it was written."),
+    Row("two_clocks", "warning", "Two columns could be the time; the text says which is used."),
+    Row("unknown_direction", "warning", "It is unknown whether higher or lower is better. Set it with `--metric 'NAME higher'`."),
+    Row("unreadable_record", "warning", "Unreadable records of the store are skipped."),
+    Row("write_ahead_log", "warning", "The `-wal` file of the MLflow database is not read. Stop the server first."),
+    Row("wrong_checksum", "error", "A record does not match its checksum: reading ends there."),
+)
+
+PROBLEMS = (
+    Row("constant_epochs", "info", "All runs of an entry reached the target after the same number of epochs, so the variation is unknown."),
+    Row("epochs_outlier", "info", "The run needed far more or fewer epochs than others of its entry."),
+    Row("epoch_time_outlier", "info", "The run took far more or less time per epoch than others of its entry."),
+    Row("run_count", "warning", "A result has more or fewer runs than the MLPerf rules require."),
+    Row("stall", "info", "The run stalled between two evaluations: check what else the machine did at that time."),
+)
+
+FLAGS = (
+    Row("blocks_differ", "", "`--block`: the ratio varies between blocks more than between runs."),
+    Row("borderline", "", "The t test and the permutation test disagree at the significance level: add runs."),
+    Row("constant_epochs", "", "All runs of a side took the same number of epochs: † if the verdict depends on it.", short="constant epochs"),
+    Row("convergence_differs", "", "`--same-convergence` is refused: epochs to the target differ.", short="the sides converge differently"),
+    Row("convergence_not_used", "", "`--same-convergence` cannot be used; the text gives the reason."),
+    Row("earlier_values", "", "`--at`: no run was evaluated at the budget; all have values of one earlier step."),
+    Row("failed_runs", "", "Runs of a side failed: ‡ if the verdict would not survive further failures.", short="failed runs included"),
+    Row("grids_differ", "", "Evaluation intervals of the sides differ: the verdict allows for it. Evaluate both equally often.", condition="evaluation intervals differ"),
+    Row("interpolated", "", "`--interpolate`: the verdict allows for the curvature between evaluations.", condition="values are interpolated"),
+    Row("looks_differ", "", "`--best` of unequal numbers of evaluations: no verdict.", condition="best of unequal numbers of evaluations"),
+    Row("mixed_speeds", "", "Runs of one entry on a side have two speeds, as of two machines: a claim says so. Separate the machines, or use `--block`.", short="two speeds on a side", condition="two speeds on a side"),
+    Row("missing_runs", "", "Runs are missing from the numbered sets of a side."),
+    Row("no_look", "", "`--sequential`: the plan has no look at these numbers of runs."),
+    Row("no_runs", "", "A group without runs."),
+    Row("no_success", "", "No run of a side reached the target: there is no speedup.", short="no run of a side reached the target"),
+    Row("not_evaluated", "", "`--at`: the sides have values of different budgets: no verdict. Use a budget at which all runs were evaluated.", condition="values are of different budgets"),
+    Row("one_run", "", "One run has no variance: 2 are needed.", short="one run only"),
+    Row("paired_seeds", "", "Both sides have the same seeds: `--block seed` compares within them."),
+    Row("parallel_runs", "", "Most runs of a side were started together: they may have shared a machine."),
+    Row("pooled_setups", "", "Several setups are pooled in a side.", short="several setups pooled", condition="setups pooled"),
+    Row("repeated_seeds", "", "Several runs of a side have one seed: they are no independent evidence.", condition="for these seeds"),
+    Row("rejected_logs", "", "Logs of a side could not be read."),
+    Row("separate_sessions", "", "The sides follow sessions, or all runs of one started before those of the other. Alternate them.", short="sides ran one after the other", condition="in these sessions"),
+    Row("stalled_runs", "", "A run stood still between two evaluations; that is part of its time."),
+    Row("straggler", "", "One run took far longer than the others of its side: ‡ if the verdict would not survive further ones."),
+    Row("these_blocks", "", "`--block`: the verdict is for these blocks, since they differ or are fewer than three.", condition="in these blocks"),
+    Row("unbalanced", "", "One side has at least twice the runs of the other: the coverage of the intervals is lower, and ‡ as above.", short="unequal numbers of runs"),
+    Row("unknown_epochs", "", "Epochs are not logged, so it is unknown whether they vary."),
+    Row("unknown_evaluation_interval", "", "Epochs are constant and the evaluation interval is unknown."),
+    Row("untimed_failures", "", "Runs failed after an unknown time: no speedup."),
+    Row("zero_variance", "", "All runs of a side have the same value: p is that of an exact test."),
+)
+
+
+NOTES = (
+    Row("ablation", "profile", "Layers were removed.",
+        "removed layers are replaced by the identity."),
+    Row("adjusted fdr holm", "compare", "p is adjusted for the number of comparisons."),
+    Row("also_missing", "compare", "`--also`: runs without that metric."),
+    Row("assumption", "compare", "What every claim assumes, and at most how many further runs may fail."),
+    Row("axis", "all", "The unit, if it was chosen automatically."),
+    Row("batch_size device steps warmup workers", "profile", "How the profile was recorded.", {
+        "batch_size": "batch size: {size}.",
+        "device": "device: {names:list}.",
+        "steps": "steps: {rule}.",
+        "warmup": "{n:# step} excluded: {rule}.",
+        "workers": "workers share the batch. In flight: from the start of an all-reduce to its end, including the wait for the slower worker; exposed: time beyond a step without communication; pure: the same bytes without computation.",
+    }),
+    Row("batch_sizes", "compare", "Global batch sizes differ, so the epochs are expected to differ.", short="batch sizes differ"),
+    Row("best_of", "`--best`", "The best of several evaluations overestimates the quality on other data.",
+        "the best of several evaluations was selected on the data it is measured on, so it overestimates the quality on other data, more so with more evaluations."),
+    Row("blocks blocks_alone blocks_unknown", "`--block`", "The blocks compared; blocks of one side only and runs of unknown block are excluded.", {
+        "blocks_unknown.sets": "{n:# run} excluded: {columns} unknown.",
+    }),
+    Row("bound no_flops roofline tensor_core", "profile", "How operators are classified as compute-bound or memory-bound.", {
+        "bound": "compute-bound: {kernels}; all other kernels are memory-bound.",
+        "no_flops": "FLOPs are unknown: the trace contains no input shapes. Record them with torch.profiler.profile(record_shapes=True).",
+        "roofline": "roofline: the arithmetic intensity of {intensity:significant} FLOPs per byte is {side} the ridge point of {ridge:significant}: the step as a whole is limited by {binds}, if caches are ignored.",
+        "tensor_core": "tensor core use is inferred from kernel names, not measured.",
+    }),
+    Row("capped", "report", "The page shows only some of the rows.",
+        "{shown:,} of {n:,} rows are shown, {which}; `ttastats {command} FILE` prints all rows."),
+    Row("chose_the_stop", "`--also`", "The metric determined when the runs stopped: it is not an unbiased estimate on other data."),
+    Row("chosen_by_result", "all", "`--where` selected runs by their result: all numbers describe only these runs.",
+        "{conditions}: {n:,} of {all:,} runs, selected by their result. All numbers describe only these runs."),
+    Row("clock clocks", "profile, compare", "The clock of the times.", {
+        "clock": "clock of a recorded step: {clock}.",
+        "clocks": "throughput and TTA are wall-clock; (CPU): in CPU seconds of all workers, which other processes on the machine affect far less.",
+    }),
+    Row("constant_epochs", "compare, variance", "† and the epoch-safe interval, or equal epochs in all runs.", {
+        "constant_epochs.variance": "share –: epochs did not vary, so there is no variance to decompose.",
+    }),
+    Row("contended", "all", "CPU contention: other processes used the machine during the runs.", {
+        "contended": "CPU contention: the runs waited {waited:.3g} s for a core and used {cpu:.3g} s of CPU time. Use --in cpu-seconds, or repeat the runs on an idle machine.",
+        "contended.profile": "other processes used this machine: a step took {times:.1f} times its CPU time in wall-clock time.",
+        "contended.unknown": "wall-clock time includes delays by other processes; CPU time is recorded with one thread (--threads 1, torch.set_num_threads(1)) and without compilation.",
+    }, short="CPU contention"),
+    Row("copies", "all", "Duplicate runs count once.",
+        "{n:# duplicate run} excluded (`duplicate_of` names the original).", short="duplicates excluded"),
+    Row("ddof", "summary", "Standard deviations divide by n.",
+        "standard deviations divide by n (ddof 0), as in Coleman et al. (2019)."),
+    Row("definitions method slope", "scaling, variance, power, targets", "Definitions of the columns.", {
+        "definitions.variance": "± is one standard deviation{ddof}; CV ratio = CV(epochs) / CV({per_epoch}); shares of Var(log {whole}) sum to 1. Only runs that reached the target are used.",
+        "definitions.scaling": "efficiency = speedup / ratio of accelerators; throughput efficiency: from time per epoch; statistical efficiency: epochs of the base / epochs, the cost of larger batches. For geometric means the two multiply exactly.",
+        "slope": "log-log slope, 1 is linear: {slopes:join}.",
+        "method.power": "Welch's two-sided t test of the ratio of {mean} at 5%, power {power:.0%}, with equal CV and equal numbers of runs on both sides, at least {least}. Fix the number of runs in advance: testing after every run and stopping at p < .05 inflates false positives.",
+        "method.targets": "* the official target. {what} here {verb} the first evaluation that meets the target, ignoring the official timing rule, as with --target. A run that misses the target counts with all its {noun} (ERT).{together} † holds only if the number of epochs to the target is constant.{stragglers}",
+        "method.together": " p and verdicts hold for all targets of a group together (Holm over the targets at which the times differ); an interval is for its target alone, so that it may exclude 1 beside ~ undecided. `compare` judges the official target alone.",
+        "method.stragglers": " ‡ holds only if no further run fails or straggles; so few runs cannot verify that.",
+    }),
+    Row("disturbed", "profile", "Operators take longer in total than the unprofiled step.",
+        "operators sum to {times:.1f} times the unprofiled step: other processes disturbed one of the two measurements. Record the profile again."),
+    Row("ends_differ lengths_differ", "`--at-end`", "Runs ended at different budgets: no verdict."),
+    Row("factors samples step_lengths unexplained", "compare with profiles", "How the parts of a step explain the throughput ratio.", {
+        "samples.profile": "A: {a}, B: {b}. Intervals are Welch intervals of the difference of means{holm}.{steps}",
+        "samples.holm": "; p of parts: Holm over {tests}",
+        "samples.steps": " Steps of one profile do not show how much profiles vary: record several.",
+    }),
+    Row("failed_runs", "all", "How failed runs are counted.", {
+        "failed_runs": "{failed:,} of {n:# run} did not reach the target ({reasons}); all count in n and in the {expected} (ERT), not in the mean.",
+        "failed_runs.power": "where runs failed, the CV is that of the {expected} to a success (ERT).",
+        "failed_runs.rcp": "{n:# run} did not reach the target: the mean of the entry includes the cost of failed runs per success; the official mean counts each as a slowest run.",
+        "failed_runs.table": "runs that did not reach the target count in `reached` and in the TTA speedup.",
+    }),
+    Row("few_runs", "compare, summary", "How many runs an interval or a test needs.", {
+        "few_runs.cv": "no CV interval for {names:list 3}: it needs at least 3 runs that reached the target.",
+        "few_runs.share": "no share for {names:list 3}: two runs give one part nearly all.",
+        "few_runs.interval": "no interval for {names:list 3}: it needs 10 runs.",
+    }, short="few runs"),
+    Row("plan_range plan_guess", "power", "What the CV of few runs leaves open: the runs needed at its limits; a plan without an interval of the CV.", {
+        "plan_range": "[in brackets]: runs needed at the lower and the upper limit of the CV. A plan for the CV itself has less power than stated where the true one is larger.",
+        "plan_guess": "without a range: the CV has no interval, so the number of runs is a guess; make three or more runs that reach the target.",
+    }),
+    Row("like_those_seen", "summary", "CV intervals of fewer than 10 runs assume that no rare slow run is unseen.",
+        "CV intervals assume further runs like those seen. If one run in 20 takes three times as long, 77% of the samples of 5 runs contain none of these, and their interval is too low."),
+    Row("repeated_times unusual_run", "summary, variance", "Why a CV or a share has no interval.", {
+        "repeated_times.cv": "no CV interval for {names:list 3}: two of fewer than 5 runs took the same time, or all runs did, so that most of the spread may be hidden.",
+        "unusual_run.cv": "no CV interval for {names:list 3}: one of fewer than 10 runs is unlike the others (Grubbs' test, 5%), and how often such a run comes is unknown.",
+        "unusual_run.interval": "no interval for {names:list 3}: the time per epoch of one run is unlike the others' (Grubbs' test, 5%), and how often such a run comes is unknown.",
+    }),
+    Row("parts_cancel no_information", "variance", "Why there is no share, or no interval of it.", {
+        "parts_cancel.share": "no share for {names:list 3}: epochs and time per epoch cancel each other, so that their sum varies less than either.",
+        "no_information.interval": "no interval for {names:list 3}: it would hold nearly every share from 0 to 100%.",
+    }),
+    Row("expected", "scaling", "Some runs failed: expected times to a success are compared.",
+        "some runs failed: this compares the {expected} to a success (ERT), failed runs included, as `compare` does; so do the efficiency and the slope. Throughput and statistical efficiency are those of the runs that reached the target."),
+    Row("few_successes", "power", "How many runs a plan needs where too few reached the target.", {
+        "few_successes": "{of}no plan, since {reached} of {n:# run} reached the target; at least {needed} must{rate}.",
+        "few_successes.rate": ", which takes about {total} runs at this failure rate",
+        "few_successes.groups": "{n} groups: no plan, since too few runs reached the target; at least 2 must, or 3 where others failed.",
+    }),
+    Row("first_failure stable_range no_official_target together", "targets", "Up to which target every run succeeds, and for which targets the verdict is the same.", {
+        "first_failure": "{of}every run reaches {hardest:.5g}; {beyond} it some runs fail.",
+        "stable_range": "{of}the verdict at {official:.5g}, {verdict}, is the same at the evaluated targets from {lowest:.5g} to {highest:.5g}.",
+        "no_official_target": "{names}: no official target of this metric that all runs of a group share.",
+        "together": "{benchmark}: {metric} varies; {others} must be met at the same checkpoint.",
+    }),
+    Row("fixed_length", "compare, summary", "All runs have the same length: consider `--at-end`.", short="runs of a fixed length"),
+    Row("geomean", "compare", "Ratios are of geometric means."),
+    Row("hardware_names", "compare", "Names that are treated as the same hardware."),
+    Row("left_out more top rows_left_out verbose", "all", "What is hidden, and how to show it.", {
+        "rows_left_out": "{conditions}: {shown:# row} shown, {hidden:# other row} hidden.",
+        "rows_left_out.compare": "{conditions}: {shown:# row} shown, {hidden:# other row} hidden; adjusted p-values, the geo-mean and the sentence below include all rows.",
+        "top": "--top {top}: {hidden:# more row} not shown ({each}); --top 0 shows all.",
+        "left_out": "{n:# problem} of files without a run excluded: the conditions cannot be evaluated for them.",
+        "more.problems": "--code CODE shows all problems of one code; --format csv or json shows all problems.",
+        "more.parts": "{n:,} more with smaller changes are not shown; --format csv shows all.",
+        "verbose": "-v shows the official numbers, error rates and evaluations below each entry.",
+    }),
+    Row("left_out_runs", "targets", "Runs or logs of a group that are in no number.",
+        "{name}: {text}."),
+    Row("inference missing no_position other_metric side_log stopped unreadable", "all", "Runs or logs that count nowhere, with the reason.", {
+        "side_log": "{n:# log} outside the result files of the same entry excluded; `ttastats runs` marks them.",
+        "inference": "{n:# inference entry/inference entries} without training excluded; `ttastats runs` marks them.",
+        "stopped": "{n:# run} that the user interrupted (include them with --censor-stopped) excluded; `ttastats runs` marks them.",
+        "unreadable": "{n:# log} that could not be read excluded; `ttastats runs` marks them.",
+        "missing": "{n:# run} missing from numbered sets excluded; `ttastats runs` marks them.",
+        "other_metric": "{n:# run} of entries that log other metrics, or several (select one with --metric) excluded; `ttastats runs` marks them.",
+        "no_position": "{n:# run} reached the target but did not log {n:? its/their} {to_target}: excluded.",
+    }),
+    Row("many_entries", "rcp", "How many entries are expected to differ by chance.",
+        "{differ} of {n:# entry/entries} differ from the reference at {confidence:percent} confidence each; {chance:significant 2} would be expected by chance if all converged like the reference."),
+    Row("mixed_curves", "scaling", "A curve mixes different setups.",
+        "warning: curves mix different setups ({curves:join}): the effect of more accelerators cannot be separated from that of different hardware."),
+    Row("mixed_speeds", "summary", "Runs of one entry have two speeds: mean and CV are of that mixture.", {
+        "mixed_speeds.summary": "{name}: runs have two speeds ({speeds}), as of two machines: mean and CV are of that mixture.",
+    }),
+    Row("no_length", "all", "Runs that ended at their start.",
+        "{n:# run} ended at the start and counted as failed after {length}: {names:list 4}."),
+    Row("no_stragglers", "compare", "‡: why further runs may fail or straggle, and at most how many.", short="holds if no further run fails"),
+    Row("no_success", "compare", "A side without a success: the verdict compares the fractions of runs that reached the target."),
+    Row("no_such_value", "all", "A condition names a value that no run has.",
+        "{option}: no {what} has {column}={value}. {there_are}"),
+    Row("no_target", "all", "No target is known: `--target`.",
+        "no quality target is known: set one with --target METRIC=VALUE."),
+    Row("no_throughput", "compare, scaling, variance", "The unit does not include time.", {
+        "no_throughput.variance": "± is one standard deviation{ddof}. {to_target} do not depend on the time per epoch, so there is no variance to decompose.",
+        "no_throughput.scaling": "this compares {to_target}: efficiency is defined for time only and not shown.",
+    }),
+    Row("not_asked", "all", "A target does not apply to these runs."),
+    Row("not_drawn", "report, plot", "A plot that is not possible for these runs, with the reason.", {
+        "not_drawn.profiles": "{drawn} of {n} profiles are drawn, the first of each file.",
+    }),
+    Row("official rcp interpolated smallest grids_differ slack scaled published no_reference", "rcp, score", "How references are selected, and the result by the official rules.", {
+        "rcp": "RCP, reference convergence point: what the reference implementation needs at one batch size to reach the target. entry/reference: mean of the entry divided by the mean of the reference, below 1 if the entry needs less; the interval includes the variance of both.",
+        "official": "official, factor: verdict and scaling factor of the MLPerf rules. They assume that the entry has the variance of the reference, and scale up the time of every passed entry whose mean is below that of the reference, even if the difference is chance.",
+        "interpolated.rcp": "{n:# entry/entries} at a batch size without a record: the reference is interpolated, and its interval includes the interpolation error.",
+        "interpolated.claim": "values are interpolated: a claim holds if it also does with a mean that is worse by the curvature of the curves, which takes two evaluations before the budget, or after it.",
+        "smallest": "{n:# entry/entries} at a batch size below the smallest record, compared with that record: a smaller batch should need less.",
+        "grids_differ.rcp": "{n:# entry is/entries are} evaluated at a different interval than the reference: this alone shifts the mean by up to half the difference of the intervals (up if coarser, down if finer).",
+        "slack": "llama31_405b may converge 46,080 samples before the limit. The rules allow this for v5.0 only; the official checker, which is followed here, also allows it in later rounds: {n:# entry/entries} would fail by the rules as written.",
+        "scaled.rcp": "factor: {n:# entry is/entries are} scaled, of which {earlier} converge significantly earlier than the reference.",
+        "scaled.score": "scaling: {scaled} of {n:# result} converged in fewer epochs than the reference; scaling.json normalizes them to its convergence. raw is unscaled.",
+        "published.same": "factor: equal to the published scaling.json of {n:# entry/entries} of {n}.",
+        "published.other": "factor: differs from the published scaling.json of {other} of {n} entries (`published_factor` of --format json).",
+        "no_reference": "{n:# entry has/entries have} no reference: {reasons}.",
+    }),
+    Row("official_score", "score", "Definition of the official score.",
+        "score: the official MLPerf result, an olympic mean of run_stop - run_start (without the fastest and slowest runs; a failed run counts as a slowest) times the scaling factor. `summary` and `compare` use every run and neither trim nor scale."),
+    Row("one_run runs_missing several_claims sigma_known", "claim", "Assumptions of a claim.", {
+        "one_run.claim": "an interval needs 2 runs, or --sigma.",
+        "runs_missing": "a claim about all runs cannot be confirmed while some have no value, because the mean of the others ignores the failures. Use --where to select runs by their settings, not by their outcome.",
+        "several_claims": "each of the {n} claims is tested separately at the {level:percent} level: of many false claims, some are confirmed by chance.",
+        "sigma_known": "z test; the standard deviation of one run, {sigma:g}, is taken as known.",
+    }),
+    Row("outliers", "problems", "Definition of outliers.",
+        "outliers: in entries of at least {least} runs, runs whose logarithm has a modified z-score beyond {limit} and that are at least {away:.0%} (for epochs, also more than one evaluation interval) from the median."),
+    Row("power", "compare", "How many runs would be needed."),
+    Row("profile_of_others", "compare with profiles", "Profiles and runs differ in workload, device or batch size."),
+    Row("rare_runs", "claim, `--at-end`", "Holds if no further run ends far from these.",
+        "holds if no further run ends far from these: {n} of {n} runs are compatible with up to {share:.0%} that do."),
+    Row("rules", "record", "The contest's rules and their version."),
+    Row("run_count", "score", "Results with a number of runs that the rules do not allow.",
+        "{n:# result} with a different number of runs than the rules require: scored anyway, as the official summarizer does, but not a valid submission."),
+    Row("runs_vary", "all", "A group mixes setups: its statistics may be meaningless.",
+        "warning: groups mix setups that differ in {what}{which}. A statistic of a mixed group may be meaningless{advice}.", short="setups differ within a side"),
+    Row("same_convergence", "compare", "`--same-convergence` assumes equal epochs."),
+    Row("saturation", "profile", "The batch size from which throughput no longer grows.",
+        "large enough: {size} ({rule})."),
+    Row("sequential", "compare, power", "The plan of `--sequential`.", {
+        "sequential.power": "looks: average runs per side of `compare --sequential --max-runs {max_runs}` with a look after every run from {first} on and no failed runs, and how often it ends decided; 4,000 simulations at 5%.",
+    }),
+    Row("separate_sessions", "`--at-end`", "All runs of one side were started before the other's."),
+    Row("stall", "problems", "Definition of a stall.", {
+        "stall": "stall: a time between two evaluations of more than {times:g} times the median of its run and, at the same position, of the other runs of its entry, by {share:.0%} of the run or more.",
+    }),
+    Row("shared_runs", "compare", "Runs on both sides are excluded.", short="shared runs excluded"),
+    Row("targets_differ", "compare", "The sides have different targets.", short="targets differ"),
+    Row("undecided", "compare", "Undecided does not mean equal."),
+    Row("unknown_epochs unknown_scale", "variance, scaling", "Runs without epochs, or without a number of accelerators.", {
+        "unknown_epochs": "runs whose logs do not record epochs are excluded.",
+        "unknown_scale": "{n:# run} excluded: the number of accelerators is not logged.",
+    }),
+    Row("unmatched", "compare", "Benchmarks on one side only.", short="unmatched runs"),
+    Row("unsteady", "compare", "Time per epoch varies within a side.", short="unsteady time per epoch"),
+    Row("zero_variance", "power", "A sample CV of 0 does not mean zero variance.", {
+        "zero_variance.power": "a sample CV of 0 does not mean zero variance.",
+    }),
+)
+# fmt: on
+
+#: The rows by the heading of their table in the documentation.
+ROWS = {
+    "Files": FILES,
+    "MLPerf and DAWNBench": BENCHMARKS,
+    "Your own logs": OWN_LOGS,
+    "Found by `ttastats problems`": PROBLEMS,
+    "Flags of rows": FLAGS,
+    "Notes": NOTES,
+}
+
+_ALL = tuple(row for rows in ROWS.values() for row in rows)
+
+#: The texts by their keys.
+TEXTS = {
+    key: text
+    for row in _ALL
+    for key, text in ({row.codes: row.texts} if isinstance(row.texts, str) else row.texts).items()
+    if text
+}
+
+#: The few words for a code on a page, and those behind a verdict.
+SHORT = {code: row.short for row in _ALL if row.short for code in row.codes.split()}
+CONDITIONS = {code: row.condition for row in _ALL if row.condition for code in row.codes.split()}
