@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from ttastats import ingest
 from ttastats.sides import comparison, pairing
 from ttastats.sides.options import Options
-from ttastats.stats.verdict import Decision
+from ttastats.stats.decision import Decision
 
 # An installed copy is tested without the benchmarks.
 pytest.importorskip("benchmarks.coverage.command")

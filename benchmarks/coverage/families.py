@@ -21,9 +21,9 @@ from benchmarks.coverage.shapes import (
     Pair,
 )
 from benchmarks.coverage.simulations import BALANCED, Plan, hit_rate, samples
+from ttastats.stats.decision import Decision, decide, margin_bounds
 from ttastats.stats.multiplicity import geometric_mean_speedup, holm
 from ttastats.stats.speedup import Speedup
-from ttastats.stats.verdict import Decision, decide, margin_bounds
 
 MARGIN = 0.05
 

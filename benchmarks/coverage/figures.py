@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from benchmarks.coverage.judging import Limits, Mark, mark
-from ttastats.stats.verdict import Decision
+from ttastats.stats.decision import Decision
 
 #: What a rate promises: to cover at least 94 %, to claim falsely at most 6 %, or nothing. What is
 #: "excluded" is so by what every claim assumes: that further runs are like those seen.

@@ -14,10 +14,10 @@ from benchmarks.coverage.shapes import Runs
 from ttastats.sides.comparison import in_blocks, second_opinion
 from ttastats.sides.design import checks, findings
 from ttastats.sides.design import side as side_design
+from ttastats.stats.decision import Decision, decide, decide_by_fraction
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import Speedup, speedup
-from ttastats.stats.verdict import Decision, decide, decide_by_fraction
 
 Limits = tuple[float, float]
 

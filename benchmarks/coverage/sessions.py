@@ -21,9 +21,9 @@ from ttastats.sides.comparison import Comparison, judged, measured
 from ttastats.sides.design import side as side_design
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
+from ttastats.stats.decision import Decision
 from ttastats.stats.outcomes import Epochs, outcomes
 from ttastats.stats.results import Floats
-from ttastats.stats.verdict import Decision
 
 RUN = 0.02
 """Standard deviation of the log of the time of one run."""

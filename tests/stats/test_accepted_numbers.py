@@ -17,6 +17,7 @@ from tests.conftest import ROOT, matches_accepted, plain
 from ttastats.stats import (
     blocks,
     convergence,
+    decision,
     decompose,
     factors,
     failures,
@@ -38,7 +39,6 @@ from ttastats.stats import (
     speedup,
     unseen,
     variation,
-    verdict,
 )
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 
@@ -111,14 +111,14 @@ def of_fractions() -> Numbers:
                 )
             yield ("fisher", k, n, other, m), fraction.fisher(k, n, other, m)
             for p, margin in ((None, 0.01), (0.2, 0.2)):
-                found = verdict.decide_by_fraction(k, n, other, m, p_value=p, margin=margin)
+                found = decision.decide_by_fraction(k, n, other, m, p_value=p, margin=margin)
                 yield ("decide", k, n, other, m, p), found
 
 
 def of_decided_fractions() -> Numbers:
     for few, many in product((0, 1, 2), (10, 11, 12)):
         for pair in ((few, 12, many, 12), (many, 12, few, 12), (few, 12, many - 3, 9)):
-            yield pair, verdict.decide_by_fraction(*pair)
+            yield pair, decision.decide_by_fraction(*pair)
 
 
 def sides() -> dict[str, Outcomes]:
@@ -152,11 +152,11 @@ def of_two_sides() -> Numbers:
                 ],
             )
             for p, second, margin in ((None, None, 0.01), (0.001, 0.2, 0.1), (0.2, 0.01, 0.3)):
-                said = verdict.decide(one, margin=margin, p_value=p, p_permutation=second)
+                said = decision.decide(one, margin=margin, p_value=p, p_permutation=second)
                 yield ("verdict", *about, p), (said.word, said.claim, said.marks, said.flags)
     for margin in (0.01, 0.2, 0.5):
         many = [None] + [speedup.speedup(made["5"], b) for b in made.values()]
-        yield ("bounds", margin), verdict.margin_bounds(many, margin)
+        yield ("bounds", margin), decision.margin_bounds(many, margin)
     yield "expected of none", failures.expected_time([], [])
     for name, side in made.items():
         yield ("shift", name), unseen.epoch_shift(side)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ttastats.stats import (
+    decision,
     fraction,
     moments,
     multiplicity,
@@ -21,7 +22,6 @@ from ttastats.stats import (
     speedup,
     unseen,
     variation,
-    verdict,
 )
 from ttastats.stats.logratio import LogTerm
 from ttastats.stats.outcomes import Epochs, outcomes
@@ -114,8 +114,8 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
     "at least 1 run needed, not 0": [lambda: unseen.unseen_share(0)],
     "2 runs needed for a coefficient": [lambda: variation.delta_limits(ONE)],
     "a margin is a positive fraction": [
-        lambda: verdict.check_margin(0.0),
-        lambda: verdict.check_margin(math.inf),
+        lambda: decision.check_margin(0.0),
+        lambda: decision.check_margin(math.inf),
     ],
 }
 

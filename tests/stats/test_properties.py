@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.stats.made import compared, ert_ratio
+from ttastats.stats.decision import decide
 from ttastats.stats.decompose import decompose_speedup, decompose_variance
 from ttastats.stats.failures import expected_time
 from ttastats.stats.fraction import fisher, newcombe, wilson
@@ -26,7 +27,6 @@ from ttastats.stats.speedup import (
     ratio_of_means,
 )
 from ttastats.stats.variation import cv_interval
-from ttastats.stats.verdict import decide
 
 quick = settings(max_examples=60, deadline=None, database=None, derandomize=True)
 

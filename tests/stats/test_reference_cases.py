@@ -21,6 +21,7 @@ from scipy import stats
 
 from tests.stats.made import compared, ert_ratio
 from ttastats.stats import (
+    decision,
     decompose,
     failures,
     fraction,
@@ -35,7 +36,6 @@ from ttastats.stats import (
     speedup,
     unseen,
     variation,
-    verdict,
 )
 from ttastats.stats.outcomes import Epochs
 from ttastats.stats.results import Flag, Ratio
@@ -315,7 +315,7 @@ def least_level(both: speedup.Speedup, margin: float, claim: str) -> float:
     for _ in range(60):
         level = (low + high) / 2
         at_level = replace(both, ratio=replace(both.ratio, confidence=1 - level))
-        (found,) = verdict.margin_bounds([at_level], margin)
+        (found,) = decision.margin_bounds([at_level], margin)
         low, high = (low, level) if getattr(found, claim) is not None else (level, high)
     return high
 
@@ -365,7 +365,7 @@ def check_censored(inputs: Inputs) -> Found:
     ordering = ranks.mann_whitney(sides[0], sides[2], reached_a=sides[1], reached_b=sides[3])
     k_a, k_b = sum(sides[1]), sum(sides[3])
     n_a, n_b = len(sides[1]), len(sides[3])
-    words = verdict.decide_by_fraction(k_a, n_a, k_b, n_b)
+    words = decision.decide_by_fraction(k_a, n_a, k_b, n_b)
     return {
         **one_side_censored(inputs, "a"),
         **one_side_censored(inputs, "b"),

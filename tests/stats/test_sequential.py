@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from ttastats.stats.decision import decide
 from ttastats.stats.outcomes import outcomes
 from ttastats.stats.sequential import (
     FIRST_LOOK,
@@ -22,7 +23,6 @@ from ttastats.stats.sequential import (
     spent,
 )
 from ttastats.stats.speedup import speedup
-from ttastats.stats.verdict import decide
 
 
 def test_boundaries_are_the_published_ones_of_five_equal_looks() -> None:

@@ -8,9 +8,9 @@ from typing import Any, Literal, Protocol
 
 from ttastats.base.note import Note
 from ttastats.base.units import Amount
+from ttastats.stats.verdict import Tone
 
 Unit = Literal["fraction", "count", "ratio", "number", "bytes", "flop/second"] | Amount
-Tone = Literal["plain", "good", "bad", "dim"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.stats.blocks import ByBlock, by_block
+from ttastats.stats.decision import Bounds, Decision, decide, decide_by_fraction, margin_bounds
 from ttastats.stats.fraction import fisher, newcombe
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.multiplicity import adjusted, holm
@@ -38,7 +39,7 @@ from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.ranks import PairWins, mann_whitney, midranks, pair_wins
 from ttastats.stats.results import Difference, Flag, FlagCode, Floats, Ratio
 from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
-from ttastats.stats.verdict import Bounds, Decision, decide, decide_by_fraction, margin_bounds
+from ttastats.stats.verdict import Verdict
 
 #: What the speedup is a ratio of: mean times, geometric means, expected times to a success (when
 #: runs failed), times per epoch (when both sides converge alike), or nothing: fractions decide,
@@ -139,7 +140,12 @@ def _measured(pair: Pair, options: Options) -> Comparison:
     base = Comparison(pair.keys, a, b, progress_unit=unit, axis=axis)
     if pair.unavailable is None:
         return measured(base, options)
-    return replace(base, verdict=Decision("unavailable", pair.unavailable, options.margin))
+    return replace(
+        base,
+        verdict=Decision(
+            Verdict.UNAVAILABLE, pair.unavailable, options.margin, reason=pair.unavailable
+        ),
+    )
 
 
 def measured(base: Comparison, options: Options) -> Comparison:
@@ -171,7 +177,7 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
     look = looks.look(base.a, base.b, most)
     if isinstance(look, str):
         flags = (*flags, Flag("no_look", f"not a planned look, so undecided: {look}"))
-        verdict = Decision("undecided", "undecided", options.margin, flags=flags)
+        verdict = Decision(Verdict.UNDECIDED, "undecided", options.margin, flags=flags)
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict, flags=flags)
     a, b = base.a.outcomes, base.b.outcomes
@@ -299,9 +305,9 @@ def told_apart(
         if p is not None and p < 1 - confidence
     }
     return frozenset(
-        (a, b) if verdict.word == "slower" else (b, a)
+        (a, b) if verdict.word is Verdict.SLOWER else (b, a)
         for (a, b), verdict in words.items()
-        if verdict is not None and verdict.word in {"faster", "slower"}
+        if verdict is not None and verdict.word.directed
     )
 
 
@@ -515,7 +521,7 @@ def _decided(one: Comparison, bounds: Bounds, options: Options) -> Decision:
         p_permutation=one.p_permutation,
         bounds=bounds,
     )
-    if verdict.word == "undecided" and _shown_without_allowance(one, margin):
+    if verdict.word is Verdict.UNDECIDED and _shown_without_allowance(one, margin):
         return replace(verdict, why=findings.WORDS["grids_differ"])
     return verdict
 
@@ -528,7 +534,7 @@ def _shown_without_allowance(one: Comparison, margin: float) -> bool:
     alike = replace(found, a=replace(found.a, late=0.0), b=replace(found.b, late=0.0))
     permuted = one.p_permutation
     verdict = decide(alike, margin=margin, p_value=one.p_adjusted, p_permutation=permuted)
-    return verdict.word in {"faster", "slower"}
+    return verdict.word.directed
 
 
 def _parts(a: SideNumbers, b: SideNumbers, options: Options) -> Parts | None:

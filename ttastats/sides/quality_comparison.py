@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -28,8 +28,7 @@ from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import adjusted
 from ttastats.stats.results import Floats, Ratio
 from ttastats.stats.speedup import ratio_between
-
-Word = Literal["better", "worse", "same", "undecided", "unavailable"]
+from ttastats.stats.verdict import Verdict
 
 #: On which axis it is told what was spent, where a budget fixes the time.
 _INSTEAD_OF_TIME = ("steps", "epochs", "samples")
@@ -72,7 +71,7 @@ class QualityComparison:
     difference: MeanDifference | None = None
     ratio: Ratio | None = None
     p_adjusted: float | None = None
-    verdict: Word = "unavailable"
+    verdict: Verdict = Verdict.UNAVAILABLE
     by_block: ByBlock | None = None
     slack: tuple[float, float] = (0.0, 0.0)
 
@@ -90,7 +89,7 @@ class QualityComparison:
     @property
     def conditions(self) -> tuple[str, ...]:
         """Return the codes of what a claim carries."""
-        if self.verdict not in {"better", "worse", "same"}:
+        if not self.verdict.decided:
             return ()
         return tuple(one.code for one in self.findings if one.effect == "condition")
 
@@ -243,7 +242,7 @@ def _judged(one: QualityComparison, options: Options, margin: float | None) -> Q
     if one.why or found is None:
         return one
     if found.low is None:
-        return replace(one, verdict="undecided", why="one run")
+        return replace(one, verdict=Verdict.UNDECIDED, why="one run")
     if one.by_block is not None:
         alpha = 1 - options.confidence
         blocks = these_blocks(one.by_block, found.p_value, one.p_adjusted, alpha)
@@ -251,19 +250,19 @@ def _judged(one: QualityComparison, options: Options, margin: float | None) -> Q
     if one.p_adjusted is not None and one.p_adjusted < 1 - options.confidence:
         return _directed(one, found)
     if margin is not None and _within(one, margin) and not one.a.missing + one.b.missing:
-        return replace(one, verdict="same")
-    return replace(one, verdict="undecided")
+        return replace(one, verdict=Verdict.SAME)
+    return replace(one, verdict=Verdict.UNDECIDED)
 
 
 def _directed(one: QualityComparison, found: MeanDifference) -> QualityComparison:
     """Call B better or worse, unless the better side has runs without a value."""
     low, high = (end or 0.0 for end in (found.low, found.high))
     if low + one.slack[0] <= 0 <= high + one.slack[1]:
-        return replace(one, verdict="undecided", why=one.allowed_for)
+        return replace(one, verdict=Verdict.UNDECIDED, why=one.allowed_for)
     better = (found.estimate > 0) == one.higher_is_better
     if (one.b if better else one.a).missing:
-        return replace(one, verdict="undecided", why="runs missing")
-    return replace(one, verdict="better" if better else "worse")
+        return replace(one, verdict=Verdict.UNDECIDED, why="runs missing")
+    return replace(one, verdict=Verdict.BETTER if better else Verdict.WORSE)
 
 
 def _within(one: QualityComparison, margin: float) -> bool:

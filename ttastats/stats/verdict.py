@@ -1,266 +1,65 @@
-"""What may be said in one word about B against A.
-
-The verdict is about B: "faster" means that B needs less time. It follows from the interval
-of the speedup, never from a point estimate. Every claim assumes that further runs are like those
-seen. Where these runs give a reason to doubt that, what could be unseen is allowed for, and a claim
-that does not survive it carries the condition under which it holds.
-"""
+"""The words of verdicts, and how each is shown."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from enum import StrEnum
+from typing import Literal
 
-from ttastats.stats.fraction import fisher
-from ttastats.stats.multiplicity import step_down
-from ttastats.stats.permutation import smallest_p
-from ttastats.stats.results import Flag, FlagCode, Ratio
-from ttastats.stats.speedup import Limits, equivalence_confidence
-
-Word = Literal["faster", "slower", "same", "undecided", "unavailable"]
-
-Assumption = Literal["constant_epochs", "no_stragglers"]
-"""What has to be true for a claim to hold, since the runs at hand cannot show it."""
-
-MARKS: dict[Assumption, str] = {"constant_epochs": "†", "no_stragglers": "‡"}
+Tone = Literal["plain", "good", "bad", "dim"]
+"""Asks for a colour, which never carries meaning alone."""
 
 
-class Evidence(Protocol):
-    """A speedup with its intervals; see :class:`ttastats.stats.speedup.Speedup`."""
+class Verdict(StrEnum):
+    """What a comparison comes to, in a word about B; the value is the word in rows for programs.
+
+    ``label`` is the word for people and ``signed`` the same behind a sign, so that no colour is
+    needed. ``answer`` is that to "is B better?".
+    """
+
+    label: str
+    signed: str
+    tone: Tone
+    answer: str
+
+    def __new__(
+        cls, word: str, sign: str = "", tone: Tone = "plain", answer: str = "", label: str = ""
+    ) -> Verdict:
+        """Return the member of a word, with how it is shown."""
+        made = str.__new__(cls, word)
+        made._value_ = word
+        made.label = label or word
+        made.signed = f"{sign} {'the same' if word == 'same' else made.label}".strip()
+        made.tone = tone
+        made.answer = answer
+        return made
+
+    FASTER = "faster", "▲", "good", "Yes"
+    SLOWER = "slower", "▼", "bad", "No"
+    BETTER = "better", "▲", "good", "Yes"
+    WORSE = "worse", "▼", "bad", "No"
+    EARLIER = "earlier"
+    LATER = "later"
+    SAME = "same", "=", "plain", "No"
+    UNDECIDED = "undecided", "~", "dim", "Undecided"
+    UNAVAILABLE = "unavailable", "–", "dim", "No verdict", "no verdict"
+    NO_REFERENCE = "no reference", "", "dim"
 
     @property
-    def ratio(self) -> Ratio:
-        """Give the speedup that is shown."""
-        ...
-
-    def limits(
-        self, confidence: float, *, epochs: bool = False, stragglers: bool = False
-    ) -> Limits | None:
-        """Give the interval, also allowing for what was not seen."""
-        ...
+    def directed(self) -> bool:
+        """Return whether it says on which side B is."""
+        return self in _DIRECTED
 
     @property
-    def doubts(self) -> tuple[Flag, ...]:
-        """Return the reasons these runs give to allow for stragglers that were not seen."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What is shown of B against a margin, one-sided, and the conditions of each claim.
-
-    None: not shown. Empty: shown without a condition.
-    """
-
-    not_slower: tuple[Assumption, ...] | None = None
-    not_faster: tuple[Assumption, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """One word for a table, and the claim in full.
-
-    ``conditions``: what must be true for the claim to hold, and codes of what else it carries.
-    ``claim`` starts with no subject: "B is" or "B:" goes before it. ``why``: what in the design of
-    the runs leaves it undecided.
-    """
-
-    word: Word
-    claim: str
-    margin: float
-    conditions: tuple[Assumption | FlagCode, ...] = ()
-    flags: tuple[Flag, ...] = ()
-    why: str = ""
+    def decided(self) -> bool:
+        """Return whether it is a claim: a direction, or that the sides are the same."""
+        return self.directed or self is Verdict.SAME
 
     @property
-    def dagger(self) -> bool:
-        """Tell whether the claim holds only if epochs to target really are constant."""
-        return "constant_epochs" in self.conditions
-
-    @property
-    def marks(self) -> str:
-        """Give the marks of the conditions."""
-        return "".join(mark for condition, mark in MARKS.items() if condition in self.conditions)
+    def colour(self) -> Tone:
+        """Return the tone in a table where only directions are coloured."""
+        return self.tone if self.directed else "plain"
 
 
-def check_margin(margin: float) -> float:
-    """Return the margin; ValueError unless it is positive and finite (0.01 is 1 %)."""
-    if not 0.0 < margin < math.inf:
-        raise ValueError(f"a margin is a positive fraction such as 0.01, not {margin}")
-    return margin
-
-
-def decide(
-    speedup: Evidence,
-    *,
-    margin: float = 0.01,
-    p_value: float | None = None,
-    p_permutation: float | None = None,
-    bounds: Bounds | None = None,
-) -> Decision:
-    """Judge a speedup; all runs of both sides count, alpha is 1 minus its confidence.
-
-    ``p_value``: a p that a claim of "faster" or "slower" has to meet besides the interval,
-    such as one adjusted for many benchmarks. ``p_permutation``: the robustness p; it stands
-    in where there is no variance for a t test, and a disagreement about alpha is flagged.
-    ``bounds``: what is shown about the margin, if many benchmarks share alpha
-    (:func:`margin_bounds`). Without an interval the verdict is "unavailable".
-    """
-    check_margin(margin)
-    ratio = speedup.ratio
-    alpha = _alpha(ratio)
-    if ratio.low is None or ratio.high is None:
-        claim = "no verdict: " + ("; ".join(flag.message for flag in ratio.flags) or "no interval")
-        return Decision("unavailable", claim, margin, flags=ratio.flags)
-    required = _required_p(ratio, p_value, p_permutation)
-    flags = _borderline(ratio, p_permutation, alpha)
-    if required is not None and required < alpha:
-        verdict = _directed(speedup, margin, flags)
-        if verdict is not None:
-            return verdict
-    bounds = bounds or margin_bounds([speedup], margin)[0]
-    return _within_margin(bounds, margin, flags)
-
-
-def _alpha(ratio: Ratio) -> float:
-    return round(1 - ratio.confidence, 12)
-
-
-def _required_p(ratio: Ratio, p_value: float | None, p_permutation: float | None) -> float | None:
-    """P that has to be below alpha; None, which nothing is, when there is none at all."""
-    if p_value is not None:
-        return p_value
-    return ratio.p_value if ratio.p_value is not None else p_permutation
-
-
-#: What an interval allows for, from most to least, with the conditions that are left.
-_ALLOWANCES: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
-    ({"epochs": True, "stragglers": True}, ()),
-    ({"epochs": True, "stragglers": False}, ("no_stragglers",)),
-    ({"epochs": False, "stragglers": True}, ("constant_epochs",)),
-    ({"epochs": False, "stragglers": False}, ("constant_epochs", "no_stragglers")),
-)
-#: The same where the runs give no reason to expect stragglers.
-_WITHOUT_DOUBTS: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
-    ({"epochs": True}, ()),
-    ({"epochs": False}, ("constant_epochs",)),
-)
-
-
-def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Decision | None:
-    """Return "faster" or "slower", with the conditions under which the interval says so."""
-    for allowance, conditions in _ALLOWANCES if speedup.doubts else _WITHOUT_DOUBTS:
-        limits = speedup.limits(speedup.ratio.confidence, **allowance)
-        if limits is None:
-            return None
-        low, high = limits
-        by_margin = f" by more than {_percent(margin)}"
-        if low > 1:
-            claim = "faster" + (by_margin if low > 1 + margin else "")
-            return Decision("faster", claim, margin, conditions, flags)
-        if high < 1:
-            claim = "slower" + (by_margin if high < 1 / (1 + margin) else "")
-            return Decision("slower", claim, margin, conditions, flags)
-    return None
-
-
-def margin_bounds(
-    speedups: Sequence[Evidence | None], margin: float, waiting: int = 0
-) -> tuple[Bounds, ...]:
-    """Give what is shown about a margin of each of several speedups, judged together.
-
-    Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
-    step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are
-    allowed for; a claim that stragglers not seen would undo carries that condition where these
-    runs give a reason to expect them. None stands for no speedup;
-    ``waiting`` counts those that will share alpha at another look.
-    """
-    known = [one for one in speedups if one is not None and one.ratio.low is not None]
-    if not known:
-        return tuple(Bounds() for _ in speedups)
-    alpha = _alpha(known[0].ratio)
-
-    def shown(direction: int, *, stragglers: bool) -> list[bool]:
-        def within(one: Evidence | None, level: float) -> bool:
-            if one is None:
-                return False
-            confidence = equivalence_confidence(1 - level)
-            limits = one.limits(confidence, epochs=True, stragglers=stragglers)
-            if limits is None:
-                return False
-            return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin
-
-        found = iter(step_down([*known, *[None] * waiting], within, alpha))
-        return [one is not None and one.ratio.low is not None and next(found) for one in speedups]
-
-    def conditions(direction: int) -> list[tuple[Assumption, ...] | None]:
-        plain, strict = (shown(direction, stragglers=some) for some in (False, True))
-        return [
-            (("no_stragglers",) if one and one.doubts and not certain else ()) if holds else None
-            for one, holds, certain in zip(speedups, plain, strict, strict=True)
-        ]
-
-    return tuple(Bounds(*pair) for pair in zip(conditions(-1), conditions(1), strict=True))
-
-
-def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Decision:
-    """Return "same" or what can be excluded."""
-    d = _percent(margin)
-    not_slower, not_faster = bounds.not_slower, bounds.not_faster
-    if not_slower is not None and not_faster is not None:
-        conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
-        return Decision("same", f"same within {d}", margin, conditions, flags)
-    if not_slower is not None:
-        claim = f"not slower by more than {d}"
-        return Decision("undecided", claim, margin, not_slower, flags)
-    if not_faster is not None:
-        claim = f"not faster by more than {d}"
-        return Decision("undecided", claim, margin, not_faster, flags)
-    return Decision("undecided", "undecided", margin, flags=flags)
-
-
-def _percent(margin: float) -> str:
-    return f"{100 * margin:g}%"
-
-
-def _borderline(ratio: Ratio, p_permutation: float | None, alpha: float) -> tuple[Flag, ...]:
-    """Flag two p values on different sides of alpha, if the exact test could reach it."""
-    if ratio.p_value is None or p_permutation is None:
-        return ()
-    if smallest_p(ratio.n_a, ratio.n_b) >= alpha:
-        return ()
-    if (ratio.p_value < alpha) == (p_permutation < alpha):
-        return ()
-    message = (
-        f"borderline: p={ratio.p_value:.3g} by t, {p_permutation:.3g} by permutation; "
-        "distribution-sensitive, more runs needed"
-    )
-    return (Flag("borderline", message),)
-
-
-def decide_by_fraction(
-    successes_a: int,
-    n_a: int,
-    successes_b: int,
-    n_b: int,
-    *,
-    alpha: float = 0.05,
-    p_value: float | None = None,
-    margin: float = 0.01,
-) -> Decision:
-    """Judge by the fraction reached, where times cannot be compared.
-
-    By Fisher's exact test unless an adjusted ``p_value`` is given. "unavailable" when no
-    run of either side reached the target. ValueError for an empty side.
-    """
-    p = fisher(successes_a, n_a, successes_b, n_b) if p_value is None else p_value
-    reached = f"fraction reached {successes_a}/{n_a} vs {successes_b}/{n_b}"
-    if successes_a == successes_b == 0:
-        claim = "no runs reached the target on either side"
-        return Decision("unavailable", claim, margin)
-    if p >= alpha:
-        return Decision("undecided", f"undecided ({reached})", margin)
-    word: Word = "slower" if successes_b / n_b < successes_a / n_a else "faster"
-    return Decision(word, f"{word} ({reached})", margin)
+_DIRECTED = frozenset(Verdict) - {
+    Verdict.SAME, Verdict.UNDECIDED, Verdict.UNAVAILABLE, Verdict.NO_REFERENCE
+}  # fmt: skip

@@ -13,11 +13,11 @@ import polars as pl
 
 from ttastats import api
 from ttastats.outcomes import at_stop
-from ttastats.report.cells import Cell, Column, Line, Table, Text, Tone
+from ttastats.report.cells import Cell, Column, Line, Table, Text
 from ttastats.report.digits import Digits, digits_of
+from ttastats.stats.verdict import Verdict
 
 _COMPARED = ("difference", "difference_low", "difference_high", "p_adjusted", "verdict")
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
 
 
 def metric_of(sides: Iterable[pl.DataFrame]) -> str:
@@ -68,7 +68,7 @@ def table(rows: Sequence[Mapping[str, Any]], metric: str) -> Table:
 
 
 def _cells(row: Mapping[str, Any], digits: Digits) -> tuple[Cell, ...]:
-    verdict = row["test_verdict"] or "baseline"
+    verdict = row["test_verdict"]
     gap = [row[f"test_difference{end}"] for end in ("", "_low", "_high")]
     return (
         Text(row["setup"]),
@@ -76,5 +76,5 @@ def _cells(row: Mapping[str, Any], digits: Digits) -> tuple[Cell, ...]:
         Text(digits.mean(row["deciding_mean"], None)),
         Text(digits.mean(row["test_mean"], row["test_sd"])),
         Text(digits.gap(*gap)),
-        Text(verdict, _TONES.get(verdict, "plain")),
+        Text(verdict, Verdict(verdict).colour) if verdict else Text("baseline"),
     )

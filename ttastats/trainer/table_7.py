@@ -14,7 +14,8 @@ import polars as pl
 from ttastats import api
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text, Tone
+from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text
+from ttastats.stats.verdict import Verdict
 from ttastats.trainer import table_5
 
 #: What is taken over from the comparison with the baseline.
@@ -37,7 +38,6 @@ _ITSELF: Mapping[str, Any] = dict.fromkeys(_COMPARED) | {
     "epochs_ratio": 1.0,
     "verdict": "baseline",
 }
-_TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
 
 
 def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
@@ -130,7 +130,7 @@ def _cells(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _verdict(word: str) -> Text:
     """Give a verdict; by CPU time less of it is what faster is by the wall."""
-    return Text(word, _TONES.get(word, "plain"))
+    return Text(word, "plain" if word == "baseline" else Verdict(word).colour)
 
 
 def _notes(rows: Sequence[dict[str, Any]]) -> list[Note]:

@@ -18,10 +18,11 @@ from ttastats.sides.design.side import setup_names
 from ttastats.sides.numbers import both_blocks, share_a_block
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
-from ttastats.sides.quality_comparison import Word, step_of
+from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import MeanDifference, difference
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.multiplicity import adjusted
+from ttastats.stats.verdict import Verdict
 from ttastats.table import schema
 
 
@@ -49,7 +50,7 @@ class Also:
     higher_is_better: bool
     chose: bool
     p_adjusted: float | None = None
-    verdict: Word = "unavailable"
+    verdict: Verdict = Verdict.UNAVAILABLE
 
 
 def measured(
@@ -112,9 +113,9 @@ def _judged(one: Also, options: Options) -> Also:
     if gap is None:
         return one
     if one.p_adjusted is None or one.p_adjusted >= 1 - options.confidence:
-        return replace(one, verdict="undecided")
+        return replace(one, verdict=Verdict.UNDECIDED)
     better = (gap.estimate > 0) == one.higher_is_better
-    return replace(one, verdict="better" if better else "worse")
+    return replace(one, verdict=Verdict.BETTER if better else Verdict.WORSE)
 
 
 # --------------------------------------------------------------------------------- how it is said
@@ -133,7 +134,7 @@ def numbers(found: Sequence[Also]) -> dict[str, Any]:
             f"{one.metric}_difference_high": gap.high if gap else None,
             f"{one.metric}_p_value": gap.p_value if gap else None,
             f"{one.metric}_p_adjusted": one.p_adjusted,
-            f"{one.metric}_verdict": one.verdict,
+            f"{one.metric}_verdict": one.verdict.value,
         }
     return row
 
@@ -156,9 +157,9 @@ def sentences(found: Sequence[Also], row: Mapping[str, Any], a: str, b: str) -> 
             yield f"{there}: unknown, as {_who_lacks(one, a, b)}."
         elif one.gap.low is None:
             yield f"{there}: no verdict; it needs 2 runs per side ({_gap(one)})."
-        elif one.verdict == "undecided":
+        elif one.verdict is Verdict.UNDECIDED:
             yield f"{there}: no significant difference ({_gap(one)})."
-        elif row["verdict"] == "faster" and one.verdict == "worse" and not one.chose:
+        elif row["verdict"] == "faster" and one.verdict is Verdict.WORSE and not one.chose:
             yield (
                 f"{there}: the faster setup has lower quality on data that were not used to stop "
                 f"the runs ({_gap(one)})."

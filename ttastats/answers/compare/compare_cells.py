@@ -9,14 +9,14 @@ from ttastats.answers.compare.compare_notes import CONSTANT, marks
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import Axis
 from ttastats.report import strips
-from ttastats.report.cells import Cell, Column, PValue, Quantity, Text, Tone
+from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.design import findings
 from ttastats.sides.numbers import SideNumbers
 from ttastats.stats.results import Ratio
+from ttastats.stats.verdict import Verdict
 
 _MOST_VALUES = 4  # a multiset of more values is shown as a range
-_TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
 
 
 def wide_columns(confidence: float, axis: Axis) -> tuple[Column, ...]:
@@ -63,18 +63,18 @@ def _verdict(one: Comparison, margin_claims: bool) -> Text:
     verdict = one.verdict
     if one.estimand == "none":
         return Text(one.axis.claim(verdict.claim) if verdict else "n/a")
-    if verdict is None or verdict.word == "unavailable":
+    if verdict is None or verdict.word is Verdict.UNAVAILABLE:
         return Text(verdict.claim if verdict and verdict.why else "n/a")
     carried = findings.words(verdict.conditions)
     marked = (f", {carried}" if carried else "") + (f" {verdict.marks}" if verdict.marks else "")
-    if verdict.word in _TONES:
-        tone = "bad" if findings.POOLED in verdict.conditions else _TONES[verdict.word]
+    if verdict.word.directed:
+        tone = "bad" if findings.POOLED in verdict.conditions else verdict.word.tone
         return Text(f"B {one.axis.claim(verdict.word)}{marked}", tone)
-    if verdict.word == "same":
+    if verdict.word is Verdict.SAME:
         return Text(f"{verdict.claim}{marked}")
     if margin_claims and verdict.claim.startswith("not "):
         return Text(f"~ {one.axis.claim(verdict.claim)}{marked}")
-    return Text("~ undecided")
+    return Text(Verdict.UNDECIDED.signed)
 
 
 def why(one: Comparison, *, dots: bool) -> Iterator[str]:

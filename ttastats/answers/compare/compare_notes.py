@@ -17,6 +17,7 @@ from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Ratio
 from ttastats.stats.sequential import FIRST_LOOK
 from ttastats.stats.speedup import confidence_of
+from ttastats.stats.verdict import Verdict
 
 CONSTANT, FAILED = "ᵉ", "ᶠ"
 
@@ -133,7 +134,7 @@ def _undecided(shown: Sequence[Shown], options: Options) -> Note | None:
     if len(by_design) < len(undecided):
         meanings.append(f"not significant at {100 * (1 - options.confidence):.3g}%")
     if by_design:
-        meanings.append(f"not decided: {_by_reason(by_design, 'why')}")
+        meanings.append(f"not decided: {_by_reason(by_design)}")
     text = f"~ {', or '.join(meanings)}. That does not show equality; see --margin."
     if options.max_runs is not None and any(_goes_on(each) for each in shown):
         text += " Add one run to each side, alternating, and compare again."
@@ -203,7 +204,7 @@ def _assumption(shown: Sequence[Shown], options: Options) -> Note | None:
         each
         for each in shown
         if each.marked
-        and each.row["verdict"] in {"faster", "slower", "same"}
+        and Verdict(each.row["verdict"]).decided
         and "no_stragglers" not in each.row["conditions"]
         and not _robust(each.row)
     ]
@@ -398,7 +399,7 @@ def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:
     decided = [
         finding(each.row, a, b, confidence, on=each.name)
         for each in shown
-        if each.row["verdict"] in {"faster", "slower", "same"}
+        if Verdict(each.row["verdict"]).decided
     ]
     others = sum(each.row["verdict"] == "undecided" for each in shown)
     unjudged = len(shown) - len(decided) - others
@@ -415,17 +416,18 @@ def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:
         text = f"{text}."
     by_design = [each for each in shown if each.row["why"] and each.row["verdict"] == "undecided"]
     if by_design:
-        text += f" No direction is shown on {_by_reason(by_design, 'why')}."
+        text += f" No direction is shown on {_by_reason(by_design)}."
     if unjudged:
         without = [each for each in shown if each.row["verdict"] == "unavailable"]
-        text += f" No verdict on {_by_reason(without, 'claim')}."
+        text += f" No verdict on {_by_reason(without)}."
     return text.strip()
 
 
-def _by_reason(shown: Sequence[Shown], key: str) -> str:
+def _by_reason(shown: Sequence[Shown]) -> str:
     reasons: dict[str, list[Shown]] = {}
     for each in shown:
-        reasons.setdefault(str(each.row[key]).removeprefix("no verdict: "), []).append(each)
+        if verdict := each.one.verdict:
+            reasons.setdefault(verdict.reason or verdict.why, []).append(each)
     return "; ".join(f"{_names(some)}: {reason}" for reason, some in reasons.items())
 
 

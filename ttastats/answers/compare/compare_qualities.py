@@ -154,7 +154,7 @@ def _row(
         **_worse_by(one),
         "p_value": gap.p_value if gap else None,
         "p_adjusted": one.p_adjusted,
-        "verdict": one.verdict,
+        "verdict": one.verdict.value,
         "why": one.why or None,
         "runs_needed": gap.needed if gap else None,
         "speedup": ratio.estimate if ratio else None,

@@ -12,9 +12,9 @@ from ttastats.base import percentages, units
 from ttastats.base.codes import SHORT
 from ttastats.outcomes.axis import of_row
 from ttastats.report.answer import Against, Report
-from ttastats.report.cells import Tone
 from ttastats.sides.design.findings import POOLED
 from ttastats.sides.pairing import SAME_RUNS
+from ttastats.stats.verdict import Tone, Verdict
 
 Numbers = Mapping[str, Any]
 Rows = Sequence[Numbers]
@@ -68,22 +68,14 @@ def _headline(whole: Against, confidence: float) -> Headline:
     return Headline(word, claim, numbers, tone, condition)
 
 
-#: The answer where all verdicts are one, or most of them are.
-_ANSWERS: dict[str, tuple[str, str, Tone]] = {
-    "faster": ("Yes", "Mostly yes", "good"),
-    "slower": ("No", "Mostly no", "bad"),
-    "same": ("No", "Mostly no", "plain"),
-    "undecided": ("Undecided", "Mostly undecided", "dim"),
-    "unavailable": ("No verdict", "Mostly no verdict", "dim"),
-}
-
-
 def _word(verdicts: Counter[str]) -> tuple[str, Tone]:
     (most, count), total = verdicts.most_common(1)[0], verdicts.total()
-    every, mostly, tone = _ANSWERS[most]
+    verdict = Verdict(most)
     if count == total:
-        return every, tone
-    return (mostly, tone) if 2 * count > total else ("It depends", "plain")
+        return verdict.answer, verdict.tone
+    if 2 * count > total:
+        return f"Mostly {verdict.answer.lower()}", verdict.tone
+    return "It depends", "plain"
 
 
 def _claim(found: Against) -> str:
@@ -100,7 +92,7 @@ def _claim(found: Against) -> str:
     if len(rows) == 1 and row["estimand"] == "fraction":
         each = (f"{row[f'reached_{x}']} of {row[f'n_{x}']} runs of {row[x]}" for x in "ab")
         return f"{' and '.join(each)} reached the target"
-    if not set(words) & {"faster", "slower", "same"}:
+    if not any(Verdict(word).decided for word in words):
         return _undecided(found)
     return _counted(rows, words)
 

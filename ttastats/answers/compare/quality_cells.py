@@ -7,12 +7,11 @@ from typing import Any
 
 from ttastats.answers.qualities import with_value
 from ttastats.base import units
-from ttastats.report.cells import Cell, PValue, Text, Tone
+from ttastats.report.cells import Cell, PValue, Text
 from ttastats.report.digits import Digits, digits_of
 from ttastats.sides.design.findings import words
 from ttastats.sides.quality_comparison import QualityComparison, SideAt
-
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
+from ttastats.stats.verdict import Verdict
 
 
 def cells(one: QualityComparison) -> tuple[Cell, ...]:
@@ -22,7 +21,7 @@ def cells(one: QualityComparison) -> tuple[Cell, ...]:
         Text(" ".join(with_value(side.n, side.missing) for side in (one.a, one.b))),
         Text(difference(one)),
         PValue(one.p_adjusted),
-        Text(_verdict(one), _TONES.get(one.verdict, "plain")),
+        Text(_verdict(one), one.verdict.colour),
     )
 
 
@@ -38,12 +37,12 @@ def difference(one: QualityComparison) -> str:
 
 
 def _verdict(one: QualityComparison) -> str:
-    if one.verdict == "undecided":
-        return "~ undecided"
-    if one.verdict == "unavailable":
+    if one.verdict is Verdict.UNDECIDED:
+        return one.verdict.signed
+    if one.verdict is Verdict.UNAVAILABLE:
         return f"no verdict: {one.why}"
     carried = words(one.conditions)
-    said = "same" if one.verdict == "same" else f"B {one.verdict}"
+    said = "same" if one.verdict is Verdict.SAME else f"B {one.verdict}"
     return f"{said}, {carried}" if carried else said
 
 
@@ -52,7 +51,11 @@ def beside(one: QualityComparison, row: Mapping[str, Any]) -> Iterator[str]:
     if one.a.spent is not None and one.b.spent is not None:
         a, b = (units.amount(side.spent or 0.0, one.axis.unit) for side in (one.a, one.b))
         yield f"{one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {ratio(row)}"
-    if one.a.meets is not None and one.b.meets is not None and one.verdict != "unavailable":
+    if (
+        one.a.meets is not None
+        and one.b.meets is not None
+        and one.verdict is not Verdict.UNAVAILABLE
+    ):
         sign = "≥" if one.higher_is_better else "≤"
         target = one.a.meets.threshold
         same = target == one.b.meets.threshold

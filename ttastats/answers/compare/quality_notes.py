@@ -98,7 +98,7 @@ def notes(
         asks = " Use --margin 0.001 to test equality within a margin."
         equal = asks if margin is None and known else ""
         yield Note("undecided", f"~ undecided does not mean equal.{equal}")
-    decided = [one for one in found if one.verdict in {"better", "worse", "same"}]
+    decided = [one for one in found if one.verdict.decided]
     yield from rare_note([side.n for one in decided for side in (one.a, one.b)], options.confidence)
     if budget.best:
         yield best_note()

@@ -19,13 +19,11 @@ from ttastats.sides.comparison import Comparison
 from ttastats.sides.quality_comparison import QualityComparison, SideAt
 from ttastats.stats.between import Between, Set, between
 from ttastats.stats.logratio import LogTerm
+from ttastats.stats.verdict import Verdict
 
 Rows = tuple[Mapping[str, Any], ...]
 #: What a set of the baseline and a set that is held against it have, where that is known.
 _Pair = tuple[Set, Set] | None
-
-#: Verdicts of two setups that are one of two sessions here.
-_APART = {"faster", "slower", "better", "worse"}
 
 
 def of_times(rows: Rows, found: Sequence[Comparison], by: Sequence[str], confidence: float) -> Rows:
@@ -96,7 +94,7 @@ def _numbers(told: Between | None, *, share: bool) -> dict[str, Any]:
 def told(report: Report, confidence: float) -> Report:
     """Give a comparison in the words of one setup: `apart`, or no difference shown."""
     rows = tuple(
-        {**row, "verdict": "apart" if row["verdict"] in _APART else row["verdict"]}
+        {**row, "verdict": "apart" if Verdict(row["verdict"]).directed else row["verdict"]}
         for row in report.rows
     )
     words = iter(_word(row) for row in rows)
@@ -126,7 +124,7 @@ def _sentences(report: Report, confidence: float) -> Iterator[str]:
     for one in verdicts(report, confidence=confidence):
         about = f"{one.about}: " if several else ""
         yield f"{about}{one.sentence}"
-    if any(row["verdict"] in _APART for row in report.rows):
+    if any(Verdict(row["verdict"]).directed for row in report.rows):
         yield (
             "The difference is significant although the setup is the same: the machine or the "
             "session differs."

@@ -12,11 +12,12 @@ from ttastats.answers.compare.quality_cells import ratio
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import Axis, of_row
 from ttastats.report.answer import Report
-from ttastats.report.cells import Tone
 from ttastats.report.digits import digits_of
 from ttastats.report.grouping import BENCHMARK, shown_keys
 from ttastats.sides.design import findings
-from ttastats.stats.verdict import Assumption, Decision
+from ttastats.stats.decision import Assumption, Decision
+from ttastats.stats.verdict import Tone
+from ttastats.stats.verdict import Verdict as Word
 
 Numbers = Mapping[str, Any]
 
@@ -51,32 +52,20 @@ def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Verdict, ...]
 
 # ------------------------------------------------------------------------------------- comparisons
 
-_WORDS: dict[str, tuple[str, Tone]] = {
-    "better": ("better", "good"),
-    "worse": ("worse", "bad"),
-    "faster": ("faster", "good"),
-    "slower": ("slower", "bad"),
-    "same": ("same", "plain"),
-    "undecided": ("undecided", "dim"),
-    "unavailable": ("no verdict", "dim"),
-}
-
-
-_DECIDED = {"better", "worse", "faster", "slower", "same"}
-
 
 def carried(row: Numbers) -> str:
     """Return what a claim carries by its design (`setups pooled`); empty without a claim."""
-    return findings.words(row["conditions"]) if row["verdict"] in _DECIDED else ""
+    return findings.words(row["conditions"]) if Word(row["verdict"]).decided else ""
 
 
 def _rows(report: Report) -> Iterator[tuple[Numbers, str, str, Tone]]:
     """Give each row with what it is about, and the word and tone of its verdict."""
     several = len({row["b"] for row in report.rows}) > 1
     for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True):
-        word, tone = _WORDS[row["verdict"]]
-        if words := carried(row):
-            word = f"{word}, {words}"
+        verdict = Word(row["verdict"])
+        word, tone = verdict.label, verdict.tone
+        if conditions := carried(row):
+            word = f"{word}, {conditions}"
             tone = "bad" if findings.POOLED in row["conditions"] else tone
         yield row, f"{name}: {row['b']}" if several else name, word, tone
 
@@ -85,7 +74,7 @@ def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
     said, tests = [], sum(row["p_adjusted"] is not None for row in report.rows)
     for row, about, word, tone in _rows(report):
         sentence = finding(row, row["a"], row["b"], confidence) + "."
-        if row["verdict"] in {"undecided", "unavailable"}:  # others begin with a side's name
+        if not Word(row["verdict"]).decided:  # others begin with a side's name
             sentence = sentence[:1].upper() + sentence[1:]
         alone = _alone(row, tests, confidence)
         more = " ".join(part for part in (alone, _plan(row), _why(row), _failures(row)) if part)
@@ -172,7 +161,7 @@ def verdict_numbers(verdict: Decision | None) -> dict[str, Any]:
             "verdict": "unavailable", "dagger": False, "conditions": [], "marks": "", "why": None
         }  # fmt: skip
     return {
-        "verdict": verdict.word,
+        "verdict": verdict.word.value,
         "dagger": verdict.dagger,
         "conditions": list(verdict.conditions),
         "marks": verdict.marks,
@@ -183,7 +172,7 @@ def verdict_numbers(verdict: Decision | None) -> dict[str, Any]:
 def condition_of(row: Numbers) -> str:
     """Return `, in these sessions, if no further run fails`; nothing if a claim holds as it is."""
     conditions = [text for name, text in CONDITIONS.items() if name in row["conditions"]]
-    by_design = f", {words}" if (words := carried(row)) else ""
+    by_design = f", {carries}" if (carries := carried(row)) else ""
     comma = "," if by_design and conditions else ""
     return by_design + (f"{comma} if {' and '.join(conditions)}" if conditions else "")
 

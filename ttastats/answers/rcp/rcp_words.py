@@ -7,24 +7,20 @@ from typing import Any
 
 from ttastats.base import percentages, units
 from ttastats.base.note import Note
-from ttastats.report.cells import Text, Tone
+from ttastats.report.cells import Text
+from ttastats.stats.verdict import Verdict
 
 Numbers = Mapping[str, Any]
 
-_WORDS: dict[str, tuple[str, Tone]] = {
-    "earlier": ("earlier", "plain"),
-    "later": ("later", "plain"),
-    "undecided": ("~ undecided", "dim"),
-    "unavailable": ("no verdict", "dim"),
-    "no reference": ("no reference", "dim"),
-}
 #: Grids that differ by more than this factor shift a mean visibly.
 _COARSER = 1.5
 
 
 def word(row: Numbers) -> Text:
     """Give the verdict of an entry in a word."""
-    return Text(*_WORDS[row["verdict"]])
+    verdict = Verdict(row["verdict"])
+    undecided = verdict is Verdict.UNDECIDED
+    return Text(verdict.signed if undecided else verdict.label, verdict.tone)
 
 
 def details(row: Numbers, *, every: bool) -> tuple[str, ...]:
@@ -172,7 +168,7 @@ def _several(rows: Sequence[Numbers], confidence: float) -> list[Note]:
     told = [row for row in rows if row["low"] is not None]
     if len(told) < 2:
         return []
-    differ = [row for row in told if row["verdict"] in {"earlier", "later"}]
+    differ = [row for row in told if Verdict(row["verdict"]).directed]
     text = (
         f"{len(differ)} of {units.plural(len(told), 'entry', 'entries')} differ from the "
         f"reference at {percentages.text(confidence)} confidence each; "

@@ -11,7 +11,8 @@ from ttastats.answers.record.record_judged import JudgedRecord
 from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Line, Table, Text, Tone
+from ttastats.report.cells import Column, Line, Table, Text
+from ttastats.stats.verdict import Tone
 
 _TONES: dict[Result, Tone] = {
     "passed": "good",

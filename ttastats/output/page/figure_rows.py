@@ -10,9 +10,9 @@ from typing import Any
 from ttastats.answers.compare.verdicts import carried, p_text
 from ttastats.outcomes.axis import of_row
 from ttastats.report.answer import Against, Report
-from ttastats.report.cells import Tone
 from ttastats.report.grouping import shown_keys
 from ttastats.stats.outcomes import Outcomes
+from ttastats.stats.verdict import Tone, Verdict
 
 #: Rows from which on each has one line, and those that are decided stand first.
 THIN_FROM = 17
@@ -70,21 +70,11 @@ def counted(found: tuple[FigureRow, ...]) -> str:
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
-#: How each verdict is written: a sign beside the word, so that colour is not needed.
-_VERDICTS: Mapping[str, tuple[str, Tone]] = {
-    "faster": ("▲ faster", "good"),
-    "slower": ("▼ slower", "bad"),
-    "same": ("= the same", "plain"),
-    "undecided": ("~ undecided", "dim"),
-    "unavailable": ("– no verdict", "dim"),
-}
-
-
 def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
     several = len(report.against) > 1
     keys = [key for key in shown_keys(report.rows, report.by) if key != "benchmark"]
     for row, (a, b) in zip(one.rows, one.runs, strict=True):
-        verdict, tone = _VERDICTS[row["verdict"]]
+        verdict = Verdict(row["verdict"])
         setup = _setup(row, keys)
         yield FigureRow(
             benchmark=row["benchmark"],
@@ -97,8 +87,8 @@ def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
             low=_known(row["speedup_low"]),
             high=_known(row["speedup_high"]),
             parts=_parts(row),
-            verdict=of_row(row).claim(verdict),
-            tone=tone,
+            verdict=of_row(row).claim(verdict.signed),
+            tone=verdict.tone,
             p=p_text(row, "{}"),
             carried=carried(row),
         )

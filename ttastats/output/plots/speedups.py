@@ -17,7 +17,8 @@ from ttastats.output.plots.material import Material, side_labels
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.report.answer import Report
 from ttastats.report.grouping import shown_keys
-from ttastats.stats.verdict import MARKS
+from ttastats.stats.decision import MARKS
+from ttastats.stats.verdict import Verdict
 
 KIND = "speedups"
 _STEP = 50.0
@@ -148,10 +149,12 @@ _COLUMNS = pl.Schema(
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
-    word = row["verdict"]
-    if word in {"faster", "slower"}:
+    word = Verdict(row["verdict"])
+    if word.directed:
         return f"B {of_row(row).claim(word)} {row['marks']}".strip()
-    return {"same": str(row["claim"]), "unavailable": "n/a"}.get(word, "~ undecided")
+    if word is Verdict.SAME:
+        return str(row["claim"])
+    return "n/a" if word is Verdict.UNAVAILABLE else word.signed
 
 
 def _reached(row: Mapping[str, Any]) -> str:

@@ -10,11 +10,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Line
 
-from ttastats.report.cells import Gate, Printable, Table, Text, Tone
+from ttastats.report.cells import Gate, Printable, Table, Text
 from ttastats.report.cells import Line as TableLine
 from ttastats.report.render import fitting, words
 from ttastats.report.render.fitting import GAP, Layout
 from ttastats.report.render.harmless import visible
+from ttastats.stats.verdict import Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
 _BELOW = "   "  # what stands under a row is set in

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.base.codes import CONDITIONS
 from ttastats.stats.blocks import ByBlock
+from ttastats.stats.decision import Decision, without_verdict
 from ttastats.stats.results import Flag, FlagCode
-from ttastats.stats.verdict import Decision
+from ttastats.stats.verdict import Verdict
 
 #: What numbers the session or the seed of each run of A and of B.
 Clusters = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -52,13 +53,12 @@ class Finding:
 
 def judged(verdict: Decision, found: Sequence[Finding]) -> Decision:
     """Return a verdict with what was found: none with the reason, or one with its conditions."""
-    if verdict.word == "unavailable":
+    if verdict.word is Verdict.UNAVAILABLE:
         return verdict
     reasons = words(one.code for one in found if one.effect == "undecided")
     if reasons:
-        claim = f"no verdict: {reasons}"
-        return replace(verdict, word="unavailable", claim=claim, conditions=(), why=reasons)
-    if verdict.word == "undecided":
+        return replace(without_verdict(reasons, verdict.margin, verdict.flags), why=reasons)
+    if verdict.word is Verdict.UNDECIDED:
         return verdict
     carried = (one.code for one in found if one.effect == "condition")
     return replace(verdict, conditions=tuple(dict.fromkeys((*verdict.conditions, *carried))))

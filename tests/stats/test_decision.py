@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from tests.stats.made import compared
+from ttastats.stats.decision import decide, decide_by_fraction, margin_bounds
 from ttastats.stats.outcomes import Epochs
 from ttastats.stats.results import Flag, Ratio
 from ttastats.stats.speedup import Limits
-from ttastats.stats.verdict import decide, decide_by_fraction, margin_bounds
 
 
 def ratio(low: float | None, high: float | None, confidence: float, p: float | None) -> Ratio:
