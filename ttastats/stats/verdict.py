@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 Tone = Literal["plain", "good", "bad", "dim"]
 """Asks for a colour, which never carries meaning alone."""
@@ -21,28 +21,24 @@ class Verdict(StrEnum):
     tone: Tone
     answer: str
 
-    def __new__(
-        cls, word: str, sign: str = "", tone: Tone = "plain", answer: str = "", label: str = ""
-    ) -> Verdict:
-        """Return the member of a word, with how it is shown."""
+    def __new__(cls, word: str, *shown: Any) -> Verdict:
+        """Return the member of a word, with its sign, tone, answer and label."""
         made = str.__new__(cls, word)
         made._value_ = word
-        made.label = label or word
-        made.signed = f"{sign} {'the same' if word == 'same' else made.label}".strip()
-        made.tone = tone
-        made.answer = answer
+        sign, made.tone, made.answer, made.label = shown
+        made.signed = f"{sign} {'the same' if word == 'same' else made.label}"
         return made
 
-    FASTER = "faster", "▲", "good", "Yes"
-    SLOWER = "slower", "▼", "bad", "No"
-    BETTER = "better", "▲", "good", "Yes"
-    WORSE = "worse", "▼", "bad", "No"
-    EARLIER = "earlier"
-    LATER = "later"
-    SAME = "same", "=", "plain", "No"
-    UNDECIDED = "undecided", "~", "dim", "Undecided"
+    FASTER = "faster", "▲", "good", "Yes", "faster"
+    SLOWER = "slower", "▼", "bad", "No", "slower"
+    BETTER = "better", "▲", "good", "Yes", "better"
+    WORSE = "worse", "▼", "bad", "No", "worse"
+    EARLIER = "earlier", "<", "plain", "Yes", "earlier"
+    LATER = "later", ">", "plain", "No", "later"
+    SAME = "same", "=", "plain", "No", "same"
+    UNDECIDED = "undecided", "~", "dim", "Undecided", "undecided"
     UNAVAILABLE = "unavailable", "–", "dim", "No verdict", "no verdict"
-    NO_REFERENCE = "no reference", "", "dim"
+    NO_REFERENCE = "no reference", "–", "dim", "No verdict", "no reference"
 
     @property
     def directed(self) -> bool:
