@@ -518,6 +518,20 @@ print([name for name in sys.modules if name.startswith(readers)])
         done = python("-c", code)
         assert done.stdout.splitlines()[-1] == "['ttastats.ingestion.given']", done.stderr
 
+    def test_a_command_is_imported_when_it_is_named(self) -> None:
+        code = """
+import sys
+from ttastats.cli import app
+try:
+    app(["score", "--help"])
+except SystemExit as end:
+    assert not end.code
+commands = ("tables", "compare", "train", "plot", "report")
+print([name for name in commands if f"ttastats.cli.{name}" in sys.modules])
+"""
+        done = python("-c", code)
+        assert done.stdout.splitlines()[-1] == "['tables']", done.stdout + done.stderr
+
     def test_the_version_is_told(self) -> None:
         assert run("--version").stdout.startswith("ttastats ")
 

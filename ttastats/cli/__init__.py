@@ -9,37 +9,18 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from inspect import signature
 from typing import Annotated, NoReturn
 
 import typer
 
 from ttastats.base.version import __version__
-from ttastats.cli import (
-    claim,
-    compare,
-    damage,
-    examples,
-    export,
-    guess,
-    ingest,
-    logs,
-    output,
-    plot,
-    profile,
-    rcp,
-    record,
-    report,
-    subset,
-    tables,
-    train,
-)
-from ttastats.cli.command import Command
-from ttastats.cli.options import flat
+from ttastats.cli import damage, output
+from ttastats.cli.commands import Group
 from ttastats.cli.output import say_error
 
 app = typer.Typer(
     name="ttastats",
+    cls=Group,
     help="Does training setup B reach the target quality faster than setup A, by how much, "
     "why, and how certain is that?",
     no_args_is_help=True,
@@ -56,18 +37,6 @@ def _root(
     if version:
         typer.echo(f"ttastats {__version__}")
         raise typer.Exit
-
-
-COMMANDS = (
-    guess.guess, ingest.ingest, tables.runs, tables.summary, tables.variance, compare.compare,
-    claim.claim, compare.targets, report.report, plot.plot, tables.power, tables.scaling,
-    tables.score, rcp.rcp, record.record, tables.problems, profile.profile,
-    export.export, subset.filter, train.train, train.sweep,
-)  # fmt: skip
-for command in COMMANDS:
-    options = flat(command)
-    called = logs.taking_logs(options) if "files" in signature(options).parameters else options
-    app.command(cls=Command, epilog=examples.of(command.__name__))(called)
 
 
 def main() -> NoReturn:

@@ -55,9 +55,3 @@ EXAMPLES = {
         "sweep --precision fp32,bf16 --until-decided",
     ),
 }
-
-
-def of(command: str) -> str:
-    """Give what stands below the options in the help of a command."""
-    lines = "\n".join(f"  ttastats {example}" for example in EXAMPLES[command])
-    return f"\b\nExamples:\n{lines}"
