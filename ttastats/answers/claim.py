@@ -17,6 +17,7 @@ from ttastats.base.note import Note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
+from ttastats.outcomes.direction import is_upwards
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
@@ -200,8 +201,7 @@ def _rows(
 def _of_quality(
     group: pl.DataFrame, threshold: float, budget: Budget | None, rules: ClaimOptions
 ) -> dict[str, Any]:
-    metric, higher = (group[name].drop_nulls() for name in ("target_metric", "higher_is_better"))
-    upwards = bool(higher[0]) if higher.len() else True
+    metric, upwards = group["target_metric"].drop_nulls(), is_upwards(group)
 
     def shown(shift: float) -> AgainstNumber:
         return against(

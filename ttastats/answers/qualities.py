@@ -12,6 +12,7 @@ from ttastats.base.note import Note
 from ttastats.outcomes.at_budget import SHORT
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
+from ttastats.outcomes.direction import is_upwards
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Text
@@ -194,10 +195,10 @@ def _numbers(group: pl.DataFrame, budget: Budget, ddof: int, confidence: float) 
     there = group.filter("reached")
     values = there["quality"].to_numpy()
     found = mean_quality(values, resolution=step_of(there), confidence=confidence)
-    higher, metric = (group[name].drop_nulls() for name in ("higher_is_better", "target_metric"))
+    metric = group["target_metric"].drop_nulls()
     return {
         "metric": metric[0] if metric.len() else None,
-        "higher_is_better": higher[0] if higher.len() else None,
+        "higher_is_better": is_upwards(group) if group["higher_is_better"].count() else None,
         "at": str(budget),
         "n": there.height,
         "missing": group.height - there.height,

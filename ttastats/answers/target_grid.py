@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.base import benchmarks, quality
-from ttastats.outcomes import time_to_target
+from ttastats.outcomes import direction, time_to_target
 from ttastats.stats.results import Floats
 from ttastats.stats.sensitivity import hardest_common_target, target_grid
 from ttastats.table import schema
@@ -61,7 +61,7 @@ def grids(
         .filter(schema.of_evaluations())
         .group_by(*by, "metric")
         .agg(
-            higher=pl.col("higher_is_better").drop_nulls().first().fill_null(value=True),
+            higher=direction.of_group(),
             targets=pl.col("target_value").filter(pl.col("target_value").is_finite()).unique(),
         )
         .sort(*by, "metric", nulls_last=True)

@@ -13,7 +13,7 @@ import polars as pl
 
 from ttastats.base import quality, units
 from ttastats.base.errors import TtastatsError
-from ttastats.outcomes import counted, time_to_target
+from ttastats.outcomes import counted, direction, time_to_target
 from ttastats.outcomes.budget import END, Budget, Unit
 from ttastats.outcomes.lengths import SPENT, lengths
 from ttastats.outcomes.target import UserTarget, expect_metric, with_user_targets
@@ -195,9 +195,8 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
     order = "at" if budget.unit == "end" else _PLACES[budget.unit]
     within = (pl.col("place") <= limit).fill_null(value=False)
     known = pl.col("value").filter(within & pl.col("value").is_finite())
-    higher = pl.col("higher_is_better").first().fill_null(value=True)
     last = {name: pl.col(name).filter(within).last() for name in ("at", *_PLACES.values())}
-    taken = pl.when(higher).then(known.max()).otherwise(known.min())
+    taken = pl.when(direction.of_group()).then(known.max()).otherwise(known.min())
     if not budget.best:
         taken = pl.col("value").filter(within).last()
     if budget.interpolate and budget.amount is not None:
@@ -211,7 +210,7 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
         .agg(
             pl.col("metric").first(),
             **last,
-            higher_is_better=higher,
+            higher_is_better=direction.of_group(),
             target_value=pl.col("target_value").filter(pl.col("target_value").is_finite()).first(),
             quality=taken,
             quality_step=_step(),

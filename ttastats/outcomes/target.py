@@ -11,6 +11,7 @@ import polars as pl
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import nearest
+from ttastats.outcomes import direction
 from ttastats.table import schema
 
 #: METRIC, which may hold `/ . - @ ( ) :` and, in quotes, anything; how it is compared; VALUE.
@@ -215,7 +216,7 @@ def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
         rows.filter(schema.of_evaluations() if which is None else which)
         .group_by(*schema.BENCHMARK, "metric")
         .agg(
-            higher=pl.col("higher_is_better").first().fill_null(value=True),
+            higher=direction.of_group(),
             low=value.min(),
             high=value.max(),
             has_target=pl.col("target_value").is_not_null().any(),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ttastats.base import benchmarks, quality
-from ttastats.outcomes import counted
+from ttastats.outcomes import counted, direction
 from ttastats.outcomes.target import UserTarget, with_user_targets
 from ttastats.table import schema
 
@@ -214,8 +214,11 @@ def _met(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     evaluations = evaluations.with_columns(target_value=known)
     value, target = pl.col("value"), pl.col("target_value")
     slack = target.abs() * quality.TOLERANCE
-    higher = pl.col("higher_is_better").fill_null(value=True)
-    near = pl.when(higher).then(value >= target - slack).otherwise(value <= target + slack)
+    near = (
+        pl.when(direction.of_each())
+        .then(value >= target - slack)
+        .otherwise(value <= target + slack)
+    )
     # To polars NaN is above all numbers.
     return evaluations.with_columns(meets=near & value.is_finite(), at=evaluated_at())
 

@@ -14,7 +14,7 @@ from itertools import zip_longest
 import polars as pl
 
 from ttastats.base import quality
-from ttastats.outcomes import axis, time_to_target
+from ttastats.outcomes import axis, direction, time_to_target
 from ttastats.outcomes.target import UserTarget
 from ttastats.table.schema import RUN
 
@@ -151,8 +151,7 @@ def _candidates(own: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
     """Give targets of all metrics from the strictest to the laxest that a side has."""
     ordered = []
     for metric, found in own.group_by("metric", maintain_order=True):
-        higher = found.get_column("higher_is_better").drop_nulls()
-        is_higher = bool(higher.all()) if len(higher) else True
+        is_higher = direction.is_upwards(found)
         column = found.get_column("target_value").unique().sort(descending=is_higher)
         ordered.append([UserTarget(value, str(metric[0]), is_higher) for value in column])
     for step in zip_longest(*ordered):

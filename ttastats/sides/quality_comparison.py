@@ -15,6 +15,7 @@ import polars as pl
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget
+from ttastats.outcomes.direction import is_upwards
 from ttastats.outcomes.lengths import Lengths, lengths
 from ttastats.sides.design.at_budget import at_budget, slack
 from ttastats.sides.design.findings import Finding, these_blocks, words
@@ -128,7 +129,7 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     axis = _axis(with_value, budget, unit)
     found = at_budget(with_value[0], with_value[1], budget)
     metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
-    higher = all(runs["higher_is_better"].all() for runs in (pair.a, pair.b))  # unless one says no
+    higher = is_upwards(pair.a, pair.b)
     step = step_of(pl.concat(with_value, how="vertical_relaxed"))
     a, b = (
         _side_at(runs, some, axis, higher, step, 1 - options.confidence)

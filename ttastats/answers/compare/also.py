@@ -13,6 +13,7 @@ from ttastats.answers.qualities import with_value
 from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.outcomes import at_stop
+from ttastats.outcomes.direction import is_upwards
 from ttastats.report.digits import Digits, digits_of
 from ttastats.sides.design.side import setup_names
 from ttastats.sides.numbers import both_blocks, share_a_block
@@ -94,9 +95,7 @@ def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Opt
             confidence=options.confidence,
         )
     targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
-    return Also(
-        metric, of_a, of_b, gap, both["higher_is_better"].all(), metric in targets.to_list()
-    )
+    return Also(metric, of_a, of_b, gap, is_upwards(both), metric in targets.to_list())
 
 
 _USED = ("quality", "quality_step", "higher_is_better")

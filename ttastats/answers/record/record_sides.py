@@ -17,6 +17,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import among
 from ttastats.outcomes import at_budget
 from ttastats.outcomes.budget import END, Budget
+from ttastats.outcomes.direction import is_upwards
 from ttastats.outcomes.target import UserTarget
 from ttastats.outcomes.target import parse_all as parse_targets
 from ttastats.sides import choice, question, shared_runs
@@ -118,12 +119,11 @@ def _with_target(
     rules: Rules, found: Sequence[Chosen], value: float | None, up: bool | None
 ) -> Rules:
     """Give the rules with the target and the direction that hold; those of the runs if none is."""
-    told = pl.concat([one.runs.select("target_value", "higher_is_better") for one in found])
-    ways = told["higher_is_better"].drop_nulls()
-    if up is None and ways.len():
-        up = bool(ways[0])
+    if up is None:
+        up = is_upwards(*(one.runs for one in found))
     if value is None and rules.counts != "quality":
-        value = _one_target(told["target_value"].drop_nulls().unique().sort(), rules)
+        targets = pl.concat([one.runs["target_value"] for one in found])
+        value = _one_target(targets.drop_nulls().unique().sort(), rules)
     meets: Literal[">=", "<="] = ">=" if up else "<="
     return msgspec.structs.replace(rules, target=value, meets=meets)
 

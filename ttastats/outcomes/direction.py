@@ -1,0 +1,22 @@
+"""Is a higher or a lower value of a metric better? Higher, unless a log says otherwise."""
+
+from __future__ import annotations
+
+import polars as pl
+
+_COLUMN = pl.col("higher_is_better")
+
+
+def of_each() -> pl.Expr:
+    """Return whether higher is better, of each evaluation by itself."""
+    return _COLUMN.fill_null(value=True)
+
+
+def of_group() -> pl.Expr:
+    """Return whether higher is better for the evaluations or runs of a group together."""
+    return _COLUMN.all()
+
+
+def is_upwards(*tables: pl.DataFrame) -> bool:
+    """Return whether higher is better for the runs of all tables together."""
+    return all(table.select(of_group()).item() for table in tables)
