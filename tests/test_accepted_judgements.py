@@ -28,8 +28,8 @@ from ttastats.answers.record import contest_rules, record_checks, record_judged
 from ttastats.base.benchmarks import FEWEST_SAMPLES
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
-from ttastats.outcomes import at_budget, at_stop, axis, lengths, target, time_to_target
-from ttastats.outcomes.budget import END, Budget, parse
+from ttastats.outcomes import at_budget, axis, target, time_to_target
+from ttastats.outcomes.budget import END, Budget, lengths, parse
 from ttastats.report.answer import Report
 from ttastats.sides import comparison, looks, pairing
 from ttastats.sides import numbers as sides
@@ -130,7 +130,7 @@ def of_budgets() -> Found:
             )
         for least in range(0, runs.height, 5):
             some = runs[least : least + 5]
-            found = lengths.lengths(some)
+            found = lengths(some)
             yield ("lengths", least), [found, found.one, found.all_reach, found.said(found.least)]
     values = (
         (0.1234567,),
@@ -172,7 +172,7 @@ def of_lengths() -> Found:
     names = ("steps", "samples", "epochs", "observed_seconds", "evaluations")
     for name, rows in cases.items():
         runs = pl.DataFrame(rows, dict.fromkeys(names, pl.Float64), orient="row")
-        found = lengths.lengths(runs)
+        found = lengths(runs)
         words = [found.said(found.least), found.said(found.most), found.all_reach]
         yield name, [found, found.one, found.budget, *words]
 
@@ -304,7 +304,7 @@ def of_stops() -> Found:
                                                                        epoch=1.5, samples=12)),
     )  # fmt: skip
     runs = time_to_target.runs(rows)
-    found = at_stop.values(rows.lazy(), runs, "acc").sort(pl.all())
+    found = at_budget.at_stop(rows.lazy(), runs, "acc").sort(pl.all())
     yield "at the end of the runs", found.drop("source_digest", strict=False).rows()
     shown = ("reached", "tta_seconds", "epochs", "samples", "steps", "evaluation_interval_steps",
              "evaluations_to_target")  # fmt: skip

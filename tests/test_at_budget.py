@@ -14,8 +14,7 @@ from tests.wild_tables import nanogpt
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.outcomes import at_budget, time_to_target
-from ttastats.outcomes.budget import END, Budget, parse
-from ttastats.outcomes.lengths import Lengths, lengths
+from ttastats.outcomes.budget import END, Budget, Lengths, lengths, parse
 from ttastats.outcomes.target import parse_all
 
 

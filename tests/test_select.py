@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ttastats.base.errors import TtastatsError
-from ttastats.outcomes import columns, select, unmet
+from ttastats.outcomes import columns, select
 from ttastats.outcomes.conditions import parse_all
 
 TABLE = pl.DataFrame(
@@ -166,13 +166,13 @@ def test_any_text_is_a_condition_or_is_refused(column: str, operator: str, text:
 def test_what_leaves_nothing_is_named_with_what_there_is(
     conditions: list[str], message: str
 ) -> None:
-    error = unmet.error(TABLE.collect(), parse_all(conditions), "run")
+    error = select.unmet(TABLE.collect(), parse_all(conditions), "run")
     assert str(error).startswith(message)
 
 
 def test_a_value_that_nothing_has_is_named_where_others_hide_it() -> None:
     asked = parse_all(["benchmark=resnet,sdd", "system!=dgx9", "nodes=1", "nodes!=*"])
-    assert unmet.remarks(TABLE.collect(), asked, "run") == (
+    assert select.remarks(TABLE.collect(), asked, "run") == (
         "--where: no run has benchmark=sdd. Nearest: ssd. Values: resnet, ssd.",
         "--where: no run has system=dgx9. Nearest: dgx1. Values: dgx1, dgx2h_multi.",
     )

@@ -14,8 +14,7 @@ import polars as pl
 from ttastats.base import quality, units
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import counted, direction, time_to_target
-from ttastats.outcomes.budget import END, Budget, Unit
-from ttastats.outcomes.lengths import SPENT, lengths
+from ttastats.outcomes.budget import END, SPENT, Budget, Unit, lengths
 from ttastats.outcomes.target import UserTarget, expect_metric, with_user_targets
 from ttastats.table import schema
 
@@ -24,6 +23,8 @@ _PLACES: dict[Unit, str] = {
     "step": "step", "samples": "samples", "epoch": "epoch", "seconds": "at"
 }  # fmt: skip
 
+#: What had been trained by an evaluation.
+_TRAINED = ("step", "samples", "epoch")
 #: Fewer decimals than these were written so.
 _MOST_DECIMALS = 8
 
@@ -94,7 +95,10 @@ def runs(
         .with_columns(tta_seconds=pl.when("reached").then(spent))
         .with_columns(
             observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds"),
-            **{name: _above_zero(column) for column, name in SPENT.items()},
+            **{
+                name: pl.when(pl.col(column) > 0).then(pl.col(column).cast(pl.Float64))
+                for column, name in SPENT.items()
+            },
             value_final=pl.col("quality"),
             evaluations_to_target=pl.col("quality_seen"),
             target_metric=pl.col("metric"),
@@ -119,10 +123,6 @@ def _of_another_metric(rows: pl.LazyFrame) -> pl.Expr:
     others = rows.filter(schema.of_evaluations()).select(schema.RUN).unique().collect()
     logs = pl.struct(schema.RUN).is_in(others.to_struct().implode())
     return pl.when(never.all().over(_ENTRY) & logs).then(pl.lit("other_metric"))
-
-
-def _above_zero(name: str) -> pl.Expr:
-    return pl.when(pl.col(name) > 0).then(pl.col(name).cast(pl.Float64))
 
 
 def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str) -> pl.LazyFrame:
@@ -260,13 +260,12 @@ def _step() -> pl.Expr:
     sizes = values.unique().sort()
     changes = sizes.diff().filter(sizes.diff() > sizes.abs() * 1e-12)
 
-    def rounded(decimals: int) -> pl.Expr:
-        scaled = values * 10.0**decimals
-        return ((scaled - scaled.round()).abs() < 1e-6).all() & values.count().gt(0)
-
+    scaled = {decimals: values * 10.0**decimals for decimals in range(_MOST_DECIMALS)}
     written = (
-        pl.when(rounded(decimals)).then(pl.lit(10.0**-decimals))
-        for decimals in range(_MOST_DECIMALS)
+        pl.when(((many - many.round()).abs() < 1e-6).all() & values.count().gt(0)).then(
+            pl.lit(10.0**-decimals)
+        )
+        for decimals, many in scaled.items()
     )
     return pl.coalesce(*written, changes.min())
 
@@ -302,6 +301,58 @@ def _short(budget: Budget) -> pl.Expr:
     return pl.coalesce(pl.when(applies).then(pl.lit(reason)) for applies, reason in reasons)
 
 
+def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Return the runs that reached and have it, with `quality` of a metric where their time ended.
+
+    A run stops when its target is met, so that the quality that decided is what was asked for. Data
+    that did not choose the stopping point tell whether it is as good elsewhere.
+
+    Parameters
+    ----------
+    rows
+        The tidy table of the evaluations of the runs.
+    runs
+        A table of `time_to_target.runs`.
+
+    Returns
+    -------
+    DataFrame
+        The identity of each run, its `quality`, its `quality_step` and `higher_is_better`. The
+        value is that of the checkpoint that met the target, or of a later evaluation before which
+        nothing more was trained, as one that follows the end of a run.
+    """
+    reached = runs.filter("reached").select(*schema.RUN, "evaluations_to_target")
+    evaluations = (
+        rows.filter(schema.of_evaluations())
+        .join(reached.lazy(), on=schema.RUN, how="inner")
+        .with_columns(
+            epoch=time_to_target.finite("epoch"),
+            number=pl.col("eval_index").rank("dense").over(schema.RUN),
+        )
+    )
+    stop = pl.col("number") == pl.col("evaluations_to_target")
+    trained = {f"{name}_then": pl.col(name).filter(stop).max() for name in _TRAINED}
+    stopped = evaluations.group_by(schema.RUN).agg(**trained)
+    more = pl.any_horizontal(pl.col(name) > pl.col(f"{name}_then") for name in _TRAINED)
+    return (
+        evaluations.join(stopped, on=schema.RUN, how="left")
+        .filter(
+            pl.col("metric") == metric,
+            pl.col("value").is_finite(),
+            pl.col("number") >= pl.col("evaluations_to_target"),
+            ~more.fill_null(value=False),
+        )
+        .sort(*schema.RUN, "eval_index")
+        .group_by(schema.RUN, maintain_order=True)
+        .agg(
+            quality=pl.col("value").first(),
+            quality_step=pl.lit(None, pl.Float64),
+            higher_is_better=pl.col("higher_is_better").first(),
+        )
+        .collect()
+    )
+
+
 def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: str = "") -> None:
     """Refuse a budget at which no run that counts has a value; `who` names the side.
 
@@ -317,8 +368,9 @@ def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: st
         f"{number} {SHORT[reason]}"
         for reason, number in standing["short"].value_counts(sort=True).iter_rows()
     )
-    at_end = counted.standing(runs(rows, END, metric=_metric_of(found)))
-    reach = lengths(at_end)
+    metrics = found["target_metric"].drop_nulls().unique()
+    metric = str(metrics[0]) if metrics.len() == 1 else ""
+    reach = lengths(counted.standing(runs(rows, END, metric=metric)))
     longest = f"The longest has {reach.said(reach.most)}" if reach.most else "None logs its length"
     able = f"; {reach.all_reach}" if reach.all_reach else ""
     of = f" of {who}" if who else ""
@@ -327,9 +379,3 @@ def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: st
         where=budget.option,
         remedy=f"{longest}{able}. For the value at the end of each run, use --at-end.",
     )
-
-
-def _metric_of(found: pl.DataFrame) -> str:
-    """Give the metric that was looked at, if it is one."""
-    names = found["target_metric"].drop_nulls().unique()
-    return str(names[0]) if names.len() == 1 else ""

@@ -104,10 +104,6 @@ def _amount(
     )  # fmt: skip
 
 
-def _counts(name: Amount, column: str, interval: str | None) -> Axis:
-    return _amount(name, name, name, "fewer", "many", progress=(column, interval))
-
-
 SECONDS = Axis(
     "seconds", "seconds", "time", "time-to-accuracy", "mean TTA", "per epoch",
     "is {} faster", "is {} slower", "faster", "slower", "is as fast as",
@@ -117,14 +113,21 @@ _COST = Axis(
     "costs {} less", "costs {} more", "less cost", "more cost", "costs as much as",
 )  # fmt: skip
 
+#: What training is counted in: the column of its amount, and that of its evaluation interval.
+_PROGRESS: dict[Amount, tuple[str, str | None]] = {
+    "epochs": ("epochs", "evaluation_interval_epochs"),
+    "steps": ("steps", "evaluation_interval_steps"),
+    "samples": ("samples", "evaluation_interval_samples"),
+    "evaluations": ("evaluations_to_target", None),
+}
 AXES: dict[str, Axis] = {
     axis.name: axis
     for axis in (
         SECONDS,
-        _counts("epochs", "epochs", "evaluation_interval_epochs"),
-        _counts("steps", "steps", "evaluation_interval_steps"),
-        _counts("samples", "samples", "evaluation_interval_samples"),
-        _counts("evaluations", "evaluations_to_target", None),
+        *(
+            _amount(name, name, name, "fewer", "many", progress=progress)
+            for name, progress in _PROGRESS.items()
+        ),
         _COST,
         _amount("cpu-seconds", "seconds", "CPU time", whole_runs=True),
         _amount("training-seconds", "seconds", "training time"),
@@ -226,22 +229,20 @@ def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.Da
         for number, (runs, before) in enumerate(zip(placed, tables, strict=True)):
             _expect_some(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
         return placed, ""
-    axis = _default(tables)
+    # Of the wall clock it is enough that some run that reached tells it.
+    ranked = (SECONDS, *(AXES[name] for name in _INSTEAD))
+    known = (
+        axis
+        for axis in ranked
+        if all(_tells(runs, axis, every=not axis.is_time) for runs in tables)
+    )
+    axis = next(known, SECONDS)
     placed = [on(runs, axis) for runs in tables]
     if axis.is_time:
         return placed, ""
     some = any(_tells(runs, SECONDS) for runs in tables)
     which = "not every side logs" if some else "no run logs"
     return placed, f"{which} its seconds, so this uses {axis.to_target} (--in {axis.name})."
-
-
-def _default(tables: Sequence[pl.DataFrame]) -> Axis:
-    if all(_tells(runs, SECONDS) for runs in tables):
-        return SECONDS
-    for name in _INSTEAD:
-        if all(_tells(runs, AXES[name], every=True) for runs in tables):
-            return AXES[name]
-    return SECONDS
 
 
 def _tells(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:

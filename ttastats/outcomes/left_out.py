@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -79,30 +79,30 @@ class LeftOut:
 
     def __str__(self) -> str:
         """Return the counts in words, empty where nothing is left out."""
-        return " · ".join(self._words())
-
-    def _words(self) -> Iterator[str]:
+        words = []
         if self.rejected_logs:
-            yield f"{self.rejected_logs} of {plural(self.logs, 'log')} could not be read"
-        yield from self.missing[:_NAMED]
-        if len(self.missing) > _NAMED:
-            yield f"{plural(len(self.missing) - _NAMED, 'more run')} missing"
+            words.append(f"{self.rejected_logs} of {plural(self.logs, 'log')} could not be read")
+        words += self.missing[:_NAMED]
+        if (rest := len(self.missing) - _NAMED) > 0:
+            words.append(f"{plural(rest, 'more run')} missing")
         if self.interrupted:
-            yield f"{plural(self.interrupted, 'run')} interrupted by the user"
+            words.append(f"{plural(self.interrupted, 'run')} interrupted by the user")
+        return " · ".join(words)
 
 
 def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
-    """Return the exceptions that ended runs of both sides, for a row for programs."""
-    return {"exceptions_a": _exceptions(a), "exceptions_b": _exceptions(b)}
-
-
-def _exceptions(runs: pl.DataFrame) -> str | None:
-    """Return the exceptions that ended runs, each with its number, most frequent first."""
-    ended = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
-    said = Counter(
-        one.message for one in tables.problems_of(ended.lazy()) if one.code == "exception"
-    )
-    return ", ".join(f"{number} {text}" for text, number in said.most_common()) or None
+    """Return the exceptions that ended runs of both sides, each with its number, for programs."""
+    texts: dict[str, str | None] = {}
+    for side, runs in (("a", a), ("b", b)):
+        ended = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
+        counts = Counter(
+            problem.message
+            for problem in tables.problems_of(ended.lazy())
+            if problem.code == "exception"
+        )
+        listed = ", ".join(f"{number} {text}" for text, number in counts.most_common())
+        texts[f"exceptions_{side}"] = listed or None
+    return texts
 
 
 def rows(runs: pl.DataFrame) -> pl.DataFrame:

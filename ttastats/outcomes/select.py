@@ -1,16 +1,17 @@
-"""Which rows, grouped how, and do the runs of one group differ in something nobody asked about?"""
+"""Which rows meet conditions, and which condition leaves nothing?"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import polars as pl
 
-from ttastats.base import percentages
+from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
+from ttastats.base.nearest import among, nearest
 from ttastats.outcomes import columns
 from ttastats.outcomes.conditions import KNOWN, Condition, parse_all
 
@@ -22,6 +23,10 @@ _COMPARISONS: dict[str, Callable[[pl.Expr, Any], pl.Expr]] = {
     "<": lambda column, value: column < value,
 }
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+#: Values of a column that are named one by one.
+_FEW = 8
+#: A value that is longer, such as JSON, tells nobody anything.
+_LONG = 100
 _WHOLE = re.compile(r"[-+]?[0-9]{1,30}")
 
 
@@ -140,3 +145,79 @@ def _in_time(column: pl.Expr, operator: str, span: tuple[datetime, datetime]) ->
     if operator == "=":
         return column.is_between(start, end)
     return _COMPARISONS[operator](column, end if operator in {">", "<="} else start)
+
+
+def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> TtastatsError:
+    """Return the error for conditions that no row of a frame meets; `what` is a row: `run`."""
+    counts = [(each, where(frame.lazy(), [each]).collect().height) for each in conditions]
+    for condition, count in counts:
+        if not count:
+            return TtastatsError(
+                f"no {what} has {condition}",
+                where=condition.option,
+                remedy=there_are(frame, condition, what),
+            )
+    alone = ", ".join(f"{condition} ({units.plural(n, what)})" for condition, n in counts)
+    return TtastatsError(
+        f"no {what} meets all conditions together",
+        where=" ".join(condition.place for condition in conditions) or None,
+        remedy=f"Each condition alone matches: {alone}." if counts else "The table is empty.",
+    )
+
+
+def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> tuple[str, ...]:
+    """Return which values nothing has, where other values of the condition hide that.
+
+    Those are one of several alternatives, and what is left out with `!=`.
+    """
+    return tuple(
+        f"{condition.option}: no {what} has {one.column}={one.values[0]}. "
+        f"{there_are(frame, one, what)}"
+        for condition in conditions
+        if condition.operator == "!=" or len(condition.values) > 1
+        for value in condition.values
+        if value != KNOWN
+        for one in [Condition(condition.column, "=", (value,), condition.option)]
+        if where(frame.lazy(), [one]).collect().is_empty()
+    )
+
+
+def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
+    """Return which values there are, and which of them come nearest to those of the condition."""
+    name = columns.full_name(condition.column, frame.columns) or condition.column
+    values = frame.get_column(name).drop_nulls()
+    if values.is_empty():
+        return f"{name} is unknown for every {what}."
+    if values.dtype == pl.String:
+        return _texts(sorted(values.unique()), condition)
+    if values.dtype.is_numeric() or values.dtype.is_temporal():
+        return _range(name, values)
+    return ""
+
+
+def _texts(known: Sequence[str], condition: Condition) -> str:
+    if max(map(len, known)) > _LONG:
+        return f"There are {len(known)} other values."
+    if condition.operator == "=":
+        for value in condition.values:
+            asked = value.replace("*", "").replace("?", "")
+            if nearest(asked, known):
+                return among(asked, known, "Values", _FEW)
+    if len(known) <= _FEW:
+        return f"Values: {', '.join(known)}."
+    return f"There are {len(known)}, from {known[0]} to {known[-1]}."
+
+
+def _range(name: str, values: pl.Series) -> str:
+    distinct = values.unique().sort()
+    if len(distinct) == 1:
+        return f"{name} is {_said(distinct[0])}."
+    if len(distinct) <= _FEW and values.dtype.is_integer():
+        return f"{name} is one of {', '.join(_said(value) for value in distinct)}."
+    return f"{name} lies between {_said(distinct[0])} and {_said(distinct[-1])}."
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value.isoformat(timespec="seconds") if hasattr(value, "isoformat") else str(value)

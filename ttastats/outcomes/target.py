@@ -279,7 +279,7 @@ def expect_metric(
         With the metrics there are, the nearest first.
     """
     logged = _logged(rows, pl.col("metric").is_not_null() if of_training else None)
-    if metric in _by_metric(logged):
+    if any(metric == each.name for metrics in logged.values() for each in metrics):
         return
     error = _no_such_metric(metric, logged, option)
     if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():

@@ -96,8 +96,8 @@ def qualities(
             suits=suits,
             **_amounts_trained(),
         )
-        .with_columns(timed=_timed(keys))
-        .filter("suits", pl.col("value").is_finite(), _trained(pl.col("timed")))
+        .with_columns(timed=pl.col("stamped").any().over(keys))
+        .filter("suits", pl.col("value").is_finite(), _trained())
         .sort(*keys, "at", "eval_index", nulls_last=True)
         .group_by(keys, maintain_order=True)
         .agg(values="value")
@@ -140,14 +140,16 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
 def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
     """Give a row per run; the targets stand in its evaluations, with how many are `expected`."""
     checkpoints = _checkpoints(_met(evaluations))
+    suites = benchmarks.suites_ending_at_run_stop() if official else ()
+    length = pl.coalesce("run_seconds", "met_seconds")
     heads = rows.select(_NUMBER, *schema.RUN_NAMES).unique(
         _NUMBER, keep="first", maintain_order=True
     )
     table = (
         heads.join(_curves(checkpoints), on=_NUMBER, how="left", maintain_order="left")
         .with_columns(run_seconds=run_length())
-        .with_columns(_ends_at_run_stop(official=official))
-        .with_columns(time=_time())
+        .with_columns(ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False))
+        .with_columns(time=pl.when("ends_at_run_stop").then(length).otherwise("met_seconds"))
         .with_columns(
             reached=(_reached() & (pl.col("time") > 0.0).fill_null(~pl.col("timed"))).fill_null(
                 value=False
@@ -158,11 +160,17 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
             observed_seconds=pl.when("reached").then("tta_seconds").otherwise("run_seconds")
         )
     )
+    # The checkpoint that met the target speaks for a run, else its last one.
+    met = pl.col("reached") & pl.col("met_index").is_not_null()
+    final = {
+        name: pl.when(met).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))
+        for name in ("value_final", "evaluations")
+    }
     return (
-        table.with_columns(**_progress(), value_final=_final("value_final"))
+        table.with_columns(**_progress(), value_final=final["value_final"])
         .with_columns(
             epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
-            evaluations_to_target=_final("evaluations"),
+            evaluations_to_target=final["evaluations"],
             cost=pl.col("tta_seconds") / 3600.0 * finite("cost_per_hour"),
             set_aside=counted.set_aside(),
         )
@@ -300,6 +308,7 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
         for place, there in at.items()
         for unit, logged in _LOGGED.items()
     }
+    crossed = {name: pl.when("crossed").then(name).max() for name in ("eval_index", "at", "value")}
     gaps = {
         f"{place}_{interval}": _gap(pl.col(_LOGGED[unit]), pl.col(f"{place}_{unit}"))
         for place in at
@@ -307,19 +316,19 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
     }
     return (
         checkpoints.sort("at", "eval_index", nulls_last=True)
-        .with_columns(timed=_timed([_NUMBER]))
-        .with_columns(met=pl.col("met") & _trained(pl.col("timed")))
+        .with_columns(timed=pl.col("stamped").any().over(_NUMBER))
+        .with_columns(met=pl.col("met") & _trained())
         .with_columns(
             crossed=pl.col("met") & (pl.col("met").cast(pl.Int64).cum_sum().over(_NUMBER) == 1)
         )
-        .with_columns(**places, met_index=_where_crossed("eval_index").over(_NUMBER))
+        .with_columns(**places, met_index=crossed["eval_index"].over(_NUMBER))
         .group_by(_NUMBER)
         .agg(
             pl.col(*places, "met_index").first(),
             **gaps,
-            met_seconds=_where_crossed("at"),
+            met_seconds=crossed["at"],
             timed=pl.col("stamped").any(),
-            met_value_final=_where_crossed("value"),
+            met_value_final=crossed["value"],
             met_evaluations=(pl.col("eval_index") <= pl.col("met_index")).sum(),
             end_value_final=pl.col("value").last(),
             target_metric=pl.col("target_metric").drop_nulls().first(),
@@ -330,13 +339,8 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _where_crossed(name: str) -> pl.Expr:
-    """Give what a run had where it met its target, of its rows the one that is `crossed`."""
-    return pl.when("crossed").then(name).max()
-
-
 def _amounts_trained() -> dict[str, pl.Expr]:
-    """Give what had been trained by a checkpoint, and whether it has any stamp."""
+    """Return what had been trained by a checkpoint, and whether it has any stamp."""
     return {
         "epoch": finite("epoch").max(),
         "samples_then": pl.col("samples").max(),
@@ -345,16 +349,14 @@ def _amounts_trained() -> dict[str, pl.Expr]:
     }
 
 
-def _timed(run: Sequence[str]) -> pl.Expr:
-    """Tell whether some evaluation of a run has a stamp; else their order stands for it."""
-    return pl.col("stamped").any().over(run)
+def _trained() -> pl.Expr:
+    """Return whether an evaluated checkpoint took any training; what is not known to, did.
 
-
-def _trained(timed: pl.Expr) -> pl.Expr:
-    """Tell whether an evaluated checkpoint took any training; what is not known to, did."""
+    Where no evaluation of the run has a stamp, their order stands for it.
+    """
     amount = pl.max_horizontal(*_LOGGED.values())
     untimed = (amount > 0).fill_null(value=True)
-    return pl.when(timed).then((pl.col("at") > 0).fill_null(value=False)).otherwise(untimed)
+    return pl.when("timed").then((pl.col("at") > 0).fill_null(value=False)).otherwise(untimed)
 
 
 def _gap(progress: pl.Expr, place: pl.Expr) -> pl.Expr:
@@ -366,11 +368,6 @@ def _gap(progress: pl.Expr, place: pl.Expr) -> pl.Expr:
     before = place - pl.when(progress < place).then(progress)
     after = pl.when(progress > place).then(progress) - place
     return pl.max_horizontal(before.min(), after.min())
-
-
-def _ends_at_run_stop(*, official: bool) -> pl.Expr:
-    suites = benchmarks.suites_ending_at_run_stop() if official else ()
-    return pl.col("suite").is_in(suites).fill_null(value=False).alias("ends_at_run_stop")
 
 
 def _reached() -> pl.Expr:
@@ -388,28 +385,17 @@ def _reached() -> pl.Expr:
     return pl.when("ends_at_run_stop").then(by_run_stop).otherwise(crossed)
 
 
-def _time() -> pl.Expr:
-    """Give the time to accuracy of a run that reached; without one, or at none, none has."""
-    length = pl.coalesce("run_seconds", "met_seconds")
-    return pl.when("ends_at_run_stop").then(length).otherwise("met_seconds")
-
-
 def _progress() -> dict[str, pl.Expr]:
-    """Give how far a run trained until its time ended, and the evaluation interval there.
+    """Return how far a run trained until its time ended, and the evaluation interval there.
 
     The time of an official run ends when the run does, even if it met its target long before.
     """
-
-    def there(name: str) -> pl.Expr:
-        at_target = pl.col("reached") & ~pl.col("ends_at_run_stop")
-        return pl.when(at_target).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))
-
-    return {
-        name: pl.when(there(names[0]) > 0).then(there(name)) for names in PROGRESS for name in names
+    at_target = pl.col("reached") & ~pl.col("ends_at_run_stop")
+    there = {
+        name: pl.when(at_target).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))
+        for names in PROGRESS
+        for name in names
     }
-
-
-def _final(name: str) -> pl.Expr:
-    """Give what holds for the checkpoint that met the target, or for the last one."""
-    met = pl.col("reached") & pl.col("met_index").is_not_null()
-    return pl.when(met).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))
+    return {
+        name: pl.when(there[names[0]] > 0).then(there[name]) for names in PROGRESS for name in names
+    }

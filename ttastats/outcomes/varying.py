@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import polars as pl
-from polars.dataframe.group_by import GroupBy
 
 from ttastats.table.extra import recorded
 
@@ -39,7 +38,9 @@ def columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     if runs.is_empty():
         return {}
     candidates = [name for name in SETUP if name not in by]
-    counts = _grouped(runs, by).agg(pl.col(name).drop_nulls().n_unique() for name in candidates)
+    counts = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
+        pl.col(name).drop_nulls().n_unique() for name in candidates
+    )
     groups = {name: counts.filter(pl.col(name) > 1).select(by).rows() for name in candidates}
     several = {name for name in candidates if (counts[name] > 1).any()}
     return {name: tuple(rows) for name, rows in groups.items() if name in several}
@@ -51,17 +52,15 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     They are hyperparameters that no column holds, by their names in `extra`, learning rates
     first. What some runs do not record does not differ.
     """
-    grouped = _grouped(runs, by).agg(**{"recorded extras": pl.col("extra").drop_nulls().unique()})
+    grouped = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
+        **{"recorded extras": pl.col("extra").drop_nulls().unique()}
+    )
     found: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for *keys, extras in grouped.select(*by, "recorded extras").iter_rows():
         for name in _differing(extras):
             found[name].append(tuple(keys))
     ordered = sorted(found, key=lambda name: ("learning_rate" not in name, name))
     return {name: tuple(found[name]) for name in ordered}
-
-
-def _grouped(runs: pl.DataFrame, by: Sequence[str]) -> GroupBy:
-    return runs.group_by(by or pl.lit(0), maintain_order=True)
 
 
 @lru_cache(4_096)  # runs have the same few names

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ttastats.base.note import Note, note
-from ttastats.outcomes import columns, select, unmet
+from ttastats.outcomes import columns, select
 from ttastats.outcomes.conditions import Condition
 from ttastats.report.answer import Report
 from ttastats.report.cells import Line
@@ -33,7 +33,7 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
     numbered = frame.lazy().with_row_index(place)
     kept = set(select.where(numbered, conditions).collect().get_column(place))
     if not kept:
-        raise unmet.error(frame, conditions, "row")
+        raise select.unmet(frame, conditions, "row")
     numbers = iter(range(frame.height))
     return replace(
         report,

@@ -13,7 +13,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import nearest
 from ttastats.base.note import Note
 from ttastats.ingestion import given
-from ttastats.outcomes import columns, select, time_to_target, unmet
+from ttastats.outcomes import columns, select, time_to_target
 from ttastats.outcomes.conditions import Condition, parse_all
 from ttastats.outcomes.target import parse_all as parse_targets
 from ttastats.outcomes.target import suited
@@ -168,7 +168,7 @@ def _whole(judged: pl.DataFrame, asked: _Asked, name: str) -> pl.DataFrame:
     """Keep the runs of a table of judged ones that meet conditions on runs."""
     kept = select.where(judged.lazy(), asked["run"]).collect()
     if kept.is_empty():
-        raise _named(unmet.error(judged, asked["run"], "run"), name)
+        raise _named(select.unmet(judged, asked["run"], "run"), name)
     return kept
 
 
@@ -185,10 +185,10 @@ def _of_judged(judged: pl.DataFrame, asked: _Asked, tidy: pl.LazyFrame, name: st
     """Keep the runs whose results meet the conditions, and say that they were chosen so."""
     runs = select.where(judged.lazy(), asked["result"]).collect()
     if runs.is_empty():
-        raise _named(unmet.error(judged, asked["result"], "run"), name)
+        raise _named(select.unmet(judged, asked["result"], "run"), name)
     if not asked["result"]:
         return Chosen(runs, tidy, (), asked["other"])
-    notes = [Note("no_such_value", text) for text in unmet.remarks(judged, asked["result"], "run")]
+    notes = [Note("no_such_value", text) for text in select.remarks(judged, asked["result"], "run")]
     text = (
         f"{' '.join(condition.place for condition in asked['result'])}: {runs.height:,} of "
         f"{judged.height:,} runs, selected by their result. All numbers describe only these runs."
@@ -203,7 +203,7 @@ def _unmet(every: pl.LazyFrame, conditions: Sequence[Condition]) -> list[Note]:
     due = [one for one in conditions if one.operator == "!=" or len(one.values) > 1]
     if not due:
         return []
-    texts = unmet.remarks(_heads(every, due), due, "run")
+    texts = select.remarks(_heads(every, due), due, "run")
     return [Note("no_such_value", text) for text in texts]
 
 
@@ -219,8 +219,8 @@ def _none(every: pl.LazyFrame, asked: _Asked) -> TtastatsError:
     if asked["evaluation"] and not select.where(runs.lazy(), asked["run"]).collect().is_empty():
         names = [condition.column for condition in asked["evaluation"]]
         evaluations = select.where(every, asked["run"]).select(names).collect()
-        return unmet.error(evaluations, asked["evaluation"], "evaluation")
-    return unmet.error(runs, asked["run"], "run")
+        return select.unmet(evaluations, asked["evaluation"], "evaluation")
+    return select.unmet(runs, asked["run"], "run")
 
 
 def _named(error: TtastatsError, name: str) -> TtastatsError:

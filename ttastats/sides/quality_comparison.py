@@ -14,9 +14,8 @@ import polars as pl
 
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
-from ttastats.outcomes.budget import END, Budget
+from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.direction import is_upwards
-from ttastats.outcomes.lengths import Lengths, lengths
 from ttastats.sides.design.at_budget import at_budget, slack
 from ttastats.sides.design.findings import Finding, these_blocks, words
 from ttastats.sides.design.side import setup_names

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import api
-from ttastats.outcomes import at_stop
+from ttastats.outcomes.at_budget import at_stop
 from ttastats.report.cells import Cell, Column, Line, Table, Text
 from ttastats.report.digits import Digits, digits_of
 from ttastats.stats.verdict import Verdict
@@ -37,7 +37,7 @@ def numbers(side: pl.DataFrame, metric: str, compared: Mapping[str, Any]) -> dic
     """
     runs = api.run_table(side)
     deciding, test = (
-        at_stop.values(side.lazy(), runs, name)["quality"]
+        at_stop(side.lazy(), runs, name)["quality"]
         for name in (metric.removeprefix("test_"), metric)
     )
     return {

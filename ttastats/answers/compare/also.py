@@ -12,7 +12,7 @@ import polars as pl
 from ttastats.answers.qualities import with_value
 from ttastats.base import units
 from ttastats.base.note import Note
-from ttastats.outcomes import at_stop
+from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.direction import is_upwards
 from ttastats.report.digits import Digits, digits_of
 from ttastats.sides.design.side import setup_names
@@ -77,7 +77,7 @@ def measured(
 
 def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Options) -> Also:
     a, b = (
-        at_stop.values(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
+        at_stop(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
         for side, runs in ((baseline, pair.a), (other, pair.b))
     )
     both = pl.concat([a.select(_USED), b.select(_USED)])

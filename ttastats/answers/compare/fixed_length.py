@@ -13,7 +13,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.outcomes import at_budget
-from ttastats.outcomes.lengths import Lengths, lengths
+from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.sides.pairing import Pair, Side
 from ttastats.table import schema
 

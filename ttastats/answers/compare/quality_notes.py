@@ -10,8 +10,7 @@ from ttastats.answers.compare.verdicts import spent
 from ttastats.answers.qualities import best_note, rare_note
 from ttastats.base import units
 from ttastats.base.note import Note
-from ttastats.outcomes.budget import Budget
-from ttastats.outcomes.lengths import Lengths
+from ttastats.outcomes.budget import Budget, Lengths
 from ttastats.sides.options import Options
 from ttastats.sides.quality_comparison import QualityComparison
 from ttastats.stats.means import MeanDifference

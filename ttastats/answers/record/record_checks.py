@@ -13,8 +13,8 @@ import polars as pl
 from ttastats.answers.record.contest_rules import Rules
 from ttastats.base import units
 from ttastats.outcomes import left_out
+from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.outcomes.counted import counted, standing
-from ttastats.outcomes.lengths import Lengths, lengths
 from ttastats.sides import shared_runs
 from ttastats.sides.design.side import in_separate_sessions, speeds, starts
 
