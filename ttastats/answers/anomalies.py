@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.base import benchmarks, units
+from ttastats.base.note import Note, note
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.counted import RESULT, counted, standing
 from ttastats.outcomes.time_to_target import PROGRESS
@@ -242,21 +243,10 @@ def _run_counts(runs: pl.DataFrame) -> Iterator[Finding]:
             yield finding("run_count", "warning", message, row)
 
 
-#: By which rules, with their codes and those of what they found.
-RULES = (
-    (
-        "outliers",
-        {"epochs_outlier", "epoch_time_outlier"},
-        f"outliers: in entries of at least {outliers.LEAST} runs, runs whose logarithm has a "
-        f"modified z-score beyond {outliers.LIMIT} and that are at least "
-        f"{outliers.LEAST_AWAY:.0%} (for epochs, also more than one evaluation interval) from "
-        "the median.",
-    ),
-    (
-        "stall",
-        {"stall"},
-        f"stall: a time between two evaluations of more than {_STALL:g} times the median of its "
-        f"run and, at the same position, of the other runs of its entry, by {_SHARE:.0%} of the "
-        "run or more.",
-    ),
-)
+def rules(codes: Collection[str]) -> Iterator[Note]:
+    """Yield by which rules problems with these codes were found."""
+    if {"epochs_outlier", "epoch_time_outlier"} & set(codes):
+        least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY
+        yield note("outliers", least=least, limit=limit, away=away)
+    if "stall" in codes:
+        yield note("stall", times=_STALL, share=_SHARE)

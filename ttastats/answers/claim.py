@@ -13,7 +13,7 @@ from ttastats.answers.compare.verdicts import row_names
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
@@ -327,29 +327,12 @@ def _notes(
     tested = [row["n"] for row in rows if row["holds"] and row["p_value"] is not None]
     yield from rare_note(tested, 1 - rules.level)
     if any(row["n_missing"] for row in rows):
-        text = (
-            "a claim about all runs cannot be confirmed while some have no value, because the "
-            "mean of the others ignores the failures. Use --where to select runs by their "
-            "settings, not by their outcome."
-        )
-        yield Note("runs_missing", text)
+        yield note("runs_missing")
     if any("interpolated" in row["flags"] for row in rows):
-        text = (
-            "values are interpolated: a claim holds if it also does with a mean that is worse by "
-            "the curvature of the curves, which takes two evaluations before the budget, or after "
-            "it."
-        )
-        yield Note("interpolated", text)
+        yield note("interpolated.claim")
     if any("one_run" in row["flags"] for row in rows):
-        text = "an interval needs 2 runs, or --sigma."
-        yield Note("one_run", text)
+        yield note("one_run.claim")
     if rules.sigma is not None:
-        text = f"z test; the standard deviation of one run, {rules.sigma:g}, is taken as known."
-        yield Note("sigma_known", text)
+        yield note("sigma_known", sigma=rules.sigma)
     if len(rows) > 1:
-        text = (
-            f"each of the {len(rows)} claims is tested separately at the "
-            f"{percentages.text(rules.level)} level: of many false claims, some are confirmed by "
-            "chance."
-        )
-        yield Note("several_claims", text)
+        yield note("several_claims", n=len(rows), level=rules.level)

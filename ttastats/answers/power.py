@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from ttastats.answers.summary import numbers
-from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.report import fields, grouping
@@ -45,7 +44,7 @@ def from_runs(
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
     rows: list[dict[str, Any]] = []
-    few: list[str] = []
+    few: list[Note] = []
     for keys, group in grouping.groups(runs, by):
         if _successes_lacking(group):
             few.append(_few_successes(keys, group))
@@ -61,7 +60,9 @@ def from_runs(
     report = _report(
         rows, keys_shown, grouping.common_title(rows, by), effects, power, axes.of(runs), max_runs
     )
-    notes = (*grouping.group_notes(runs, by), *_few_notes(few), *report.notes)
+    if len(few) > _NAMED:
+        few = [note("few_successes.groups", n=len(few))]
+    notes = (*grouping.group_notes(runs, by), *few, *report.notes)
     report = replace(report, notes=notes, by=grouping.row_keys(by, grouping.ENTRY))
     return grouping.with_left_out(report, runs, by)
 
@@ -93,28 +94,16 @@ def _successes_lacking(group: pl.DataFrame) -> int:
     return max(0, needed - int(group["reached"].sum()))
 
 
-def _few_successes(keys: Mapping[str, Any], group: pl.DataFrame) -> str:
+def _few_successes(keys: Mapping[str, Any], group: pl.DataFrame) -> Note:
     """Return what a plan needs where too few runs of a group reached the target."""
     reached = int(group["reached"].sum())
     needed = reached + _successes_lacking(group)
     name = " ".join(str(keys[one]) for one in keys if one not in _ROUND and keys[one] is not None)
-    runs = units.plural(group.height, "run")
-    text = f"no plan, since {reached} of {runs} reached the target; at least {needed} must"
+    rate = ""
     if 0 < reached < group.height:
-        total = math.ceil(needed * group.height / reached)
-        text += f", which takes about {total} runs at this failure rate"
-    return f"{name}: {text}." if name else f"{text}."
-
-
-def _few_notes(texts: Sequence[str]) -> list[Note]:
-    """Return a note for each group without a plan, or one for all where there are many."""
-    if len(texts) > _NAMED:
-        together = (
-            f"{len(texts)} groups: no plan, since too few runs reached the target; at least 2 "
-            "must, or 3 where others failed."
-        )
-        return [Note("few_successes", together)]
-    return [Note("few_successes", text) for text in texts]
+        rate = wording("few_successes.rate", total=math.ceil(needed * group.height / reached))
+    of = f"{name}: " if name else ""
+    return note("few_successes", of=of, reached=reached, n=group.height, needed=needed, rate=rate)
 
 
 def from_cv(
@@ -197,45 +186,24 @@ def _report(
         *(map(_taken, effects, _names(effects)) if max_runs is not None else ()),
     ]
     table = fields.table(rows, shown, title)
-    text = (
-        f"Welch's two-sided t test of the ratio of {axis.mean} at 5%, power {power:.0%}, with "
-        f"equal CV and equal numbers of runs on both sides, at least {LEAST_RUNS}. Fix the number "
-        "of runs in advance: testing after every run and stopping at p < .05 inflates false "
-        "positives."
-    )
-    notes = [Note("method", text), *_range_notes(rows)]
+    method = note("method.power", mean=axis.mean, power=power, least=LEAST_RUNS)
+    notes = [method, *_range_notes(rows)]
     if max_runs is not None:
-        text = (
-            f"looks: average runs per side of `compare --sequential --max-runs {max_runs}` with "
-            f"a look after every run from {FIRST_LOOK} on and no failed runs, and how often it "
-            "ends decided; 4,000 simulations at 5%."
-        )
-        notes.append(Note("sequential", text))
+        notes.append(note("sequential.power", max_runs=max_runs, first=FIRST_LOOK))
     if any(row.get("reached", row["n"]) != row["n"] for row in rows if "entry" in row):
-        text = f"where runs failed, the CV is that of the {axis.expected} to a success (ERT)."
-        notes.append(Note("failed_runs", text))
+        notes.append(note("failed_runs.power", expected=axis.expected))
     if any(row["cv"] == 0 for row in rows):
-        notes.append(Note("zero_variance", "a sample CV of 0 does not mean zero variance."))
+        notes.append(note("zero_variance.power"))
     return Report("power", tuple(rows), (table,), tuple(notes))
 
 
-def _range_notes(rows: Sequence[Mapping[str, Any]]) -> list[Note]:
-    """Return what the CV of few runs leaves open of a plan."""
-    notes = []
+def _range_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
+    """Yield what the CV of few runs leaves open of a plan."""
     planned = [row for row in rows if row["cv"] is not None and "entry" in row]
     if any(row["cv_high"] is not None for row in planned):
-        text = (
-            "[in brackets]: runs needed at the lower and the upper limit of the CV. A plan for the "
-            "CV itself has less power than stated where the true one is larger."
-        )
-        notes.append(Note("plan_range", text))
+        yield note("plan_range")
     if any(row["cv_high"] is None for row in planned):
-        text = (
-            "without a range: the CV has no interval, so the number of runs is a guess; make three "
-            "or more runs that reach the target."
-        )
-        notes.append(Note("plan_guess", text))
-    return notes
+        yield note("plan_guess")
 
 
 def _detectable(row: Mapping[str, Any]) -> str:

@@ -10,9 +10,9 @@ import polars as pl
 
 from ttastats.answers import anomalies
 from ttastats.answers.anomalies import Finding
-from ttastats.base import nearest, units
+from ttastats.base import nearest
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.base.records import Problem
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
@@ -137,15 +137,8 @@ def _where(finding: Finding) -> str:
 
 def _notes(found: Sequence[Finding], left_out: int) -> Iterator[Note]:
     counts = Counter(finding["code"] for finding in found)
-    yield from (Note(code, text) for code, of, text in anomalies.RULES if counts.keys() & of)
+    yield from anomalies.rules(counts)
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
-        yield Note(
-            "more",
-            "--code CODE shows all problems of one code; --format csv or json shows all problems.",
-        )
+        yield note("more.problems")
     if left_out:
-        text = (
-            f"{units.plural(left_out, 'problem')} of files without a run excluded: the "
-            "conditions cannot be evaluated for them."
-        )
-        yield Note("left_out", text)
+        yield note("left_out", n=left_out)

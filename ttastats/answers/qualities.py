@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from ttastats.base import percentages, units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note, wording
 from ttastats.outcomes.at_budget import SHORT
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
@@ -44,8 +44,6 @@ KEYS = (
 #: What is told beside a quality, where runs tell it.
 _PROGRESS = ("steps", "epochs", "samples")
 _SHOWN = ("suite", "round", "benchmark", "entry")
-#: Runs a note names; of more it says how many.
-_NAMED = 4
 
 
 def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
@@ -83,52 +81,32 @@ def written(value: float | None, digits: int = 5) -> str:
     return "–" if value is None else units.significant(value, digits)
 
 
-def budget_notes(runs: pl.DataFrame, budget: Budget) -> list[Note]:
-    """Say what must be known of the runs at a budget, and of the value that was taken."""
-    notes = short_notes(runs, budget)
+def budget_notes(runs: pl.DataFrame, budget: Budget) -> Iterator[Note]:
+    """Yield what must be known of the runs at a budget, and of the value that was taken."""
+    yield from short_notes(runs, budget)
     if budget.best:
-        notes.append(best_note())
-    return notes
+        yield note("best_of")
 
 
-def rare_note(counts: Sequence[int], confidence: float) -> list[Note]:
-    """Say under which condition a claim holds that so few runs cannot show; of the least runs."""
-    if not counts:
-        return []
-    n = min(counts)
-    share = 1 - reached_at_least(n, n, confidence=confidence)
-    text = (
-        f"holds if no further run ends far from these: {n} of {n} runs are compatible with up to "
-        f"{share:.0%} that do."
-    )
-    return [Note("rare_runs", text)]
+def rare_note(counts: Sequence[int], confidence: float) -> Iterator[Note]:
+    """Yield under which condition a claim holds that so few runs cannot show; of the least runs."""
+    if counts:
+        n = min(counts)
+        yield note("rare_runs", n=n, share=1 - reached_at_least(n, n, confidence=confidence))
 
 
-def best_note() -> Note:
-    """Say what the best of many evaluations is."""
-    text = (
-        "the best of several evaluations was selected on the data it is measured on, so it "
-        "overestimates the quality on other data, more so with more evaluations."
-    )
-    return Note("best_of", text)
-
-
-def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> list[Note]:
+def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> Iterator[Note]:
     """Count and name the runs that have no value at the budget, by the reason."""
-    notes = []
-    counts = standing(runs)
-    for reason, words in SHORT.items():
-        there = counts.filter(pl.col("short") == reason).sort("source")
-        if there.is_empty():
-            continue
-        names = units.listed(_names(there), _NAMED)
-        of = f" of {side}" if side else ""
-        text = (
-            f"{budget.place}: {there.height} of {units.plural(counts.height, 'run')}{of} {words} "
-            f"and are excluded from the mean: {names}."
-        )
-        notes.append(Note(reason, text))
-    return notes
+    runs = standing(runs)
+    of = f" of {side}" if side else ""
+    for reason, why in SHORT.items():
+        names = _names(runs.filter(pl.col("short") == reason).sort("source"))
+        if names:
+            text = wording(
+                "no_value", at=budget.place, lost=len(names), n=runs.height, of=of, why=why,
+                names=names,
+            )  # fmt: skip
+            yield Note(reason, text)
 
 
 def _names(runs: pl.DataFrame) -> list[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import polars as pl
 
 from ttastats.answers.compare.compare_notes import FAILED
-from ttastats.base import units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.counted import counted
@@ -66,12 +65,14 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
             remedy="Give logs at several scales, or group by fewer columns: --by submitter.",
         )
     axis = axes.of(runs)
+    failed = any(row["failed_runs"] for row in rows)
+    unknown = counted(runs, by).height - counted(known, by).height
     notes = (
         *_notes(by, curves, axis),
-        *_expected_notes(rows, axis),
+        *([note("expected", FAILED, expected=axis.expected)] if failed else ()),
         *left_out_notes(runs, by),
         *failed_notes(pl.concat([group for _, group in curves])),
-        *_unknown_scale(counted(runs, by).height - counted(known, by).height),
+        *([note("unknown_scale", n=unknown)] if unknown else ()),
     )
     report = Report("scaling", tuple(rows), (_table(rows, by, axis),), notes, by=by)
     return with_left_out(report, runs, (*by, "entry", "accelerators"))
@@ -225,40 +226,17 @@ def _speedup(row: Mapping[str, Any]) -> Cell:
     return Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"], mark=mark)
 
 
-def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> list[Note]:
-    text = (
-        "efficiency = speedup / ratio of accelerators; throughput efficiency: from time per "
-        "epoch; statistical efficiency: epochs of the base / epochs, the cost of larger batches. "
-        "For geometric means the two multiply exactly."
-    )
+def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> Iterator[Note]:
     names = distinct_keys([keys for keys, _ in curves], by)
-    slopes = [f"{_name(keys, names)} {_slope(runs)}" for keys, runs in curves]
-    mixed = [f"{_name(keys, names)}: {said}" for keys, runs in curves if (said := _mixture(runs))]
-    notes = [
-        Note("definitions", text),
-        Note("slope", f"log-log slope, 1 is linear: {'; '.join(slopes)}."),
-    ]
-    if not axis.is_time:
-        text = f"this compares {axis.to_target}: efficiency is defined for time only and not shown."
-        notes = [Note("no_throughput", text)]
+    if axis.is_time:
+        yield note("definitions.scaling")
+        slopes = [f"{_name(keys, names)} {_slope(runs)}" for keys, runs in curves]
+        yield note("slope", slopes=slopes)
+    else:
+        yield note("no_throughput.scaling", to_target=axis.to_target)
+    mixed = [f"{_name(keys, names)}: {how}" for keys, runs in curves if (how := _mixture(runs))]
     if mixed:
-        text = (
-            f"warning: curves mix different setups ({'; '.join(mixed)}): the effect of more "
-            "accelerators cannot be separated from that of different hardware."
-        )
-        notes.append(Note("mixed_curves", text))
-    return notes
-
-
-def _expected_notes(rows: Sequence[Mapping[str, Any]], axis: Axis) -> list[Note]:
-    if not any(row["failed_runs"] for row in rows):
-        return []
-    text = (
-        f"some runs failed: this compares the {axis.expected} to a success (ERT), failed runs "
-        "included, as `compare` does; so do the efficiency and the slope. Throughput and "
-        "statistical efficiency are those of the runs that reached the target."
-    )
-    return [Note("expected", text, FAILED)]
+        yield note("mixed_curves", curves=mixed)
 
 
 def _name(keys: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -276,10 +254,3 @@ def _mixture(curve: pl.DataFrame) -> str:
         elif unknown and name == "hardware":
             said.append("hardware unknown")
     return ", ".join(said)
-
-
-def _unknown_scale(number: int) -> list[Note]:
-    if not number:
-        return []
-    text = f"{units.plural(number, 'run')} excluded: the number of accelerators is not logged."
-    return [Note("unknown_scale", text)]

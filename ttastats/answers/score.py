@@ -7,7 +7,7 @@ and may be scaled. It stands here on its own and enters no other report.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,7 +15,7 @@ import polars as pl
 
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import Scoring
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.base.units import plural
 from ttastats.outcomes.counted import RESULT
 from ttastats.report import fields, grouping
@@ -233,25 +233,9 @@ def _failed(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (*said, *((f"and {more} more failed",) if more > 0 else ()))
 
 
-def _notes(rows: Sequence[Mapping[str, Any]]) -> list[Note]:
-    text = (
-        "score: the official MLPerf result, an olympic mean of run_stop - run_start (without the "
-        "fastest and slowest runs; a failed run counts as a slowest) times the scaling factor. "
-        "`summary` and `compare` use every run and neither trim nor scale."
-    )
-    notes = [Note("official_score", text)]
-    scaled = sum(row["scaling_factor"] not in {None, 1.0} for row in rows)
-    if scaled:
-        text = (
-            f"scaling: {scaled} of {plural(len(rows), 'result')} converged in fewer epochs than "
-            "the reference; scaling.json normalizes them to its convergence. raw is unscaled."
-        )
-        notes.append(Note("scaled", text))
-    others = sum(str(row["status"]).startswith(f"{_SCORED}:") for row in rows)
-    if others:
-        text = (
-            f"{plural(others, 'result')} with a different number of runs than the rules require: "
-            "scored anyway, as the official summarizer does, but not a valid submission."
-        )
-        notes.append(Note("run_count", text))
-    return notes
+def _notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
+    yield note("official_score")
+    if scaled := sum(row["scaling_factor"] not in {None, 1.0} for row in rows):
+        yield note("scaled.score", scaled=scaled, n=len(rows))
+    if others := sum(str(row["status"]).startswith(f"{_SCORED}:") for row in rows):
+        yield note("run_count", n=others)

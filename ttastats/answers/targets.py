@@ -12,7 +12,7 @@ import polars as pl
 from ttastats.answers.compare.verdicts import verdict_numbers
 from ttastats.answers.target_grid import Grid, goals, grids
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out, time_to_target
 from ttastats.outcomes.axis import Axis
@@ -236,34 +236,33 @@ def _left_out_notes(
         for letter, one in zip("AB", sides, strict=False):
             if text := str(one):
                 name = f"{letter}, {_name(grid, by)}" if len(sides) > 1 else _name(grid, by)
-                yield Note("left_out_runs", f"{name}: {text}.")
+                yield note("left_out_runs", name=name, text=text)
 
 
 def _side_notes(sides: Sequence[Side], by: Sequence[str]) -> Iterator[Note]:
     for letter, side in zip("AB", sides, strict=False):
-        before = f"{letter}: " if len(sides) > 1 else ""
-        for note in grouping.group_notes(side.runs, by):
-            yield Note(note.code, f"{before}{note.text}")
+        name = letter if len(sides) > 1 else ""
+        yield from (each.of(name) for each in grouping.group_notes(side.runs, by))
 
 
-def _together(asked: Sequence[Grid]) -> list[Note]:
-    """Say which metrics must be met beside the one that varies."""
-    said = {
-        f"{grid.keys.get('benchmark')}: {grid.metric} varies; "
-        + " and ".join(f"{name} {value:.5g}" for name, value in grid.others.items())
-        + " must be met at the same checkpoint."
-        for grid in asked
+def _together(grids: Sequence[Grid]) -> list[Note]:
+    """Return which metrics must be met beside the one that varies."""
+    notes = {
+        note(
+            "together",
+            benchmark=grid.keys.get("benchmark"),
+            metric=grid.metric,
+            others=" and ".join(f"{name} {value:.5g}" for name, value in grid.others.items()),
+        )
+        for grid in grids
         if grid.others
     }
-    return [Note("together", text) for text in sorted(said)]
+    return sorted(notes, key=lambda each: each.text)
 
 
-def _no_official(asked: Sequence[Grid]) -> list[Note]:
-    names = sorted({str(one.keys.get("benchmark")) for one in asked if one.official is None})
-    if not names:
-        return []
-    text = f"{', '.join(names)}: no official target of this metric that all runs of a group share."
-    return [Note("no_official_target", text)]
+def _no_official(grids: Sequence[Grid]) -> list[Note]:
+    names = sorted({str(each.keys.get("benchmark")) for each in grids if each.official is None})
+    return [note("no_official_target", names=", ".join(names))] if names else []
 
 
 def _details(
@@ -277,41 +276,36 @@ def _details(
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
             beyond = "above" if grid.higher_is_better else "below"
-            met = f"every run reaches {grid.hardest:.5g}"
-            yield Note("first_failure", f"{of}{met}; {beyond} it some runs fail.")
+            yield note("first_failure", of=of, hardest=grid.hardest, beyond=beyond)
         words = {
             target: one.verdict.word
             for target, (_, one) in zip(grid.targets, answers[id(grid)], strict=True)
             if one is not None and one.verdict is not None
         }
         if words and grid.official is not None:
-            found = stable_range(words, grid.official)
-            text = (
-                f"{of}the verdict at {grid.official:.5g}, {found.word}, is the same at the "
-                f"evaluated targets from {found.lowest:.5g} to {found.highest:.5g}."
+            stable = stable_range(words, grid.official)
+            yield note(
+                "stable_range",
+                of=of,
+                official=grid.official,
+                verdict=stable.word,
+                lowest=stable.lowest,
+                highest=stable.highest,
             )
-            yield Note("stable_range", text)
 
 
 def _method(rows: Sequence[Mapping[str, Any]], axis: Axis) -> Note:
     what, verb = ("TTA", "is") if axis.is_time else (axis.to_target, "end at")
-    text = (
-        f"* the official target. {what} here {verb} the first evaluation that meets the target, "
-        "ignoring the official timing rule, as with --target. A run that misses the target counts "
-        f"with all its {axis.noun} (ERT)."
+    tested = any(row.get("tests", 0) > 1 for row in rows)
+    doubtful = any("‡" in row.get("marks", "") and row["verdict"] != "undecided" for row in rows)
+    return note(
+        "method.targets",
+        what=what,
+        verb=verb,
+        noun=axis.noun,
+        together=wording("method.together") if tested else "",
+        stragglers=wording("method.stragglers") if doubtful else "",
     )
-    if any(row.get("tests", 0) > 1 for row in rows):
-        text += (
-            " p and verdicts hold for all targets of a group together (Holm over the targets at "
-            "which the times differ); an interval is for its target alone, so that it may exclude "
-            "1 beside ~ undecided. `compare` judges the official target alone."
-        )
-    text += " † holds only if the number of epochs to the target is constant."
-    if any("‡" in row.get("marks", "") and row["verdict"] != "undecided" for row in rows):
-        text += (
-            " ‡ holds only if no further run fails or straggles; so few runs cannot verify that."
-        )
-    return Note("method", text)
 
 
 def _table(

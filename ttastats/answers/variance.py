@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from ttastats.answers.compare.verdicts import row_names
-from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, grouping
@@ -33,29 +32,24 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
     shown = [*fields.keys(grouping.shown_keys(rows, by)), fields.reached()]
     if axis.progress:
         shown += _of_progress(axis)
-        text = (
-            f"± is one standard deviation{' (ddof 0)' if ddof == 0 else ''}. {axis.to_target} do "
-            "not depend on the time per epoch, so there is no variance to decompose."
-        )
-        notes = [Note("no_throughput", text)]
+        notes: Iterable[Note] = [
+            note("no_throughput.variance", ddof=_of_ddof(ddof), to_target=axis.to_target)
+        ]
     else:
         shown += _of_parts(axis)
         notes = _notes(rows, by, ddof, axis)
     return grouping.answer("variance", rows, shown, runs, by, notes)
 
 
-#: Groups without a share or an interval that a note names; of more it says how many.
-_NAMED = 3
-#: Why there is no share, or no interval of it, in words that follow the names of groups.
-_WITHHELD = {
-    ("no share", "few_runs"): "two runs give one part nearly all",
-    ("no share", "parts_cancel"): "epochs and time per epoch cancel each other, so that their sum "
-    "varies less than either",
-    ("no interval", "few_runs"): "it needs 10 runs",
-    ("no interval", "unusual_run"): "the time per epoch of one run is unlike the others' (Grubbs' "
-    "test, 5%), and how often such a run comes is unknown",
-    ("no interval", "no_information"): "it would hold nearly every share from 0 to 100%",
-}
+#: Notes on groups without a share of the variance, or without an interval of it.
+_WITHHELD = (
+    "few_runs.share", "parts_cancel.share", "few_runs.interval", "unusual_run.interval",
+    "no_information.interval",
+)  # fmt: skip
+
+
+def _of_ddof(ddof: int) -> str:
+    return " (ddof 0)" if ddof == 0 else ""
 
 
 def _per_epoch(axis: Axis) -> str:
@@ -115,29 +109,16 @@ def numbers(group: pl.DataFrame, ddof: int) -> dict[str, Any]:
 
 def _notes(
     rows: Sequence[Mapping[str, Any]], by: Sequence[str], ddof: int, axis: Axis
-) -> list[Note]:
+) -> Iterator[Note]:
     whole = "TTA" if axis.is_time else axis.noun
-    text = (
-        "± is one standard deviation"
-        + (" (ddof 0)" if ddof == 0 else "")
-        + f"; CV ratio = CV(epochs) / CV({_per_epoch(axis)}); shares of Var(log {whole}) sum to 1. "
-        "Only runs that reached the target are used."
-    )
-    notes = [Note("definitions", text)]
+    per_epoch = _per_epoch(axis)
+    yield note("definitions.variance", ddof=_of_ddof(ddof), per_epoch=per_epoch, whole=whole)
     if any(row["epochs_std"] == 0 for row in rows):
-        text = "share –: epochs did not vary, so there is no variance to decompose."
-        notes.append(Note("constant_epochs", text))
-    names = row_names(rows, by)
-    for (what, code), reason in _WITHHELD.items():
-        of = [
-            name
-            for name, row in zip(names, rows, strict=True)
-            if row["share_withheld"] == code
-            and (row["share_epochs"] is None) == (what == "no share")
-        ]
-        if of:
-            notes.append(Note(code, f"{what} for {units.listed(of, _NAMED)}: {reason}."))
+        yield note("constant_epochs.variance")
+    groups: dict[str, list[str]] = {}
+    for name, row in zip(row_names(rows, by), rows, strict=True):
+        missing = "share" if row["share_epochs"] is None else "interval"
+        groups.setdefault(f"{row['share_withheld']}.{missing}", []).append(name)
+    yield from (note(key, names=groups[key]) for key in _WITHHELD if key in groups)
     if any(row["reached"] > row["with_epochs"] for row in rows):
-        text = "runs whose logs do not record epochs are excluded."
-        notes.append(Note("unknown_epochs", text))
-    return notes
+        yield note("unknown_epochs")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ttastats.base.note import Note
 from ttastats.report.answer import Report
 from ttastats.report.filtering import filtered
 from ttastats.sides.choice import Chosen
@@ -19,7 +18,6 @@ def answered(report: Report, *sides: Chosen) -> Report:
     said = [note for note in sides[0].notes if note in everywhere]
     for number, one in enumerate(sides):
         letter = chr(ord("A") + number)
-        own = (note for note in one.notes if note not in everywhere)
-        said += [Note(note.code, f"{letter}: {note.text}") for note in own]
+        said += [note.of(letter) for note in one.notes if note not in everywhere]
     kept = filtered(report, sides[0].of_answer)
     return replace(kept, notes=(*kept.notes, *said))

@@ -326,6 +326,14 @@ NOTES = (
         "outliers: in entries of at least {least} runs, runs whose logarithm has a modified z-score beyond {limit} and that are at least {away:.0%} (for epochs, also more than one evaluation interval) from the median."),
     Row("power", "compare", "How many runs would be needed."),
     Row("profile_of_others", "compare with profiles", "Profiles and runs differ in workload, device or batch size."),
+    Row("ended_before evaluated_before evaluated_later never_evaluated no_place not_a_number", "`--at`", "Runs without a value at the budget, with the reason.", {
+        "ended_before": "ended before it",
+        "evaluated_later": "were first evaluated after it",
+        "evaluated_before": "were not evaluated again after it",
+        "not_a_number": "had a value that is not a number",
+        "never_evaluated": "logged no value of the metric",
+        "no_place": "do not log their progress",
+    }),
     Row("rare_runs", "claim, `--at-end`", "Holds if no further run ends far from these.",
         "holds if no further run ends far from these: {n} of {n} runs are compatible with up to {share:.0%} that do."),
     Row("rules", "record", "The contest's rules and their version."),
@@ -356,6 +364,11 @@ NOTES = (
         "zero_variance.power": "a sample CV of 0 does not mean zero variance.",
     }),
 )
+
+#: Texts that belong to no code, or to several.
+PHRASES = {
+    "no_value": "{at}: {lost} of {n:# run}{of} {why} and are excluded from the mean: {names:list 4}.",
+}
 # fmt: on
 
 #: The rows by the heading of their table in the documentation.
@@ -376,7 +389,7 @@ TEXTS = {
     for row in _ALL
     for key, text in ({row.codes: row.texts} if isinstance(row.texts, str) else row.texts).items()
     if text
-}
+} | PHRASES
 
 #: The few words for a code on a page, and those behind a verdict.
 SHORT = {code: row.short for row in _ALL if row.short for code in row.codes.split()}

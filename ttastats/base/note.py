@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any
 
@@ -18,6 +18,10 @@ class Note:
     code: str
     text: str
     mark: str = ""
+
+    def of(self, name: str) -> Note:
+        """Return the same note of one side or group by its name, if it has one."""
+        return replace(self, text=f"{name}: {self.text}") if name else self
 
 
 def note(key: str, mark: str = "", **fields: object) -> Note:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ttastats.base import quality, units
+from ttastats.base.codes import TEXTS
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import counted, direction, time_to_target
 from ttastats.outcomes.budget import END, SPENT, Budget, Unit, lengths
@@ -30,13 +31,12 @@ _MOST_DECIMALS = 8
 
 #: Why a run has no value at a budget, in words that follow "3 runs".
 SHORT = {
-    "ended_before": "ended before it",
-    "evaluated_later": "were first evaluated after it",
-    "evaluated_before": "were not evaluated again after it",
-    "not_a_number": "had a value that is not a number",
-    "never_evaluated": "logged no value of the metric",
-    "no_place": "do not log their progress",
-}
+    code: TEXTS[code]
+    for code in (
+        "ended_before", "evaluated_later", "evaluated_before", "not_a_number", "never_evaluated",
+        "no_place",
+    )
+}  # fmt: skip
 
 
 def runs(

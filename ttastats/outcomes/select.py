@@ -12,6 +12,7 @@ import polars as pl
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import among, nearest
+from ttastats.base.note import Note, note
 from ttastats.outcomes import columns
 from ttastats.outcomes.conditions import KNOWN, Condition, parse_all
 
@@ -165,21 +166,27 @@ def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> Tt
     )
 
 
-def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> tuple[str, ...]:
+def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> list[Note]:
     """Return which values nothing has, where other values of the condition hide that.
 
     Those are one of several alternatives, and what is left out with `!=`.
     """
-    return tuple(
-        f"{condition.option}: no {what} has {one.column}={one.values[0]}. "
-        f"{there_are(frame, one, what)}"
+    return [
+        note(
+            "no_such_value",
+            option=one.option,
+            what=what,
+            column=one.column,
+            value=value,
+            there_are=there_are(frame, one, what),
+        )
         for condition in conditions
         if condition.operator == "!=" or len(condition.values) > 1
         for value in condition.values
         if value != KNOWN
         for one in [Condition(condition.column, "=", (value,), condition.option)]
         if where(frame.lazy(), [one]).collect().is_empty()
-    )
+    ]
 
 
 def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:

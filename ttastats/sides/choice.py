@@ -11,7 +11,7 @@ import polars as pl
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import nearest
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.ingestion import given
 from ttastats.outcomes import columns, select, time_to_target
 from ttastats.outcomes.conditions import Condition, parse_all
@@ -188,12 +188,9 @@ def _of_judged(judged: pl.DataFrame, asked: _Asked, tidy: pl.LazyFrame, name: st
         raise _named(select.unmet(judged, asked["result"], "run"), name)
     if not asked["result"]:
         return Chosen(runs, tidy, (), asked["other"])
-    notes = [Note("no_such_value", text) for text in select.remarks(judged, asked["result"], "run")]
-    text = (
-        f"{' '.join(condition.place for condition in asked['result'])}: {runs.height:,} of "
-        f"{judged.height:,} runs, selected by their result. All numbers describe only these runs."
-    )
-    notes.append(Note("chosen_by_result", text))
+    notes = select.remarks(judged, asked["result"], "run")
+    places = " ".join(condition.place for condition in asked["result"])
+    notes.append(note("chosen_by_result", conditions=places, n=runs.height, all=judged.height))
     kept = tidy.join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
     return Chosen(runs, kept, tuple(notes), asked["other"])
 
@@ -203,8 +200,7 @@ def _unmet(every: pl.LazyFrame, conditions: Sequence[Condition]) -> list[Note]:
     due = [one for one in conditions if one.operator == "!=" or len(one.values) > 1]
     if not due:
         return []
-    texts = select.remarks(_heads(every, due), due, "run")
-    return [Note("no_such_value", text) for text in texts]
+    return select.remarks(_heads(every, due), due, "run")
 
 
 def _heads(every: pl.LazyFrame, conditions: Iterable[Condition]) -> pl.DataFrame:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
 import polars as pl
 
-from ttastats.base import units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.base.records import FORMER_NAMES
 from ttastats.outcomes import at_budget, axis, columns, counted
 from ttastats.outcomes import budget as budgets
@@ -372,8 +371,8 @@ def sets(found: Chosen, names: Sequence[str]) -> tuple[list[str], list[Chosen]]:
             remedy="Use a column that identifies sessions, such as --by day.",
         )
     if unknown := label.null_count():
-        text = f"{units.plural(unknown, 'run')} excluded: {' and '.join(names)} unknown."
-        found = replace(found, notes=(*found.notes, Note("blocks_unknown", text)))
+        left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(names))
+        found = replace(found, notes=(*found.notes, left_out))
     return known, [_part_of(found, found.runs.filter(label == one)) for one in known]
 
 

@@ -6,13 +6,13 @@ Benchmark", Table 7: speedup in throughput beside speedup in time-to-accuracy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from ttastats import api
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text
 from ttastats.stats.verdict import Verdict
@@ -133,18 +133,10 @@ def _verdict(word: str) -> Text:
     return Text(word, "plain" if word == "baseline" else Verdict(word).colour)
 
 
-def _notes(rows: Sequence[dict[str, Any]]) -> list[Note]:
-    notes = [
-        Note(
-            "clocks",
-            "throughput and TTA are wall-clock; (CPU): in CPU seconds of all workers, which "
-            "other processes on the machine affect far less.",
-        )
-    ]
+def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[Note]:
+    yield note("clocks")
     if any(row["reached"] < row["n"] for row in rows):
-        text = "runs that did not reach the target count in `reached` and in the TTA speedup."
-        notes.append(Note("failed_runs", text))
-    return notes
+        yield note("failed_runs.table")
 
 
 def _sentence(rows: Sequence[dict[str, Any]]) -> str:

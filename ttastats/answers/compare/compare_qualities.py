@@ -213,7 +213,7 @@ def _of_runs(
     baseline: Side, others: Sequence[Side], sides: Sequence[_Compared], budget: Budget
 ) -> list[Note]:
     """Say of each side which runs have no value, and which do not count."""
-    found = []
+    found: list[Note] = []
     several = len(sides) > 1
     for other, each in zip(others, sides, strict=True):
         who_b = each.label if several else "B"

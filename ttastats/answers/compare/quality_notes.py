@@ -7,9 +7,9 @@ from typing import Any
 
 from ttastats.answers.compare.quality_cells import difference
 from ttastats.answers.compare.verdicts import spent
-from ttastats.answers.qualities import best_note, rare_note
+from ttastats.answers.qualities import rare_note
 from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes.budget import Budget, Lengths
 from ttastats.sides.options import Options
 from ttastats.sides.quality_comparison import QualityComparison
@@ -100,7 +100,7 @@ def notes(
     decided = [one for one in found if one.verdict.decided]
     yield from rare_note([side.n for one in decided for side in (one.a, one.b)], options.confidence)
     if budget.best:
-        yield best_note()
+        yield note("best_of")
 
 
 def _length_notes(named: Sequence[tuple[str, QualityComparison]], budget: Budget) -> Iterator[Note]:

@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats.answers.profile import profile_measured
 from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
@@ -229,23 +229,17 @@ def _of_operators(rows: Sequence[_Row]) -> list[fields.Field]:
 def _notes(own: pl.DataFrame) -> Iterator[Note]:
     devices = answers.measures(own, "device_name")["text"].unique().sort().to_list()
     if devices:
-        yield Note("device", f"device: {units.listed([str(one) for one in devices])}.")
-    for row in answers.measures(own, "steps").iter_rows(named=True):
-        yield Note("steps", f"steps: {row['text']}.")
-        break
-    left_out = answers.measures(own, "warmup_steps").filter(pl.col("value") > 0)
-    for number, rule in left_out.select("value", "text").head(1).iter_rows():
-        yield Note("warmup", f"{units.plural(int(number), 'step')} excluded: {rule}.")
+        yield note("device", names=[str(device) for device in devices])
+    for row in answers.measures(own, "steps").head(1).iter_rows(named=True):
+        yield note("steps", rule=row["text"])
+    excluded = answers.measures(own, "warmup_steps").filter(pl.col("value") > 0)
+    for number, rule in excluded.select("value", "text").head(1).iter_rows():
+        yield note("warmup", n=int(number), rule=rule)
     if not answers.operators(own)["flops"].sum():
-        yield Note(
-            "no_flops",
-            "FLOPs are unknown: the trace contains no input shapes. Record them with "
-            "torch.profiler.profile(record_shapes=True).",
-        )
-    bound = ", ".join(categories.COMPUTE_BOUND)
-    yield Note("bound", f"compute-bound: {bound}; all other kernels are memory-bound.")
+        yield note("no_flops")
+    yield note("bound", kernels=", ".join(categories.COMPUTE_BOUND))
     if own["tensor_core"].any():
-        yield Note("tensor_core", "tensor core use is inferred from kernel names, not measured.")
+        yield note("tensor_core")
 
 
 def _sentence(title: str, own: pl.DataFrame, parts: Sequence[_Row]) -> str:

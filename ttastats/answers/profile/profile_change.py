@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note, wording
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
@@ -58,8 +58,12 @@ def report(
     shown = parts[:_MOST]
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
     table = fields.table([whole, *shown], _columns(by, confidence), title)
-    notes = (_noise(a, b, whole, len(parts)), *_rest(len(parts) - len(shown)))
-    return Report("compare", (whole, *parts), (table,), notes, _said(whole, parts, 1 - confidence))
+    notes = [_noise(a, b, whole, len(parts))]
+    if more := len(parts) - len(shown):
+        notes.append(note("more.parts", n=more))
+    return Report(
+        "compare", (whole, *parts), (table,), tuple(notes), _said(whole, parts, 1 - confidence)
+    )
 
 
 def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
@@ -119,18 +123,9 @@ def _noise(a: pl.DataFrame, b: pl.DataFrame, whole: _Row, tests: int) -> Note:
         units.plural(whole[n], "profile" if one["profile_id"].n_unique() > 1 else "step")
         for one, n in ((a, "n_a"), (b, "n_b"))
     ]
-    text = f"A: {what[0]}, B: {what[1]}. Intervals are Welch intervals of the difference of means"
-    text += f"; p of parts: Holm over {tests}." if tests > 1 else "."
-    if "step" in f"{what[0]}{what[1]}":
-        text += " Steps of one profile do not show how much profiles vary: record several."
-    return Note("samples", text)
-
-
-def _rest(number: int) -> list[Note]:
-    if not number:
-        return []
-    text = f"{number:,} more with smaller changes are not shown; --format csv shows all."
-    return [Note("more", text)]
+    holm = wording("samples.holm", tests=tests) if tests > 1 else ""
+    steps = wording("samples.steps") if "step" in f"{what[0]}{what[1]}" else ""
+    return note("samples.profile", a=what[0], b=what[1], holm=holm, steps=steps)
 
 
 def _said(whole: _Row, parts: Sequence[_Row], alpha: float) -> str:

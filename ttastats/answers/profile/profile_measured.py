@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.report import fields
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.traces import answers, saturation
@@ -42,61 +41,41 @@ def notes(own: pl.DataFrame) -> Iterator[Note]:
     """Give what must be said of the numbers."""
     yield from _clock(own)
     yield from _roofline(own)
-    left = _text(own, "batch_size")
-    if left:
-        yield Note("batch_size", f"batch size: {left}.")
+    if size := _text(own, "batch_size"):
+        yield note("batch_size", size=size)
     for value, rule in (
         answers.measures(own, "saturation_batch_size").select("value", "text").rows()
     ):
         size = "no batch size" if value is None else f"{value:,.0f} samples"
-        yield Note("saturation", f"large enough: {size} ({rule}).")
+        yield note("saturation", size=size, rule=rule)
     if not answers.measures(own, "ablated_step_seconds").is_empty():
-        yield Note("ablation", "removed layers are replaced by the identity.")
+        yield note("ablation")
     if not answers.measures(own, "workers_step_seconds").is_empty():
-        yield Note(
-            "workers",
-            "workers share the batch. In flight: from the start of an all-reduce to its end, "
-            "including the wait for the slower worker; exposed: time beyond a step without "
-            "communication; pure: the same bytes without computation.",
-        )
+        yield note("workers")
 
 
 def _roofline(own: pl.DataFrame) -> Iterator[Note]:
-    """Say on which side of the roofline's ridge the step lies as a whole."""
+    """Yield on which side of the roofline's ridge the step lies as a whole."""
     known = {row["name"]: row["value"] for row in _itself(own)}
     intensity, ridge = known.get("intensity"), known.get("ridge")
     if intensity and ridge:
         side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
-        yield Note(
-            "roofline",
-            f"roofline: the arithmetic intensity of {units.significant(intensity)} FLOPs per "
-            f"byte is {side} the ridge point of {units.significant(ridge)}: the step as a whole "
-            f"is limited by {binds}, if caches are ignored.",
-        )
+        yield note("roofline", intensity=intensity, side=side, ridge=ridge, binds=binds)
 
 
 def _clock(own: pl.DataFrame) -> Iterator[Note]:
-    """Say by which clock a recorded step is timed, and whether the machine was busy."""
+    """Yield by which clock a recorded step is timed, and whether the machine was busy."""
     clock = _text(own, "uninstrumented_step_seconds")
     step, wall = (_value(own, f"{name}_step_seconds") for name in ("uninstrumented", "wall"))
     if clock:
-        yield Note("clock", f"clock of a recorded step: {clock}.")
+        yield note("clock", clock=clock)
     if step and wall and wall > _CONTENDED * step:
-        said = f"a step took {wall / step:.1f} times its CPU time in wall-clock time"
-        yield Note("contended", f"other processes used this machine: {said}.")
+        yield note("contended.profile", times=wall / step)
     elif clock and step == wall and not answers.runs_on_device(own):
-        yield Note(
-            "contended",
-            "wall-clock time includes delays by other processes; CPU time is recorded with one "
-            "thread (--threads 1, torch.set_num_threads(1)) and without compilation.",
-        )
+        yield note("contended.unknown")
     busy = float(answers.at_work(own)["seconds"].sum()) / answers.count(own)
     if step and busy > _DISTURBED * step:
-        yield Note(
-            "disturbed",
-            f"operators sum to {busy / step:.1f} times the unprofiled step: other processes "
-            "disturbed one of the two measurements. Record the profile again.",
-        )
+        yield note("disturbed", times=busy / step)
 
 
 # ----------------------------------------------------------------------------------------- itself

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ttastats.base import percentages, units
-from ttastats.base.note import Note
+from ttastats.base import units
+from ttastats.base.note import Note, note
 from ttastats.report.cells import Text
 from ttastats.stats.verdict import Verdict
 
@@ -129,148 +129,55 @@ def _differ(row: Numbers) -> bool:
 # ---------------------------------------------------------------------------------------- footnotes
 
 
-def notes(rows: Sequence[Numbers], confidence: float, *, every: bool) -> list[Note]:
-    """Give the footnotes of an answer."""
-    found = [_RCP]
-    if any(row["official_verdict"] for row in rows):
-        found.append(_OFFICIAL)
-    found += _several(rows, confidence)
-    found += _counted(rows)
-    for code, text in (
-        ("slack", _slack(rows)),
-        ("scaled", _scaled(rows)),
-        ("published", _published(rows)),
-        ("no_reference", _without(rows)),
-    ):
-        if text:
-            found.append(Note(code, text))
-    if not every:
-        text = "-v shows the official numbers, error rates and evaluations below each entry."
-        found.append(Note("verbose", text))
-    return found
-
-
-_RCP = Note(
-    "rcp",
-    "RCP, reference convergence point: what the reference implementation needs at one batch size "
-    "to reach the target. entry/reference: mean of the entry divided by the mean of the "
-    "reference, below 1 if the entry needs less; the interval includes the variance of both.",
-)
-_OFFICIAL = Note(
-    "official",
-    "official, factor: verdict and scaling factor of the MLPerf rules. They assume that the "
-    "entry has the variance of the reference, and scale up the time of every passed entry whose "
-    "mean is below that of the reference, even if the difference is chance.",
-)
-
-
-def _several(rows: Sequence[Numbers], confidence: float) -> list[Note]:
-    told = [row for row in rows if row["low"] is not None]
-    if len(told) < 2:
-        return []
-    differ = [row for row in told if Verdict(row["verdict"]).directed]
-    text = (
-        f"{len(differ)} of {units.plural(len(told), 'entry', 'entries')} differ from the "
-        f"reference at {percentages.text(confidence)} confidence each; "
-        f"{units.significant((1 - confidence) * len(told), 2)} would be expected by chance if "
-        "all converged like the reference."
-    )
-    return [Note("many_entries", text)]
-
-
-def _counted(rows: Sequence[Numbers]) -> Iterator[Note]:
-    """Say what must be known of some entries, or of their runs, and of how many."""
-    told = [row for row in rows if row["ratio"] is not None]
-    for code, number, one, several, text in (
-        (
-            "interpolated",
-            sum(row["reference"] == "interpolated" for row in rows),
-            *_ENTRIES,
-            "at a batch size without a record: the reference is interpolated, and its interval "
-            "includes the interpolation error.",
-        ),
-        (
-            "smallest",
-            sum(row["reference"] == "smallest" for row in rows),
-            *_ENTRIES,
-            "at a batch size below the smallest record, compared with that record: a smaller "
-            "batch should need less.",
-        ),
-        (
-            "grids_differ",
-            sum(map(_differ, told)),
-            *("entry is", "entries are"),
-            "evaluated at a different interval than the reference: this alone shifts the mean by "
-            "up to half the difference of the intervals (up if coarser, down if finer).",
-        ),
-        (
-            "failed_runs",
-            sum(row["n"] - row["reached"] for row in told),
-            *("run", "runs"),
-            "did not reach the target: the mean of the entry includes the cost of failed runs "
-            "per success; the official mean counts each as a slowest run.",
-        ),
+def notes(rows: Sequence[Numbers], confidence: float, *, every: bool) -> Iterator[Note]:
+    """Yield the footnotes of an answer."""
+    official = [row for row in rows if row["official_verdict"]]
+    yield note("rcp")
+    if official:
+        yield note("official")
+    judged = [row for row in rows if row["low"] is not None]
+    if len(judged) > 1:
+        differ = sum(Verdict(row["verdict"]).directed for row in judged)
+        chance = (1 - confidence) * len(judged)
+        yield note(
+            "many_entries", differ=differ, n=len(judged), confidence=confidence, chance=chance
+        )
+    known = [row for row in rows if row["ratio"] is not None]
+    for key, number in (
+        ("interpolated.rcp", sum(row["reference"] == "interpolated" for row in rows)),
+        ("smallest", sum(row["reference"] == "smallest" for row in rows)),
+        ("grids_differ.rcp", sum(map(_differ, known))),
+        ("failed_runs.rcp", sum(row["n"] - row["reached"] for row in known)),
     ):
         if number:
-            yield Note(code, f"{units.plural(number, one, several)} {text}")
+            yield note(key, n=number)
+    yield from _of_official(official)
+    lacking = [row for row in rows if row["reference_n"] is None]
+    if lacking:
+        reasons = sorted({str(row["status"]) for row in lacking})
+        yield note("no_reference", n=len(lacking), reasons=units.listed(reasons, between="; "))
+    if not every:
+        yield note("verbose")
 
 
-_ENTRIES = ("entry", "entries")
-
-
-def _slack(rows: Sequence[Numbers]) -> str:
-    given = [row for row in rows if row["benchmark"] == "llama31_405b" and row["official_verdict"]]
-    beyond = [row for row in given if row["ruleset"] != "5.0.0"]
-    if not beyond:
-        return ""
-    other = sum(
-        row["official_verdict"] != "failed" and row["official_as_written"] == "failed"
-        for row in beyond
-    )
-    return (
-        "llama31_405b may converge 46,080 samples before the limit. The rules allow this for "
-        "v5.0 only; the official checker, which is followed here, also allows it in later "
-        f"rounds: {units.plural(other, 'entry', 'entries')} would fail by the rules as written."
-    )
-
-
-def _scaled(rows: Sequence[Numbers]) -> str:
-    scaled = [row for row in rows if row["official_verdict"] and _applied(row) > 1]
-    if not scaled:
-        return ""
-    earlier = sum(row["verdict"] == "earlier" for row in scaled)
-    number = units.plural(len(scaled), "entry is", "entries are")
-    return (
-        f"factor: {number} scaled, of which {earlier} converge significantly earlier than the "
-        "reference."
-    )
-
-
-def _published(rows: Sequence[Numbers]) -> str:
-    told = [row for row in rows if row["official_verdict"] is not None and row["published_factor"]]
-    scaled = [row for row in told if row["published_factor"] != 1.0]
-    if not scaled:
-        return ""
-    other = [row for row in told if abs(row["published_factor"] - _applied(row)) > 1e-6]
-    if not other:
-        entries = units.plural(len(told), "entry", "entries")
-        return f"factor: equal to the published scaling.json of {entries} of {len(told)}."
-    return (
-        f"factor: differs from the published scaling.json of {len(other)} of {len(told)} entries "
-        "(`published_factor` of --format json)."
-    )
+def _of_official(rows: Sequence[Numbers]) -> Iterator[Note]:
+    """Yield how the official rules were applied to entries."""
+    slack = [
+        row for row in rows if row["benchmark"] == "llama31_405b" and row["ruleset"] != "5.0.0"
+    ]
+    if slack:
+        passed = (row for row in slack if row["official_verdict"] != "failed")
+        yield note("slack", n=sum(row["official_as_written"] == "failed" for row in passed))
+    scaled = [row for row in rows if _applied(row) > 1]
+    if scaled:
+        earlier = sum(row["verdict"] == "earlier" for row in scaled)
+        yield note("scaled.rcp", n=len(scaled), earlier=earlier)
+    published = [row for row in rows if row["published_factor"]]
+    if any(row["published_factor"] != 1.0 for row in published):
+        other = sum(abs(row["published_factor"] - _applied(row)) > 1e-6 for row in published)
+        key = "published.other" if other else "published.same"
+        yield note(key, n=len(published), other=other)
 
 
 def _applied(row: Numbers) -> float:
     return 1.0 if row["official_verdict"] == "failed" else float(row["official_factor"])
-
-
-def _without(rows: Sequence[Numbers]) -> str:
-    lacking = [row for row in rows if row["reference_n"] is None]
-    if not lacking:
-        return ""
-    reasons = sorted({str(row["status"]) for row in lacking})
-    return (
-        f"{units.plural(len(lacking), 'entry has', 'entries have')} no reference: "
-        f"{units.listed(reasons, between='; ')}."
-    )

@@ -12,7 +12,7 @@ from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlin
 from ttastats.answers.compare.verdicts import Verdict, verdicts
 from ttastats.answers.league import League, headline, leagues
 from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.counted import standing
@@ -159,11 +159,8 @@ def capped(report: Report, most: int = MOST_ROWS) -> Report:
         return report
     total = sum(len(table.rows) for table in report.tables)
     which = "the fastest of each benchmark" if report.command == "summary" else "the first"
-    text = (
-        f"{total - left_out:,} of {total:,} rows are shown, {which}; `ttastats {report.command} "
-        "FILE` prints all rows."
-    )
-    return replace(report, tables=shown, notes=(Note("capped", text), *report.notes))
+    left = note("capped", shown=total - left_out, n=total, which=which, command=report.command)
+    return replace(report, tables=shown, notes=(left, *report.notes))
 
 
 def _capped(table: Table, report: Report, most: int) -> Table:

@@ -11,7 +11,7 @@ from ttastats.answers.compare.verdicts import Verdict
 from ttastats.answers.profile import profile as profile_report
 from ttastats.answers.profile import profile_change
 from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.output.page.content import Content, capped
 from ttastats.output.page.facts import Fact
 from ttastats.output.plots.plot import FILTERS
@@ -82,8 +82,7 @@ def _first_of_each(sides: Sequence[Side]) -> Profiles:
 def _left_out(profiles: Profiles, drawn: Profiles) -> list[Note]:
     if len(drawn) == len(profiles):
         return []
-    text = f"{len(drawn)} of {len(profiles)} profiles are drawn, the first of each file."
-    return [Note("not_drawn", text)]
+    return [note("not_drawn.profiles", drawn=len(drawn), n=len(profiles))]
 
 
 def _together(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note]) -> Report:
