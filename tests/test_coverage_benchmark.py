@@ -1,4 +1,4 @@
-"""The simulation behind docs/coverage.md: repeatable, true to `compare`, and able to fail."""
+"""The simulation behind docs/statistics.md: repeatable, true to `compare`, and able to fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, matches_accepted
 from ttastats import ingest
 from ttastats.sides import comparison, pairing
 from ttastats.sides.options import Options
@@ -26,11 +26,11 @@ from benchmarks.coverage import (
     command,
     families,
     intervals,
-    kept,
-    page,
     real,
+    results,
     sequential,
     simulations,
+    summary,
 )
 from benchmarks.coverage.figures import (
     Figure,
@@ -238,7 +238,11 @@ def test_the_expected_time_is_what_restarts_take() -> None:
 
 @pytest.fixture(scope="module")
 def everything() -> list[Figure]:
-    return command.measure(TINY, [])
+    return flat(command.measure(TINY, command._tasks([])))
+
+
+def flat(measured: results.Measured) -> list[Figure]:
+    return [figure for figures in measured.values() for figure in figures]
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_seed_others(
@@ -250,30 +254,21 @@ def test_the_same_seed_gives_the_same_figures_and_another_seed_others(
     monkeypatch.delitem(blocks.CANDIDATES, blocks._MIXED)
     others = [figure for figure in everything if blocks._MIXED not in str(figure)]
     assert len(others) < len(everything)
-    assert command.measure(TINY, []) == others
+    assert flat(command.measure(TINY, command._tasks([]))) == others
     assert not set(everything).issuperset(cases.cases(replace(TINY, seed=8)))
     assert "pitfalls" in capsys.readouterr().err
 
 
-def test_the_page_is_written_with_the_command_that_writes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(command, "MEASUREMENTS", {"fractions": lambda _: intervals.fractions()})
-    target = tmp_path / "page.md"
-    assert command.main(["--replicates", "3", "--seed", "7", "-o", str(target)]) == 0
-    text = target.read_text("utf-8")
-    assert "python benchmarks/coverage --replicates 3 --seed 7 -o docs/coverage.md" in text
-    assert "## The fraction reached" in text
-
-
-def test_a_page_is_written_again_from_what_it_holds(everything: list[Figure]) -> None:
-    text = page.written(everything, TINY, [])
-    bare = [replace(figure, rate=None) for figure in everything]
-    assert page.written(kept.filled(bare, text), TINY, []) == text
-    bold = Figure("throughput", "TRF", "30", rate(9396, 10000), "coverage")
-    line = page.written([bold], TINY, [])
-    assert "| **94.0 ±0.2** |" in line
-    assert breaks_promise(kept.filled([bold], line)[0])
+def test_the_file_is_read_as_it_was_written(everything: list[Figure], tmp_path: Path) -> None:
+    missed = Figure("throughput", "TRF", "30", rate(9396, 10000), "coverage")
+    path = tmp_path / "figures.csv"
+    results.write(path, {"all": [*everything, missed]})
+    assert "all,throughput,TRF,30,94.0,0.2,coverage,yes\n" in path.read_text("utf-8")
+    again = results.read(path)["all"]
+    assert breaks_promise(again[-1])
+    assert summary.written(again[:-1]) == summary.written(everything)
+    results.write(tmp_path / "again.csv", {"all": again})
+    assert (tmp_path / "again.csv").read_bytes() == path.read_bytes()
 
 
 def test_some_figures_are_measured_again_and_the_others_kept(
@@ -287,26 +282,26 @@ def test_some_figures_are_measured_again_and_the_others_kept(
 
     known = {"fractions": lambda _: intervals.fractions(), "mine": counted}
     monkeypatch.setattr(command, "MEASUREMENTS", known)
-    target = tmp_path / "page.md"
-    asked = ["--replicates", "30", "-o", str(target)]
-    assert command.main(["--only", "mine", *asked]) == 2
-    assert "takes the rest from the page" in capsys.readouterr().err
-    assert command.main(asked) == 0
+    target = tmp_path / "figures.csv"
+    words = ["--replicates", "30", "-o", str(target)]
+    assert command.main(["--only", "mine", *words]) == 2
+    assert "takes the rest from the file" in capsys.readouterr().err
+    assert command.main(words) == 0
+    assert "### What the assumption excludes" in capsys.readouterr().out
+    assert 'TRF,"3 (0.7), 4 (0.3)",1,0.25,13.89\n' in (tmp_path / "shapes.csv").read_text("utf-8")
     text = target.read_text("utf-8")
-    assert command.main(["--only", "fractions", *asked]) == 0
+    assert command.main(["--only", "fractions", *words]) == 0
     assert target.read_text("utf-8") == text
-    assert replicates == [30, 2]
+    assert replicates == [30]
 
 
-def test_every_table_of_the_page_has_figures_and_every_figure_a_table(
+def test_every_quantity_has_figures_and_every_figure_a_meaning(
     everything: list[Figure],
 ) -> None:
-    shown = {quantity for section in page.SECTIONS for quantity, _ in section.tables}
-    shown |= {quantity for section in page.SECTIONS for quantity, _ in section.columns}
-    assert {figure.quantity for figure in everything} == shown | {"pitfalls"}
-    text = page.written(everything, TINY, [])
-    for heading in ("## The goals", "## Where we do not hold", *(s.heading for s in page.SECTIONS)):
-        assert heading in text
+    described = {quantity for quantity, *_ in results.quantities()}
+    assert {figure.quantity for figure in everything} == {
+        quantity for quantity in described if not quantity.startswith("real: ")
+    }
     cells = [(figure.quantity, figure.setup, figure.runs) for figure in everything]
     assert len(set(cells)) == len(cells)
 
@@ -361,7 +356,7 @@ def test_an_interval_of_half_the_width_is_seen_to_miss() -> None:
     missed = [f for f in figures if breaks_promise(f) and not could_be_chance(f)]
     assert {f.quantity for f in missed} == {"speedup, printed", "speedup, deciding"}
     assert all(f.rate and f.rate.value < 0.85 for f in missed)
-    assert "**missed in 2**" in page.written(figures, Plan(100, 1), [])
+    assert "**missed in 2**" in summary.written(figures)
 
 
 @pytest.mark.usefixtures("few_cells")
@@ -401,9 +396,9 @@ def test_false_claims_of_runs_whose_fault_was_not_seen_are_listed(
     assert claims.kind == "excluded"
     assert claims.rate is not None
     assert claims.rate.value > 0.5
-    text = page.written(figures, Plan(100, 1), [])
-    listed = text.partition("## What the assumption excludes")[2].partition("\n## ")[0]
-    assert f"{case.name} 5: {100 * claims.rate.value:.1f}" in " ".join(listed.split())
+    text = summary.written(figures)
+    listed = text.partition("## What the assumption excludes")[2].partition("\n### ")[0]
+    assert f"1 cell, {case.name}, 5: {100 * claims.rate.value:.1f}" in " ".join(listed.split())
 
 
 def test_every_claim_is_counted_under_one_mark() -> None:
@@ -482,14 +477,21 @@ def test_a_missing_data_file_is_refused_before_anything_is_measured(
     assert "no such file" in capsys.readouterr().err
 
 
-def test_the_published_page_explains_every_miss_and_holds_its_goals() -> None:
-    text = (ROOT / "docs" / "coverage.md").read_text("utf-8")
-    assert UNEXPLAINED not in text
+def test_the_page_has_the_summary_of_the_published_figures() -> None:
+    path = ROOT / "docs" / "statistics.md"
+    text = path.read_text("utf-8")
+    published = results.read(ROOT / "benchmarks" / "coverage" / "figures.csv")
+    shown = summary.written(flat(published))
+    before, after = text.split("### The goals\n")[0], text.split("\n## Limits\n")[1]
+    assert matches_accepted(path, f"{before}{shown}\n## Limits\n{after}")
+    assert UNEXPLAINED not in shown
     for goal in HELD:
-        (line,) = [row for row in text.splitlines() if row.startswith(f"| {goal}")]
+        (line,) = [row for row in shown.splitlines() if row.startswith(f"| {goal}")]
         assert "| held |" in line or "perhaps by chance" in line, line
-    for section in page.SECTIONS:
-        assert f"## {section.heading}\n" in text
+    measured = {figure.quantity for figure in flat(published)}
+    described = {quantity for quantity, *_ in results.quantities()}
+    # How many splits have no upper limit was not among the published figures.
+    assert described - measured == {"real: unbounded"}
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ from benchmarks.coverage import (
     designs,
     families,
     intervals,
-    kept,
-    page,
     pitfalls,
     qualities,
     real,
+    results,
     sequential,
     sessions,
     simulations,
+    summary,
 )
 from benchmarks.coverage.figures import Figure
 from benchmarks.coverage.simulations import Plan
@@ -63,10 +63,10 @@ Task = tuple[str, Sequence[Path]]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure everything and write the page; return the exit code."""
+    """Measure everything, write the figures, print a summary; return the exit code."""
     options = _parser().parse_args(arguments)
     if options.only and not (options.output and options.output.is_file()):
-        print("coverage: --only takes the rest from the page given by -o", file=sys.stderr)
+        print("coverage: --only takes the rest from the file given by -o", file=sys.stderr)
         return 2
     for path in options.data:
         if not path.is_file():
@@ -76,13 +76,10 @@ def main(arguments: Sequence[str]) -> int:
     if unknown := sorted(set(options.only) - known):
         print(f"coverage: no measurement is called {', '.join(unknown)}", file=sys.stderr)
         return 2
-    plan = Plan(options.replicates, options.seed)
-    figures = measured(plan, options)
-    text = page.written(figures, plan, [path.name for path in options.data])
-    if options.output is None:
-        print(text, end="")
-    else:
-        options.output.write_text(text, "utf-8")
+    figures = measured(Plan(options.replicates, options.seed), options)
+    if options.output is not None:
+        results.write(options.output, figures)
+    print(summary.written([figure for some in figures.values() for figure in some]), end="")
     return 0
 
 
@@ -98,11 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="NAME",
-        help="measure these again, and keep what the page already holds of the others: "
+        help="measure these again, and keep what the file already has of the others: "
         f"{', '.join(MEASUREMENTS)}, the stem of a file of --data, or 'all files'",
     )  # fmt: skip
     parser.add_argument("--workers", type=int, default=1, help="processes; 1")
-    parser.add_argument("-o", "--output", type=Path, help="page to write, stdout otherwise")
+    parser.add_argument("-o", "--output", type=Path, help="CSV file to write")
     return parser
 
 
@@ -113,27 +110,24 @@ def _count(text: str) -> int:
     return number
 
 
-def measured(plan: Plan, options: argparse.Namespace) -> list[Figure]:
-    """Give all figures, those that are not measured again from the page that is written anew."""
+def measured(plan: Plan, options: argparse.Namespace) -> dict[str, list[Figure]]:
+    """Return the figures by measurement; those that are not measured again, from the file."""
+    tasks = _tasks(options.data)
     if not options.only:
-        return measure(plan, options.data, options.workers)
-    again = [task for task in _tasks(options.data) if task[0] in options.only]
-    names = [name for name, _ in again]
-    found = dict(zip(names, _each(again, plan, options.workers), strict=True))
-    page_before = options.output.read_text("utf-8")
-    every = []
-    for name, files in _tasks(options.data):
-        if name in found:
-            every += found[name]
-        else:
-            # Two replicates tell what there is to be known.
-            every += kept.filled(_measured(name, files, plan.few(plan.replicates)), page_before)
-    return every
+        return measure(plan, tasks, options.workers)
+    chosen = [task for task in tasks if task[0] in options.only]
+    return results.read(options.output) | measure(plan, chosen, options.workers)
 
 
-def measure(plan: Plan, data: Sequence[Path], workers: int = 1) -> list[Figure]:
-    """Give all figures; tells on stderr how long each measurement took."""
-    return [figure for some in _each(_tasks(data), plan, workers) for figure in some]
+def measure(plan: Plan, tasks: Sequence[Task], workers: int = 1) -> dict[str, list[Figure]]:
+    """Return the figures of each measurement; tells on stderr how long it took."""
+    names, files = zip(*tasks, strict=True)
+    if workers == 1:
+        figures = list(map(_measured, names, files, repeat(plan)))
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            figures = list(pool.map(_measured, names, files, repeat(plan)))
+    return dict(zip(names, figures, strict=True))
 
 
 def _tasks(data: Sequence[Path]) -> list[Task]:
@@ -142,16 +136,8 @@ def _tasks(data: Sequence[Path]) -> list[Task]:
     return [*tasks, ("all files", data)] if len(data) > 1 else tasks
 
 
-def _each(tasks: Sequence[Task], plan: Plan, workers: int) -> list[list[Figure]]:
-    names, files = zip(*tasks, strict=True)
-    if workers == 1:
-        return list(map(_measured, names, files, repeat(plan)))
-    with ProcessPoolExecutor(workers) as pool:
-        return list(pool.map(_measured, names, files, repeat(plan)))
-
-
 def _measured(name: str, files: Sequence[Path], plan: Plan) -> list[Figure]:
-    """Give the figures of a measurement of made-up runs, or of the entries of some files."""
+    """Return the figures of a measurement of made-up runs, or of the entries of some files."""
     if not files:
         return _timed(name, MEASUREMENTS[name](plan))
     entries = [entry for path in files for entry in real.entries(path)]

@@ -1,58 +1,43 @@
-"""What the page of results holds: its tables in their order."""
+"""What the figures are of: sections of quantities, each with its meaning."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-Columns = tuple[tuple[str, str], ...]
-"""Quantities, and what the column of each is called."""
+Quantities = tuple[tuple[str, str], ...]
+"""Quantities, and what each is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Tables under one heading.
-
-    `tables` are pairs of a quantity and what its table shows: setups by numbers of runs.
-    `columns` makes one table that has a row for each setup and number of runs.
-    """
+    """Quantities that were measured with the same setups, which `text` describes."""
 
     heading: str
     text: str
-    tables: Columns = ()
-    columns: Columns = ()
+    quantities: Quantities
 
 
-def _claims(prefix: str) -> Columns:
+def _claims(prefix: str) -> Quantities:
     return (
-        (f"{prefix}claims", "false, no mark"),
-        (f"{prefix}claims ‡", "‡"),
-        (f"{prefix}claims †", "†"),
+        (f"{prefix}claims", "False claims without a mark, %."),
+        (f"{prefix}claims ‡", "False claims with ‡ alone, %."),
+        (f"{prefix}claims †", "False claims with †, %."),
     )
 
 
 def _case(group: str, heading: str, text: str) -> Section:
     intervals = (
-        (f"{group}: printed", "printed"),
-        (f"{group}: deciding", "epoch-safe"),
-        (f"{group}: robust", "for stragglers too"),
+        (f"{group}: printed", "Coverage, %, of the interval that is printed."),
+        (f"{group}: deciding", "Coverage, %, of the interval that decides: the epoch-safe one."),
+        (f"{group}: robust", "Coverage, %, of the interval that allows for stragglers too."),
     )
-    return Section(heading, text, columns=intervals + _claims(f"{group}: "))
+    return Section(heading, text, (*intervals, *_claims(f"{group}: ")))
 
-
-MARKED = (
-    'A claim is "faster" or "slower". Every claim assumes further runs like those seen. ‡ adds '
-    '"if no further run fails or straggles" where these runs give a reason to expect it: a failed '
-    "run, a run far slower than the others of its side, or one side with at least twice the runs; "
-    '† adds "if epochs to target really are constant". What a mark promises '
-    "nothing about is shown too. Tables with a row for each number of runs give the coverage of "
-    "three intervals and the share of false claims, in percent: the interval that is printed, the "
-    "epoch-safe one, and the one that allows for stragglers and failures too."
-)
 
 SECTIONS = (
     Section(
         "The speedup, when every run reached the target",
-        "The true speedup is 1: both sides have the same mean time. In the first nine rows they "
+        "The true speedup is 1: both sides have the same mean time. In the first nine setups they "
         "have the same distribution, in the others only the mean is the same.",
         (
             ("speedup, printed", "Coverage, %, of the interval that is printed (delta-Welch)."),
@@ -81,8 +66,8 @@ SECTIONS = (
         "which mark: what the marks cost. Nothing is wrong with these runs.",
         (
             ("faster", '"faster", without a mark, %.'),
-            ("faster ‡", '"faster ‡", %, not contained in the table above.'),
-            ("faster †", '"faster †" or "faster †‡", %, not contained in the tables above.'),
+            ("faster ‡", '"faster ‡", %, without those of `faster`.'),
+            ("faster †", '"faster †" or "faster †‡", %, without the other two.'),
         ),
     ),
     Section(
@@ -117,7 +102,7 @@ SECTIONS = (
     _case(
         "failures",
         "Failed runs with constant epochs, and failures on one side",
-        "Expected times to a success are equal. In the first rows both sides crash quickly, so "
+        "Expected times to a success are equal. In the first setups both sides crash quickly, so "
         "that an expected time is shown where epochs look constant; in the others only B fails.",
     ),
     _case(
@@ -129,11 +114,11 @@ SECTIONS = (
     Section(
         "Stragglers at a gate",
         "B is slower by 2 %, stragglers included. How often is it claimed not to be slower by "
-        "more than 2 % (what `--require not-slower:2%` asks)? In %.",
-        columns=(
-            ("gate", "false, no mark"),
-            ("gate ‡", "‡"),
-            ("gate †", "†"),
+        "more than 2 % (what `--require not-slower:2%` asks)?",
+        (
+            ("gate", "False claims without a mark, %."),
+            ("gate ‡", "False claims with ‡ alone, %."),
+            ("gate †", "False claims with †, %."),
         ),
     ),
     _case("unequal", "Many runs against few", "Mean times are equal, and no run fails."),
@@ -156,8 +141,11 @@ SECTIONS = (
         "Pooled systems",
         "Each side pools systems of 5 runs each, which differ by 20 % while runs of one differ by "
         "2 %; their means are equal. By system is what `compare` does; by run is what it would be "
-        "to take the runs for independent, which promises nothing. In %.",
-        columns=(("systems: deciding", "coverage, deciding"), *_claims("systems: ")),
+        "to take the runs for independent, which promises nothing.",
+        (
+            ("systems: deciding", "Coverage, %, of the interval that decides."),
+            *_claims("systems: "),
+        ),
     ),
     Section(
         "The coefficient of variation",
@@ -173,12 +161,12 @@ SECTIONS = (
         "Times that are not lognormal; epochs are not logged. In some samples Grubbs' test finds a "
         "run that is unlike the others: there the interval is left out below 10 runs, and covers "
         "from 10 on. The other samples show nothing, and no interval that is of use could cover: "
-        "a CV is one of runs like those seen. In %.",
-        columns=(
-            ("unlike runs: printed", "an interval is printed"),
-            ("unlike runs: seen", "coverage where the sample shows it"),
-            ("unlike runs: unseen", "coverage where it does not"),
-            ("unlike runs: wrong", "all samples: printed and wrong"),
+        "a CV is one of runs like those seen.",
+        (
+            ("unlike runs: printed", "Samples, %, with an interval."),
+            ("unlike runs: seen", "Coverage, %, in samples that show an unlike run."),
+            ("unlike runs: unseen", "Coverage, %, in samples that show none."),
+            ("unlike runs: wrong", "Samples, %, with an interval that is wrong."),
         ),
     ),
     Section(
@@ -189,13 +177,14 @@ SECTIONS = (
     Section(
         "Geometric means",
         "`--estimand geomean`: the printed interval. Its true value differs from 1 in the last "
-        "four rows, where the arithmetic means are equal.",
+        "four setups, where the arithmetic means are equal.",
         (("geometric means", "Coverage, %."),),
     ),
     Section(
         "Several benchmarks at once",
-        "Five or twelve benchmarks of which none differs; in the last table twelve of which each "
-        "is slower by just the margin, 5 %. No run fails or straggles, so that ‡ is true.",
+        "Five or twelve benchmarks of which none differs; for claims about the margin, twelve "
+        "of which each is slower by just the margin, 5 %. No run fails or straggles, so that ‡ is "
+        "true.",
         (
             ("geometric mean row", 'Coverage, %, of the row "geo-mean".'),
             ("any claim after Holm", "Comparisons, %, with any false claim without a †."),
@@ -248,7 +237,7 @@ SECTIONS = (
         "make all of their runs slower or faster: by a factor whose log varies by 0, 1 or 3 times "
         'as much as that of runs. "3 × 2+2" is 2 runs of A and of B in each of 3 blocks; '
         '"4+1, 1+4" is 4 of A and 1 of B in the first, 1 and 4 in the second, so that sides follow '
-        "sessions in part. In the last row of the first tables the difference itself varies from "
+        "sessions in part. In the last setup the difference itself varies from "
         "block to block: of sessions that were not made nothing is promised. Half of the "
         "replicates.",
         (
@@ -289,11 +278,11 @@ SECTIONS = (
         "falling curve of losses; the best of unequal numbers of evaluations; an entry made on two "
         "machines. A verdict is prevented where it has a reason in `why`: that values are of "
         "different budgets or a best of unequal numbers, or that a difference is no larger than "
-        "what is allowed for. An eighth of the replicates, in %.",
-        columns=(
-            ("designs: claims", "false, no mark"),
-            ("designs: marked", "false, with a condition"),
-            ("designs: prevented", "prevented"),
+        "what is allowed for. An eighth of the replicates.",
+        (
+            ("designs: claims", "False claims without a condition, %."),
+            ("designs: marked", "False claims with a condition, %."),
+            ("designs: prevented", "Verdicts that were prevented, %."),
         ),
     ),
     Section(
@@ -301,13 +290,13 @@ SECTIONS = (
         "What `compare` says of two sides with equal means whose logs tell starts and seeds. "
         "Sessions, or seeds, make all of their runs slower or faster, by 0, 1 or 3 times as much "
         'as runs vary. A condition is "in these sessions", "for these seeds" or "in these '
-        'blocks"; of other sessions, seeds or blocks it promises nothing. In the last rows the '
+        'blocks"; of other sessions, seeds or blocks it promises nothing. In the last setups the '
         "sides are compared within days, and the difference itself varies from day to day. An "
-        "eighth of the replicates, in %.",
-        columns=(
-            ("shared: claims", "false, no condition"),
-            ("shared: claims ‡", "with a condition"),
-            ("shared: claims †", "†"),
+        "eighth of the replicates.",
+        (
+            ("shared: claims", "False claims without a condition, %."),
+            ("shared: claims ‡", "False claims with a condition, %."),
+            ("shared: claims †", "False claims with †, %."),
         ),
     ),
     Section(
@@ -323,7 +312,7 @@ SECTIONS = (
     Section(
         "A mean against a number",
         "What `claim` says where the mean just is the number: 5 % are allowed to hold. In the "
-        "last two rows few runs are much worse than the others. Where a lower value is better, "
+        "last two setups few runs are much worse than the others. Where a lower value is better, "
         "a sample without one of them looks better than it is: no test of so few runs knows of "
         'them, and the note that begins with "holds if no further run" says so. They promise '
         "nothing.",
@@ -341,9 +330,9 @@ SECTIONS = (
     ),
     Section(
         "The share of epochs in the variance",
-        "What `variance` prints from 10 runs on; a quarter of the replicates. A straggler that a "
-        "sample holds leaves its interval out, so that in the last two rows those that are printed "
-        "are of samples without one, in which nothing shows the true share.",
+        "What `variance` prints from 10 runs on; a quarter of the replicates. Where a sample has a "
+        "straggler, its interval is left out; in the last two setups those that are printed are of "
+        "samples without one, in which nothing shows the true share.",
         (
             ("share of epochs", "Coverage, %, of the intervals that are printed."),
             ("share of epochs, printed", "Samples, %, with an interval."),
@@ -352,11 +341,30 @@ SECTIONS = (
 )
 
 
-#: Columns of the table of real runs.
-REAL: Columns = (
-    ("real: printed", "printed interval"),
-    ("real: deciding", "deciding interval"),
-    *_claims("real: "),
-    ("real: throughput", "throughput"),
-    ("real: epochs", "epochs"),
+#: What is not of simulated intervals and verdicts alone.
+OTHERS = (
+    Section(
+        "Real runs",
+        "Runs of published MLPerf Training entries, from Parquet files that `ttastats ingest` "
+        "wrote of the logs of one round each. The runs of an entry are split at random into two "
+        "sides that share none, so that the true ratio is 1 whatever their distribution; 100 "
+        'splits at most of every entry that has at least twice the runs. "Successes" takes the '
+        'runs that reached the target; "entries with failures" all runs of entries of which some '
+        "failed. The error is that of the mean over entries, whose splits share their runs.",
+        (
+            ("real: printed", "Coverage, %, of the interval that is printed."),
+            ("real: deciding", "Coverage, %, of the interval that decides."),
+            ("real: unbounded", "Splits, %, whose deciding interval has no upper limit."),
+            *_claims("real: "),
+            ("real: throughput", "Throughput: coverage, %."),
+            ("real: epochs", "Epochs: coverage, %."),
+        ),
+    ),
+    Section(
+        "Ways to fool oneself",
+        "The verdict takes its runs for all runs of two setups, their number fixed beforehand. "
+        "What a decision is worth when that is not so: how often it is made, whatever its mark. A "
+        "quarter of the replicates; a sixteenth for Mann-Whitney.",
+        (("pitfalls", "Decided, %."),),
+    ),
 )

@@ -9,6 +9,7 @@ from benchmarks.coverage.blocks import FEW_OF_A
 from benchmarks.coverage.figures import Figure, breaks_promise, could_be_chance
 
 UNEXPLAINED = "No reason is known yet."
+CHANCE = "Within two standard errors of the goal, perhaps by chance:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,87 +44,81 @@ def _failures_on_one_side(figure: Figure) -> bool:
 #: The first that applies is given.
 REASONS = (
     Reason(
-        "Sides of different size, whose times are skewed or differ in spread: where the few runs "
-        "carry most of the spread, its estimate and Satterthwaite's degrees of freedom are rough. "
-        'The note "unbalanced" appears from two runs to one on; equal sides avoid it. Claims '
-        "of such sides carry ‡ unless they allow for failures too, and then hold.",
+        "Sides of different size, with skewed times or different spreads: the estimate of the "
+        "spread and Satterthwaite's degrees of freedom are rough where the smaller side carries "
+        'most of the spread. The note "unbalanced" appears from two runs to one on. Claims of such '
+        "sides carry ‡ unless they allow for failures too, and then hold.",
         _unequal,
     ),
     Reason(
-        "A side whose epochs vary happened to show one value only, so that the interval that is "
-        "printed cannot know of the others: five runs of TRF agree in 17 % of the samples, five of "
-        "RARE10 in 59 %. `compare` marks such a row with ᵉ, prints the epoch-safe interval below, "
-        "lets that one decide, and adds a † to a claim it does not support. Of unequal sides the "
-        "smaller one is the likelier to look constant; where the deciding interval misses too, the "
-        "next reason adds to this.",
+        "A side whose epochs vary happened to show one value only, which the printed interval "
+        "cannot know: five runs of TRF agree in 17 % of the samples, five of RARE10 in 59 %. "
+        "`compare` marks such a row with ᵉ, lets the epoch-safe interval decide, and adds a † to a "
+        "claim which that interval does not support.",
         _looks_constant,
     ),
     Reason(
-        'The same cause in the line "why": its epochs part has no epoch-safe version of its own. '
-        "Where the row is marked ᵉ, its interval of the epochs says no more than the printed one "
-        "of the speedup. The throughput part is not affected.",
+        'The same cause in the line "why": the epochs part has no epoch-safe interval of its own. '
+        "The throughput part is not affected.",
         _of("epochs"),
     ),
     Reason(
-        "The smaller side happened to have no failed run, so that its expected time looks certain, "
-        "while the larger one shows its failures: five runs of which 20 % fail are all good in "
-        '33 % of the samples. Claims from such samples carry ‡, and the note "unbalanced" is '
-        "given. Between equal sides the failures seen are few enough to keep the interval wide: "
-        "give both sides the same number of runs.",
+        "The smaller side happened to have no failed run, so that its expected time looks certain: "
+        "five runs of which 20 % fail all succeed in 33 % of the samples. Claims from such samples "
+        'carry ‡, and the note "unbalanced" is given.',
         _failures_on_one_side,
     ),
     Reason(
-        "The sample held no failed run, or no slow one, and an interval cannot know of what was "
-        "not seen: five runs of which 40 % fail are all good in 8 % of the samples. `compare` does "
-        "not show expected times then, but mean times, with the epoch-safe rule (see the tables of "
-        "what is shown and claimed). Five of five leave room for a failure rate of up to 45 %.",
+        "The sample had no failed run, or no slow one: five runs of which 40 % fail all succeed in "
+        "8 % of the samples. `compare` then shows mean times with the epoch-safe rule, and no "
+        "expected times. Five of five leave room for a failure rate of up to 45 %.",
         _of("ERT, always"),
     ),
     Reason(
-        "A value that one run in ten, or in thirty, takes is absent from many samples, and too "
-        "frequent in the others. Constant epochs are allowed for, with one evaluation interval; a "
-        "value that was seen once is taken at its face.",
+        "A value of the epochs that one run in ten, or in thirty, takes is absent from many "
+        "samples and too frequent in the others.",
         _of("CV"),
     ),
     Reason(
-        "The row adds up the printed intervals of its benchmarks, which do not allow for unseen "
-        "epochs. Where many rows are marked ᵉ, its interval is too narrow.",
+        "The row combines the printed intervals of its benchmarks, which do not allow for "
+        "unobserved epochs. Where many rows are marked ᵉ, its interval is too narrow.",
         _of("geometric mean row"),
     ),
     Reason(
-        "A value of the epochs that one run in ten takes is seen once or twice: the jackknife of "
-        "so few is rough. Take the interval for a guide; below 10 runs none is shown.",
+        "A value of the epochs that one run in ten takes occurs once or twice: the jackknife of "
+        "so few is rough. Below 10 runs no interval is shown.",
         _of("share of epochs"),
     ),
     Reason(
-        "So few runs have so few outcomes that the coverage of any interval jumps about its goal. "
-        "Wilson's is right on average over the true fractions; the interval of Clopper and Pearson "
-        "never covers less, and is wider.",
+        "So few runs have so few outcomes that the coverage of any interval varies around its "
+        "goal. Wilson's is right on average over the true fractions.",
         _of("Wilson", "Newcombe"),
     ),
     Reason(
-        "Sides of different size whose qualities are skewed, or normal with few runs on one side: "
-        "the spread of three runs is a rough guess, and rests on what they happened to show. The "
-        'note "unbalanced" appears from two runs to one on; equal sides avoid it.',
+        "Sides of different size with skewed qualities, or normal ones with few runs on one side: "
+        'the spread of three runs is uncertain. The note "unbalanced" appears.',
         lambda f: f.quantity in {"quality difference", "quality claims"} and "+" in f.runs,
     ),
     Reason(
-        "Two runs of A against eight of B: as without blocks, the spread of so few is a guess. The "
-        'note "unbalanced" is given; equal sides avoid it.',
+        "Two runs of A against eight of B within blocks: the spread of so few is uncertain. The "
+        'note "unbalanced" appears.',
         lambda f: f.quantity.startswith("blocks") and f.runs in FEW_OF_A,
     ),
     Reason(
-        "Few entries have so many runs, so that the figure is uncertain itself: see its error.",
+        "Few entries have so many runs, so that the figure itself is uncertain: see its error.",
         lambda figure: figure.quantity.startswith("real"),
     ),
-    Reason("Within two standard errors of the goal: chance would do.", could_be_chance),
+    Reason(CHANCE, could_be_chance),
 )
 
 
 def explained(figures: Sequence[Figure]) -> dict[str, list[Figure]]:
-    """Give the figures that break their promise, by the reason."""
-    found: dict[str, list[Figure]] = {}
-    for figure in filter(breaks_promise, figures):
-        reasons = (reason.text for reason in REASONS if reason.applies(figure))
-        found.setdefault(next(reasons, UNEXPLAINED), []).append(figure)
-    return found
+    """Return the figures that break their promise, by the reason."""
+    missed = [(figure, _reason(figure)) for figure in figures if breaks_promise(figure)]
+    texts = (*(reason.text for reason in REASONS), UNEXPLAINED)
+    by_reason = {text: [figure for figure, reason in missed if reason == text] for text in texts}
+    return {text: some for text, some in by_reason.items() if some}
+
+
+def _reason(figure: Figure) -> str:
+    return next((reason.text for reason in REASONS if reason.applies(figure)), UNEXPLAINED)

@@ -2,8 +2,8 @@
 
 A run's time is that of its side times that of its block; a quality is a sum of the two. The effects
 of the blocks are estimated, whatever they are, and nothing is supposed of how they are distributed:
-two to five blocks do not tell a variance between them (docs/coverage.md holds what was considered
-against each other). A block that has runs of one side alone tells nothing.
+two to five blocks do not tell a variance between them (benchmarks/coverage/figures.csv compares
+what was considered). A block that has runs of one side alone tells nothing.
 
 The spread of the runs of a side is taken from the residuals of all blocks, over what the fit leaves
 of them (1 minus the leverages), which are its degrees of freedom; those of the difference are

@@ -12,7 +12,7 @@ Boundaries are those of a normal mean with known variance, by recursive integrat
 McPherson and Rowe 1969), carried to Student's t as levels (Jennison and Turnbull 2000, section
 3.6). Times to a target are no normal means of known variance: with all of the error spent, looks
 at skewed times against constant ones were wrong in up to 9 %, so that half of it is spent
-(docs/coverage.md).
+(docs/statistics.md).
 """
 
 from __future__ import annotations
