@@ -32,7 +32,7 @@ CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
 #: Classes of which every field is read by its name: as options, as columns of a table, on a page.
 WHOLE = (
     "ttastats.base.codes:Row", "ttastats.base.records:Evaluation", "ttastats.base.records:Run",
-    "ttastats.cli.own_logs:OwnLogs", "ttastats.cli.train:Recipe",
+    "ttastats.cli.own_logs:OwnLogs", "ttastats.cli.train:Recipe", "ttastats.report.row:Key",
 )  # fmt: skip
 
 #: Where modules of the product are taken as objects of a contract: the modules, and the
@@ -290,6 +290,12 @@ def _is_protocol(node: ast.ClassDef) -> bool:
     return any(_chain(base)[-1:] == ["Protocol"] for base in node.bases)
 
 
+def _is_row(node: ast.AST) -> bool:
+    """Whether a class is a row of an answer: programs read all of its keys."""
+    bases = node.bases if isinstance(node, ast.ClassDef) else []
+    return any("".join(_chain(base)[-1:]).endswith(("Row", "Keys")) for base in bases)
+
+
 def _annotations(node: ast.AST) -> Iterator[ast.AST]:
     """Give what tells the types of a definition: its annotations, its bases, what it stands for."""
     if isinstance(node, ast.Assign):
@@ -371,7 +377,7 @@ def _missing(every: Iterable[tuple[str, str, list[ast.AST]]], search: Search) ->
         if name not in search.reached:
             yield name
             continue
-        if name in WHOLE:
+        if name in WHOLE or any(_is_row(node) for node in nodes):
             continue
         parts = (part for node in nodes for part in members(node, search.modules[module]))
         yield from (f"{name}.{part}" for part in parts if f"{name}.{part}" not in search.reached)

@@ -8,8 +8,9 @@ import polars as pl
 
 from tests.page.made import rows
 from ttastats import api
-from ttastats.answers.compare.verdicts import Verdict, verdicts
+from ttastats.answers.compare.verdicts import verdicts
 from ttastats.report.answer import Report
+from ttastats.report.cells import Conclusion
 from ttastats.report.grouping import BENCHMARK
 
 COMPARED: dict[str, Any] = {
@@ -25,7 +26,7 @@ COMPARED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def said(**changes: Any) -> Verdict:
+def said(**changes: Any) -> Conclusion:
     (verdict,) = verdicts(Report("compare", (COMPARED | changes,), (), by=BENCHMARK))
     return verdict
 
@@ -150,7 +151,7 @@ def test_the_confidence_is_that_of_the_interval() -> None:
     assert "(90% CI" in verdict.sentence
 
 
-def summarised(table: pl.DataFrame) -> tuple[Verdict, ...]:
+def summarised(table: pl.DataFrame) -> tuple[Conclusion, ...]:
     return verdicts(api.summary(table))
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import polars as pl
 
-from ttastats.answers.compare.verdicts import row_names
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
@@ -30,6 +29,7 @@ from ttastats.report.grouping import (
     groups,
     key_row,
     row_keys,
+    row_names,
     shown_keys,
     with_left_out,
 )

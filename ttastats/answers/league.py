@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from ttastats.answers.compare.verdicts import row_names
 from ttastats.answers.ranks import Pair, Rank, ranks, ties
+from ttastats.answers.summary import SummaryRow
 from ttastats.base import percentages, units
-from ttastats.outcomes.axis import of_row
+from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
-from ttastats.report.grouping import BENCHMARK
+from ttastats.report.grouping import BENCHMARK, row_names
+from ttastats.report.row import of_kind
 from ttastats.sides.comparison import told_apart
 from ttastats.sides.numbers import SideNumbers, brief
 from ttastats.stats.outcomes import time_term
@@ -38,7 +38,7 @@ class Entry:
     is what a success takes, of time alone.
     """
 
-    row: Mapping[str, Any]
+    row: SummaryRow
     runs: pl.DataFrame
     side: SideNumbers
     label: str
@@ -49,9 +49,10 @@ class Entry:
 
     @property
     def accelerator_seconds(self) -> float | None:
-        """Give mean times accelerators, where it is time that is counted."""
-        known = self.mean is not None and self.accelerators and of_row(self.row).unit == "seconds"
-        return self.mean * self.accelerators if known else None  # type: ignore[operator]
+        """Return mean times accelerators, where it is time that is counted."""
+        if self.mean is None or not self.accelerators or AXES[self.row.axis].unit != "seconds":
+            return None
+        return self.mean * self.accelerators
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,15 +87,16 @@ class League:
 
 
 #: What is known of an entry before its league is cut to those it shows: row, runs and label.
-_Told = tuple[Mapping[str, Any], pl.DataFrame, str]
+_Told = tuple[SummaryRow, pl.DataFrame, str]
 
 
 def leagues(report: Report, confidence: float = 0.95) -> tuple[League, ...]:
     """Give the leagues of a summary, benchmark by benchmark, the smallest size first."""
-    names = row_names(report.rows, BENCHMARK)
-    labels = row_names(report.rows, [name for name in report.by if name not in BENCHMARK])
+    rows = of_kind(report.records, SummaryRow)
+    names = row_names(rows, BENCHMARK)
+    labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
     found: dict[tuple[str, int | None], list[_Told]] = {}
-    for name, label, row, runs in zip(names, labels, report.rows, report.groups, strict=True):
+    for name, label, row, runs in zip(names, labels, rows, report.groups, strict=True):
         found.setdefault((name, _size(runs)), []).append((row, runs, label))
     ordered = sorted(found, key=lambda one: (one[0], one[1] is None, one[1] or 0))
     return tuple(_league(key, found[key], confidence) for key in ordered)
@@ -113,9 +115,9 @@ def _entry(told: _Told, size: int | None, confidence: float) -> Entry:
     return Entry(row, runs, side, label, size, mean, low, high)
 
 
-def _mean(row: Mapping[str, Any]) -> float | None:
+def _mean(row: SummaryRow) -> float | None:
     """Give the mean of a row, failed runs paid for; None without a success or a time of each."""
-    mean: float | None = row["tta_mean_seconds" if row["reached"] == row["n"] else "ert_seconds"]
+    mean = row.tta_mean_seconds if row.reached == row.n else row.ert_seconds
     return None if mean is None or math.isinf(mean) else mean
 
 
@@ -138,7 +140,7 @@ def _league(key: tuple[str, int | None], entries: list[_Told], confidence: float
     apart = told_apart([one.side for one in shown], confidence)
     return League(
         name=name,
-        benchmark=shown[0].row["benchmark"],
+        benchmark=shown[0].row.keys["benchmark"],
         size=size,
         entries=tuple(shown),
         ranks=ranks(len(shown), apart),
@@ -154,12 +156,12 @@ def _testable(entries: Sequence[Entry]) -> bool:
     return sum(one.side.n > 1 for one in entries) > 1
 
 
-def _place(row: Mapping[str, Any]) -> tuple[bool, float, float]:
+def _place(row: SummaryRow) -> tuple[bool, float, float]:
     """Order rows by their means; behind them those that have none, by their successes."""
     mean = _mean(row)
     if mean is not None:
         return False, mean, 0.0
-    return True, -row["reached"] / row["n"], row["tta_mean_seconds"] or math.inf
+    return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
 
 # ------------------------------------------------------------------------------------------- words
@@ -198,7 +200,7 @@ def claim(league: League) -> str:
         reached = sum(one.side.n_reached for one in league.entries)
         n = units.plural(sum(one.side.n for one in league.entries), "run")
         return f"{reached or 'None'} of {n}{on} reached the target"
-    time = units.amount(first.mean, of_row(first.row).unit)
+    time = units.amount(first.mean, AXES[first.row.axis].unit)
     if not others:
         return f"{first.label} takes {time}{on}"
     said = f"{first.label} is first of {len(league.entries) + league.left_out}{on}: {time}"

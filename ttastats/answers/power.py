@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.answers.summary import numbers
+from ttastats.answers.summary import row_of
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
@@ -80,8 +80,8 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
         expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
         variance = expected.variance_log
         return None if variance is None else math.sqrt(variance * expected.n), None, None
-    row = numbers(group, ddof=1, confidence=0.95)
-    return row["cv"], row["cv_low"], row["cv_high"]
+    row = row_of({}, group)
+    return row.cv, row.cv_low, row.cv_high
 
 
 def _successes_lacking(group: pl.DataFrame) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -25,12 +25,15 @@ from ttastats.report.grouping import (
     group_notes,
     groups,
     key_row,
+    mean_of,
     row_keys,
     set_aside_notes,
     shown_keys,
     unknown_last,
     with_left_out,
 )
+from ttastats.report.keys import High, LeftOutKeys, Low
+from ttastats.report.row import AnyRow, Key, Row
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.means import mean_quality
@@ -56,15 +59,16 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
         *_metric(rows),
         fields.words(f"quality {budget.place}", _quality),
         fields.number("time", "seconds", "seconds"),
-        *(
-            fields.number(unit, unit, rank=2)
-            for unit in _PROGRESS
-            if any(row[unit] is not None for row in rows)
-        ),
+        *(fields.number(unit, unit, rank=2) for unit in _known(rows, _PROGRESS)),
     ]
     about = " ".join(part for part in (common_title(rows, _SHOWN), str(budget)) if part)
     notes = (*budget_notes(runs, budget), *set_aside_notes(runs))
     return Report("runs", rows, (fields.table(rows, shown, about),), notes)
+
+
+def _known(rows: Sequence[AnyRow], names: Sequence[str]) -> list[str]:
+    """Return those of some keys that any row knows."""
+    return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 
 def _metric(rows: tuple[Mapping[str, Any], ...]) -> list[Field]:
@@ -119,6 +123,25 @@ def _names(runs: pl.DataFrame) -> list[str]:
     return ["/".join(source.split("/")[shared:]) for source in sources]
 
 
+class QualityRow(Row, frozen=True):
+    """One group of runs at a budget: the mean quality of those that have one."""
+
+    metric: Annotated[str | None, Key("the metric of the quality")]
+    higher_is_better: Annotated[bool | None, Key("whether more of it is better")]
+    at: Annotated[str, Key("the budget")]
+    n: Annotated[int, Key("runs that have a value at the budget", "runs")]
+    missing: Annotated[int, Key("runs that have none", "runs")]
+    quality_mean: Annotated[float | None, Key("mean quality at the budget", "unit of the metric")]
+    quality_low: Low
+    quality_high: High
+    quality_sd: Annotated[float | None, Key("its standard deviation", "unit of the metric")]
+    seconds_mean: Annotated[float | None, Key("mean time of the value", "seconds", "time")]
+    steps_mean: Annotated[float | None, Key("mean step of the value", "steps", "steps")]
+    epochs_mean: Annotated[float | None, Key("mean epoch of the value", "epochs", "epochs")]
+    samples_mean: Annotated[float | None, Key("mean samples of the value", "samples", "samples")]
+    left_out: LeftOutKeys = LeftOutKeys()
+
+
 def of_groups(
     runs: pl.DataFrame,
     budget: Budget,
@@ -127,36 +150,27 @@ def of_groups(
     ddof: int = 1,
     confidence: float = 0.95,
 ) -> Report:
-    """Give the report of a table of runs at a budget by group, best group of a benchmark first.
+    """Return the report of a table of runs at a budget by group, best group of a benchmark first.
 
     `ddof` is that of the deviation that is shown; the interval is by the sample's.
     """
-    rows = [
-        key_row(keys) | _numbers(group, budget, ddof, confidence)
-        for keys, group in groups(runs, by)
-    ]
+    rows = [_row_of(keys, group, budget, ddof, confidence) for keys, group in groups(runs, by)]
     rows.sort(key=_place)
-    metrics = ["metric"] if len({row["metric"] for row in rows}) > 1 else []
+    metrics = ["metric"] if len({row.metric for row in rows}) > 1 else []
     shown = [
         *fields.keys(shown_keys(rows, by)),
         *fields.keys(metrics, heads=False),
-        fields.words("runs", lambda row: with_value(row["n"], row["missing"])),
-        fields.words(
-            "mean ±sd", lambda row: _digits(row).mean(row["quality_mean"], row["quality_sd"])
-        ),
+        fields.words("runs", lambda row: with_value(row.n, row.missing)),
+        fields.words("mean ±sd", lambda row: _digits(row).mean(row.quality_mean, row.quality_sd)),
         fields.words(
             f"[{percentages.text(confidence)} CI]",
-            lambda row: _digits(row).interval(row["quality_low"], row["quality_high"]),
+            lambda row: _digits(row).interval(row.quality_low, row.quality_high),
             rank=1,
         ),
-        fields.number("time", "seconds_mean", "seconds", rank=2),
-        *(
-            fields.number(unit, f"{unit}_mean", rank=3)
-            for unit in _PROGRESS
-            if any(row[f"{unit}_mean"] is not None for row in rows)
-        ),
+        *fields.of(QualityRow, "seconds_mean", rank=2),
+        *fields.of(QualityRow, *_known(rows, [f"{unit}_mean" for unit in _PROGRESS]), rank=3),
     ]
-    metric = "" if metrics or not rows else f"{rows[0]['metric'] or 'quality'} "
+    metric = "" if metrics or not rows else f"{rows[0].metric or 'quality'} "
     parts = [common_title(rows, by), f"{metric}{budget}"]
     table = fields.table(rows, shown, "   ".join(part for part in parts if part))
     notes = [*group_notes(runs, by), *budget_notes(runs, budget)]
@@ -165,36 +179,41 @@ def of_groups(
 
 
 def with_value(n: int, missing: int) -> str:
-    """Give how many runs have a value, and of how many where some have none."""
+    """Return how many runs have a value, and of how many where some have none."""
     return f"{n}/{n + missing}" if missing else str(n)
 
 
-def _numbers(group: pl.DataFrame, budget: Budget, ddof: int, confidence: float) -> dict[str, Any]:
+def _row_of(
+    keys: Mapping[str, Any], group: pl.DataFrame, budget: Budget, ddof: int, confidence: float
+) -> QualityRow:
     there = group.filter("reached")
     values = there["quality"].to_numpy()
-    found = mean_quality(values, resolution=step_of(there), confidence=confidence)
+    mean = mean_quality(values, resolution=step_of(there), confidence=confidence)
     metric = group["target_metric"].drop_nulls()
-    return {
-        "metric": metric[0] if metric.len() else None,
-        "higher_is_better": is_upwards(group) if group["higher_is_better"].count() else None,
-        "at": str(budget),
-        "n": there.height,
-        "missing": group.height - there.height,
-        "quality_mean": found.estimate,
-        "quality_low": found.low,
-        "quality_high": found.high,
-        "quality_sd": standard_deviation(values, ddof),
-        "seconds_mean": there["tta_seconds"].mean(),
-        **{f"{unit}_mean": there[unit].mean() for unit in _PROGRESS},
-    }
+    return QualityRow(
+        keys=key_row(keys),
+        metric=metric[0] if metric.len() else None,
+        higher_is_better=is_upwards(group) if group["higher_is_better"].count() else None,
+        at=str(budget),
+        n=there.height,
+        missing=group.height - there.height,
+        quality_mean=mean.estimate,
+        quality_low=mean.low,
+        quality_high=mean.high,
+        quality_sd=standard_deviation(values, ddof),
+        seconds_mean=mean_of(there["tta_seconds"]),
+        steps_mean=mean_of(there["steps"]),
+        epochs_mean=mean_of(there["epochs"]),
+        samples_mean=mean_of(there["samples"]),
+    )
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _place(row: QualityRow) -> tuple[Any, ...]:
     """Put the best group of a benchmark first, and what is unknown last."""
-    mean = row["quality_mean"]
-    order = None if mean is None else -mean if row["higher_is_better"] else mean
-    return unknown_last(*(row[name] for name in BENCHMARK), order)
+    mean = row.quality_mean
+    order = None if mean is None else -mean if row.higher_is_better else mean
+    return unknown_last(*(row.keys[name] for name in BENCHMARK), order)
 
 
-def _digits(row: Mapping[str, Any]) -> Digits:
-    return digits_of([], row["quality_sd"], row["quality_mean"])
+def _digits(row: QualityRow) -> Digits:
+    return digits_of([], row.quality_sd, row.quality_mean)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
-from ttastats.answers.compare.verdicts import row_names
 from ttastats.base import percentages, units
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
@@ -17,6 +16,22 @@ from ttastats.outcomes.counted import counted
 from ttastats.outcomes.time_to_target import evaluation_interval, solved
 from ttastats.report import fields, grouping, strips
 from ttastats.report.answer import Report
+from ttastats.report.keys import (
+    AxisName,
+    Cv,
+    EpochSecondsMean,
+    EpochsMean,
+    Ert,
+    High,
+    LeftOutKeys,
+    Low,
+    ReachedCount,
+    RunCount,
+    TtaMean,
+    TtaStd,
+    Withheld,
+)
+from ttastats.report.row import Key, Row
 from ttastats.sides.design.side import two_speeds
 from ttastats.sides.numbers import expected_seconds
 from ttastats.stats.moments import mean, standard_deviation
@@ -24,6 +39,29 @@ from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_interval
 
 #: Groups whose times lie further apart than this share a logarithmic axis.
 _FAR = 10.0
+
+
+class SummaryRow(Row, frozen=True):
+    """One group of runs: how many reached the target, and when."""
+
+    n: RunCount
+    reached: ReachedCount
+    tta_mean_seconds: TtaMean
+    tta_std_seconds: TtaStd
+    cv: Cv
+    cv_low: Low
+    cv_high: High
+    cv_withheld: Withheld
+    ert_seconds: Ert
+    epochs_mean: EpochsMean
+    epoch_seconds_mean: EpochSecondsMean
+    axis: AxisName
+    flags: Annotated[list[str], Key("`mixed_speeds` if the runs have two speeds")]
+    left_out: LeftOutKeys = LeftOutKeys()
+
+
+#: Rows with the runs behind them.
+_Groups = Sequence[tuple[SummaryRow, pl.DataFrame]]
 
 
 def report(
@@ -34,23 +72,19 @@ def report(
     confidence: float = 0.95,
     dots: bool = False,
 ) -> Report:
-    """Give the report of a table of runs, fastest group of a benchmark first.
+    """Return the report of a table of runs, fastest group of a benchmark first.
 
     `ddof` is 1 for the sample standard deviation, 0 for the population's (Coleman et al. 2019).
     With `dots` every run is shown as one, below its row.
     """
-    found = [
-        (
-            grouping.key_row(keys)
-            | numbers(group, ddof=ddof, confidence=confidence)
-            | {"flags": ["mixed_speeds"] if two_speeds(group) else []},
-            group,
-        )
+    entries = [
+        (row_of(keys, group, ddof=ddof, confidence=confidence), group)
         for keys, group in grouping.groups(runs, by)
     ]
-    first = (*grouping.BENCHMARK, "tta_mean_seconds")
-    found.sort(key=lambda one: grouping.unknown_last(*(one[0][name] for name in first)))
-    rows = [row for row, _ in found]
+    entries.sort(
+        key=lambda one: grouping.unknown_last(*_benchmark(one[0]), one[0].tta_mean_seconds)
+    )
+    rows = [row for row, _ in entries]
     axis = axes.of(runs)
     shown = [
         *fields.keys(grouping.shown_keys(rows, by)),
@@ -59,21 +93,23 @@ def report(
         fields.number(f"CV [{percentages.text(confidence)}]", "cv", "fraction", interval=True),
     ]
     if axis.name != "epochs":
-        shown.append(fields.number("epochs", "epochs_mean", rank=1))
+        shown += fields.of(SummaryRow, "epochs_mean", rank=1)
     if not axis.progress:
         shown.append(fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=2))
-    if any(row["reached"] < row["n"] for row in rows):
+    if any(row.reached < row.n for row in rows):
         title = "ERT" if axis.is_time else axis.expected
         shown.append(fields.number(title, "ert_seconds", axis.unit))
-    groups = tuple(group for _, group in found)
+    groups = tuple(group for _, group in entries)
     notes = (*grouping.failed_notes(counted(runs, by)), *_notes(rows, groups, by, ddof))
-    details = _strips(found) if dots else ()
+    details = _strips(entries) if dots else ()
     answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
     return replace(answer, groups=groups)
 
 
-def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, Any]:
-    """Give the numbers of one group of runs; seconds, fractions, None for unknown."""
+def row_of(
+    keys: Mapping[str, Any], group: pl.DataFrame, *, ddof: int = 1, confidence: float = 0.95
+) -> SummaryRow:
+    """Return the numbers of one group of runs."""
     times = solved(group, "tta_seconds").to_numpy()
     axis, (unit, column) = axes.of(group), axes.progress_of(group)
     spread = cv_interval(
@@ -83,28 +119,31 @@ def numbers(group: pl.DataFrame, *, ddof: int, confidence: float) -> dict[str, A
         confidence=confidence,
         ddof=ddof,
     )
-    return {
-        "n": group.height,
-        "reached": times.size,
-        "tta_mean_seconds": mean(times) if times.size else None,
-        "tta_std_seconds": standard_deviation(times, ddof),
-        "cv": spread.estimate,
-        "cv_low": spread.low,
-        "cv_high": spread.high,
-        "cv_withheld": spread.withheld,
-        "ert_seconds": expected_seconds(group),
-        "epochs_mean": solved(group, "epochs").mean(),
-        "epoch_seconds_mean": None if axis.progress else solved(group, "epoch_seconds").mean(),
-        "axis": axis.name,
-    }
+    epoch_seconds = None if axis.progress else grouping.mean_of(solved(group, "epoch_seconds"))
+    return SummaryRow(
+        keys=grouping.key_row(keys),
+        n=group.height,
+        reached=times.size,
+        tta_mean_seconds=mean(times) if times.size else None,
+        tta_std_seconds=standard_deviation(times, ddof),
+        cv=spread.estimate,
+        cv_low=spread.low,
+        cv_high=spread.high,
+        cv_withheld=spread.withheld,
+        ert_seconds=expected_seconds(group),
+        epochs_mean=grouping.mean_of(solved(group, "epochs")),
+        epoch_seconds_mean=epoch_seconds,
+        axis=axis.name,
+        flags=["mixed_speeds"] if two_speeds(group) else [],
+    )
 
 
-def _strips(found: Sequence[tuple[Mapping[str, Any], pl.DataFrame]]) -> list[tuple[str, ...]]:
-    """Give the runs of each group as dots, on one axis for all groups of a benchmark."""
+def _strips(entries: _Groups) -> list[tuple[str, ...]]:
+    """Return the runs of each group as dots, on one axis for all groups of a benchmark."""
     spans: dict[tuple[Any, ...], list[float]] = {}
-    for row, group in found:
+    for row, group in entries:
         spans.setdefault(_benchmark(row), []).extend(_positive(group, "observed_seconds"))
-    return [tuple(_strip(group, spans[_benchmark(row)])) for row, group in found]
+    return [tuple(_strip(group, spans[_benchmark(row)])) for row, group in entries]
 
 
 def _strip(group: pl.DataFrame, span: Sequence[float]) -> Iterator[str]:
@@ -129,8 +168,8 @@ def _positive(group: pl.DataFrame, name: str) -> list[float]:
     return times.filter(times > 0).to_list()
 
 
-def _benchmark(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in grouping.BENCHMARK)
+def _benchmark(row: SummaryRow) -> tuple[Any, ...]:
+    return tuple(row.keys[name] for name in grouping.BENCHMARK)
 
 
 #: Why a CV has no interval: parts of the keys of notes.
@@ -138,24 +177,24 @@ _WITHHELD = ("few_runs", "repeated_times", "unusual_run")
 
 
 def _notes(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[SummaryRow],
     groups: Sequence[pl.DataFrame],
     by: Sequence[str],
     ddof: int,
 ) -> Iterator[Note]:
-    names = row_names(rows, by)
+    names = grouping.row_names(rows, by)
     for code in _WITHHELD:
         without = [
             name
             for name, row in zip(names, rows, strict=True)
-            if row["cv_withheld"] == code and row["reached"]
+            if row.cv_withheld == code and row.reached
         ]
         if without:
             yield note(f"{code}.cv", names=without)
-    if any(row["cv_low"] is not None and row["reached"] < RUNS_FOR_MOMENTS for row in rows):
+    if any(row.cv_low is not None and row.reached < RUNS_FOR_MOMENTS for row in rows):
         yield note("like_those_seen")
     if ddof == 0:
         yield note("ddof")
     for name, row, group in zip(names, rows, groups, strict=True):
-        if "mixed_speeds" in row["flags"]:
+        if "mixed_speeds" in row.flags:
             yield note("mixed_speeds.summary", name=name, speeds=two_speeds(group))

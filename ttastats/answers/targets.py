@@ -22,6 +22,7 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
+from ttastats.report.keys import LeftOutOfA, LeftOutOfB
 from ttastats.sides import comparison
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.numbers import expected_seconds
@@ -221,10 +222,8 @@ def _left_out(sides: Sequence[Side], grid: Grid) -> tuple[LeftOut, ...]:
 
 
 def _numbers_of(gone: Sequence[LeftOut]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name, one in zip("ab", gone, strict=False):
-        found |= one.numbers(f"_{name}")
-    return found
+    parts = zip((LeftOutOfA, LeftOutOfB), gone, strict=False)
+    return {name: n for part, one in parts for name, n in part(*one.counts).numbers().items()}
 
 
 def _left_out_notes(

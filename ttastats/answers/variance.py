@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.answers.compare.verdicts import row_names
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
@@ -116,7 +115,7 @@ def _notes(
     if any(row["epochs_std"] == 0 for row in rows):
         yield note("constant_epochs.variance")
     groups: dict[str, list[str]] = {}
-    for name, row in zip(row_names(rows, by), rows, strict=True):
+    for name, row in zip(grouping.row_names(rows, by), rows, strict=True):
         missing = "share" if row["share_epochs"] is None else "interval"
         groups.setdefault(f"{row['share_withheld']}.{missing}", []).append(name)
     yield from (note(key, names=groups[key]) for key in _WITHHELD if key in groups)

@@ -36,10 +36,6 @@ class BothSides:
     a: LeftOut
     b: LeftOut
 
-    def numbers(self) -> dict[str, int]:
-        """Return the counts of both sides for a row for programs."""
-        return self.a.numbers("_a") | self.b.numbers("_b")
-
     @property
     def flags(self) -> tuple[str, ...]:
         """Return the codes of what is left out of either side and may hide a failure."""
@@ -63,13 +59,10 @@ class LeftOut:
     logs: int = 0
     missing: tuple[str, ...] = ()
 
-    def numbers(self, side: str = "") -> dict[str, int]:
-        """Return the counts for a row for programs; the keys end with the side."""
-        return {
-            f"interrupted{side}": self.interrupted,
-            f"rejected_logs{side}": self.rejected_logs,
-            f"missing_runs{side}": len(self.missing),
-        }
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Return the numbers of interrupted runs, of rejected logs and of missing runs."""
+        return self.interrupted, self.rejected_logs, len(self.missing)
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -143,6 +143,22 @@ class Gate:
         return not self.failures
 
 
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """One benchmark (and side) in a word, in a sentence, and what is behind that.
+
+    `about` names the benchmark, and the side where several are compared. `tone` asks for colour,
+    which never carries meaning alone.
+    """
+
+    about: str
+    word: str
+    sentence: str
+    more: str = ""
+    benchmark: str | None = None
+    tone: Tone = "plain"
+
+
 class Printable(Protocol):
     """What every output format shows: the answer of a command, or what others make like one."""
 

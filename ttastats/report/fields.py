@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text, Unit
-from ttastats.report.row import Row
-
-Numbers = Row | Mapping[str, Any]
+from ttastats.report.row import AnyRow, Row, described
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +20,12 @@ class Field:
 
 
 def table(
-    rows: Sequence[Numbers],
+    rows: Sequence[AnyRow],
     fields: Sequence[Field],
     title: str,
     details: Sequence[tuple[str, ...]] = (),
 ) -> Table:
-    """Give the table of some rows, with lines of detail below each if there are any."""
+    """Return the table of some rows, with lines of detail below each if there are any."""
     body = [
         Line(tuple(field.cell(row) for field in fields), below)
         for row, below in zip(rows, details or [()] * len(rows), strict=True)
@@ -36,12 +34,12 @@ def table(
 
 
 def keys(names: Sequence[str], *, heads: bool = True) -> list[Field]:
-    """Give the fields of some keys; `heads` lets them stand above the rows that share them."""
+    """Return the fields of some keys; `heads` lets them stand above the rows that share them."""
     return [Field(Column(name, names=True, heads=heads), partial(key, name)) for name in names]
 
 
-def key(name: str, row: Numbers) -> Text:
-    """Give the cell of a key; unknown is said."""
+def key(name: str, row: AnyRow) -> Text:
+    """Return the cell of a key; unknown is said."""
     return Text("unknown" if row.get(name) is None else str(row.get(name)))
 
 
@@ -54,9 +52,9 @@ def number(
     std: str = "",
     rank: int = 0,
 ) -> Field:
-    """Give the field of a number: with `name_low` and `name_high`, or a standard deviation."""
+    """Return the field of a number: with `name_low` and `name_high`, or a standard deviation."""
 
-    def cell(row: Numbers) -> Quantity:
+    def cell(row: AnyRow) -> Quantity:
         low, high = (row.get(f"{name}_low"), row.get(f"{name}_high")) if interval else (None, None)
         return Quantity(
             row.get(name),
@@ -70,13 +68,35 @@ def number(
     return Field(Column(title, "right", rank=rank), cell)
 
 
+#: How numbers of a unit are shown; those of another, such as runs, are counts.
+_SHOWN: dict[str, Unit] = {
+    "fraction": "fraction", "ratio": "ratio", "number": "number", "bytes": "bytes",
+    "flop/second": "flop/second", "seconds": "seconds", "dollars": "dollars",
+}  # fmt: skip
+
+
+def of(kind: type[Row], *names: str, rank: int = 0) -> list[Field]:
+    """Return the fields of some numbers of a row, each as the metadata of its key describe it."""
+    return [
+        number(
+            about.title or name,
+            name,
+            _SHOWN.get(about.unit, "count"),
+            interval=about.interval,
+            std=about.std,
+            rank=rank,
+        )
+        for name, about in ((name, described(kind)[name]) for name in names)
+    ]
+
+
 def words(title: str, said: Callable[[Any], str], *, rank: int = 0) -> Field:
-    """Give the field of words that are aligned like numbers."""
+    """Return the field of words that are aligned like numbers."""
     return Field(Column(title, "right", rank=rank), lambda row: Text(said(row)))
 
 
 def reached(rank: int = 0) -> Field:
-    """Give the field of how many runs reached the target."""
+    """Return the field of how many runs reached the target."""
     return Field(
         Column("reached", "right", rank=rank), lambda r: Reached(r.get("reached"), r.get("n"))
     )

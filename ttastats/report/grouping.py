@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
+from msgspec import structs
 
 from ttastats.base import units
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis, left_out, varying
 from ttastats.outcomes.counted import counted, standing
+from ttastats.outcomes.left_out import LeftOut
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
+from ttastats.report.keys import LeftOutKeys
+from ttastats.report.row import AnyRow, Row
 from ttastats.table import schema
 
 BENCHMARK = schema.BENCHMARK
@@ -44,7 +48,7 @@ def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, An
 
 def answer(
     command: str,
-    rows: Sequence[dict[str, Any]],
+    rows: Sequence[AnyRow],
     shown: Sequence[Field],
     runs: pl.DataFrame,
     by: Sequence[str],
@@ -53,7 +57,7 @@ def answer(
     title: str | None = None,
     details: Sequence[tuple[str, ...]] = (),
 ) -> Report:
-    """Give the report that has a row for each group of runs, with what must be said of these."""
+    """Return the report that has a row for each group of runs, with what must be said of these."""
     title = common_title(rows, by) if title is None else title
     table = fields.table(rows, shown, title, details)
     said = (*group_notes(runs, by), *notes)
@@ -67,14 +71,24 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
     Its one table has a line for each row.
     """
     absent = left_out.rows(runs)
-    each = [left_out.of(runs, {name: row[name] for name in by}, absent) for row in report.rows]
-    rows = tuple({**row, **one.numbers()} for row, one in zip(report.rows, each, strict=True))
+    each = [
+        left_out.of(runs, {name: row.get(name) for name in by}, absent) for row in report.records
+    ]
+    rows = tuple(map(_with_keys, report.records, each))
     (table,) = report.tables
     lines = (
         replace(line, details=with_line(line.details, one))
         for line, one in zip(table.rows, each, strict=True)
     )
     return replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
+
+
+def _with_keys(row: AnyRow, gone: LeftOut) -> AnyRow:
+    """Return a row with what is left out of its group, the last of its keys."""
+    part = LeftOutKeys(*gone.counts)
+    if isinstance(row, Row):
+        return structs.replace(row, left_out=part)
+    return {**row, **part.numbers()}
 
 
 def with_line(details: Sequence[str], said: object) -> tuple[str, ...]:
@@ -110,12 +124,12 @@ def row_keys(by: Sequence[str], first: Sequence[str] = BENCHMARK) -> tuple[str, 
     return tuple(dict.fromkeys((*first, *by)))
 
 
-def shown_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
-    """Give the keys worth a column.
+def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys worth a column.
 
     Not suite and round where every row has the same, and no benchmark where none is known.
     """
-    return tuple(name for name in by if _tells(name, {row[name] for row in rows}))
+    return tuple(name for name in by if _tells(name, {row.get(name) for row in rows}))
 
 
 def _tells(name: str, values: Collection[Any]) -> bool:
@@ -124,10 +138,18 @@ def _tells(name: str, values: Collection[Any]) -> bool:
     return name != "benchmark" or set(values) != {None}
 
 
-def common_title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
-    """Give the keys that `shown_keys` left out, as a title."""
-    hidden = [name for name in by if name not in shown_keys(rows, by)]
-    return " ".join(str(rows[0][name]) for name in hidden if rows and rows[0][name] is not None)
+def common_title(rows: Sequence[AnyRow], by: Sequence[str]) -> str:
+    """Return the keys that `shown_keys` left out, as a title."""
+    hidden = [rows[0].get(name) for name in by if rows and name not in shown_keys(rows, by)]
+    return " ".join(str(value) for value in hidden if value is not None)
+
+
+def row_names(rows: Sequence[AnyRow], by: Sequence[str]) -> list[str]:
+    """Return each row's name: its known keys, without a suite and round that all rows share."""
+    shown = shown_keys(rows, by)
+    known = [[str(row.get(name)) for name in shown if row.get(name) is not None] for row in rows]
+    nameless = "unknown" if any(known) else "these runs"
+    return [" ".join(words) or nameless for words in known]
 
 
 def group_notes(
@@ -244,5 +266,10 @@ def unknown_last(*values: Any) -> tuple[tuple[bool, Any], ...]:
 
 
 def key_row(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the grouping columns of a row for programs, standard ones first and always there."""
+    """Return the grouping columns of a row for programs, standard ones first and always there."""
     return {name: keys.get(name) for name in row_keys(tuple(keys), ENTRY)}
+
+
+def mean_of(values: pl.Series) -> float | None:
+    """Return the mean of a column of numbers, None without any."""
+    return cast("float | None", values.mean())

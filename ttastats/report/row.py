@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key of a row means, its unit, and how a table shows it: metadata of `Annotated`.
+
+    Units are base units: seconds, fraction, ratio, runs; `axis` is the unit of what is counted to
+    the target; empty where a value is text or has none. A table shows a number under `title`, with
+    its `_low` and `_high` if it has an `interval`, with the standard deviation in the key `std`.
+    """
+
+    meaning: str
+    unit: str = ""
+    title: str = ""
+    interval: bool = False
+    std: str = ""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,3 +51,41 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def get(self, name: str) -> Any:
         """Return the value of a key that is known by its name only, as one of `--by`."""
         return self.keys[name] if name in self.keys else getattr(self, name)
+
+
+#: A row of an answer that is not a struct yet has its keys in a mapping.
+AnyRow = Row | Mapping[str, Any]
+
+R = TypeVar("R", bound=Row)
+
+
+def of_kind(rows: Sequence[object], kind: type[R]) -> tuple[R, ...]:
+    """Return the rows of an answer as what they are.
+
+    Raises
+    ------
+    TypeError
+        They are the rows of another answer.
+    """
+    typed = tuple(row for row in rows if isinstance(row, kind))
+    if len(typed) < len(rows):
+        raise TypeError(f"not all rows are of {kind.__name__}")
+    return typed
+
+
+@cache
+def described(kind: type[Row]) -> dict[str, Key]:
+    """Return the keys of a row with what they mean, but for those of the groups."""
+    return dict(_described(kind))
+
+
+def _described(kind: type[Row]) -> Iterator[tuple[str, Key]]:
+    hints = get_type_hints(kind, include_extras=True)
+    for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
+        hint = hints[name]
+        parts = [part for part in (hint, *get_args(hint))
+                 if isinstance(part, type) and issubclass(part, Row)]  # fmt: skip
+        if parts:
+            yield from _described(parts[0])
+        elif get_origin(hint) is Annotated:
+            yield from ((key, about) for about in hint.__metadata__ if isinstance(about, Key))

@@ -15,7 +15,7 @@ from ttastats.answers.compare.also import Also, lines, measured, numbers, senten
 from ttastats.answers.compare.also import notes as also_notes
 from ttastats.answers.compare.compare_notes import Shown
 from ttastats.answers.compare.step_factors import Explained, explained
-from ttastats.answers.compare.verdicts import row_names, verdict_numbers
+from ttastats.answers.compare.verdicts import verdict_numbers
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note
@@ -26,6 +26,7 @@ from ttastats.outcomes.left_out import BothSides
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
+from ttastats.report.keys import LeftOutOfA, LeftOutOfB
 from ttastats.sides import blocking, comparison, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.options import Options, View
@@ -129,7 +130,7 @@ def _with_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
         for runs, side in ((pairing.a, baseline), (pairing.b, other))
     ]
     pairs, remarks = list(pairing.pairs), []
-    names = row_names([pair.keys for pair in pairs], pairing.by)
+    names = grouping.row_names([pair.keys for pair in pairs], pairing.by)
     for number, pair in enumerate(pairs):
         for name, spans in zip("AB", (each.filter(pair=number) for each in still), strict=True):
             if spans.is_empty():
@@ -182,7 +183,9 @@ def _sentence(
     several = len(side.rows) > 1
     beside = (
         f"{name}, {text}" if several else text
-        for also_of, row, name in zip(side.also, side.rows, row_names(side.rows, by), strict=True)
+        for also_of, row, name in zip(
+            side.also, side.rows, grouping.row_names(side.rows, by), strict=True
+        )
         for text in sentences(also_of, row, *names)
     )
     return " ".join((said, *beside))
@@ -193,7 +196,7 @@ def _shown(
 ) -> list[Shown]:
     return [
         Shown(one, row, name, view.margin_claims or row["verdict"] != "undecided")
-        for one, row, name in zip(found, rows, row_names(rows, by), strict=True)
+        for one, row, name in zip(found, rows, grouping.row_names(rows, by), strict=True)
     ]
 
 
@@ -254,7 +257,7 @@ def _varying(
     """Return what varies inside the groups of each side, and which of its runs are left out."""
     keys = ("pair", *(name for name in block if name in baseline.runs.columns))
     several = len(sides) > 1
-    labels = [row_names(each.rows, by) for each in sides]
+    labels = [grouping.row_names(each.rows, by) for each in sides]
     a, b = ("", "") if several else ("A", "B")
     named = [
         (a or baseline.label, baseline, each.pairing.a, names)
@@ -291,7 +294,7 @@ def _fixed_lengths(
         note
         for other, side in zip(others, sides, strict=True)
         for note in fixed_length.notes(
-            baseline, other, side.pairing.pairs, row_names(side.rows, by)
+            baseline, other, side.pairing.pairs, grouping.row_names(side.rows, by)
         )
     ]
 
@@ -350,7 +353,8 @@ def _row_of(
         "flags": list(
             dict.fromkeys((*pair.flags, *(flag.code for flag in one.flags), *lost.flags))
         ),
-        **lost.numbers(),
+        **LeftOutOfA(*lost.a.counts).numbers(),
+        **LeftOutOfB(*lost.b.counts).numbers(),
         **left_out.exceptions_of(pair.a, pair.b),
         **_judged_by(pair),
     }

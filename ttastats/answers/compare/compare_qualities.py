@@ -11,7 +11,6 @@ from typing import Any
 from ttastats.answers.compare import same
 from ttastats.answers.compare.quality_cells import beside, cells
 from ttastats.answers.compare.quality_notes import notes, sentence
-from ttastats.answers.compare.verdicts import row_names
 from ttastats.answers.qualities import short_notes
 from ttastats.base import percentages, units
 from ttastats.base.note import Note
@@ -25,10 +24,12 @@ from ttastats.report.grouping import (
     common_title,
     left_out_notes,
     row_keys,
+    row_names,
     set_aside_notes,
     shown_keys,
     with_line,
 )
+from ttastats.report.keys import LeftOutOfA, LeftOutOfB
 from ttastats.sides.blocking import numbers, within
 from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import Pairing, Side, pairings
@@ -167,7 +168,8 @@ def _row(
             *(found.code for found in one.findings),
             *lost.flags,
         ],
-        **lost.numbers(),
+        **LeftOutOfA(*lost.a.counts).numbers(),
+        **LeftOutOfB(*lost.b.counts).numbers(),
     }
 
 

@@ -10,12 +10,12 @@ from functools import partial
 from itertools import starmap
 from typing import Any, Literal, TypeVar
 
-from ttastats.answers.compare.verdicts import row_names
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.axis import of_row
 from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Gate, Outcome
+from ttastats.report.grouping import row_names
 from ttastats.stats.fraction import fails_more
 from ttastats.stats.multiplicity import holm
 from ttastats.stats.power import runs_needed

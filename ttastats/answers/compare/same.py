@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ttastats.answers.compare.verdicts import row_names, verdicts
+from ttastats.answers.compare.verdicts import verdicts
 from ttastats.base import units
 from ttastats.report.answer import Report
 from ttastats.report.cells import Table, Text
+from ttastats.report.grouping import row_names
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.quality_comparison import QualityComparison, SideAt
 from ttastats.stats.between import Between, Set, between

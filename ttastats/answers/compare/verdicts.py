@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ttastats.answers import leading
 from ttastats.answers.compare.quality_cells import ratio
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import Axis, of_row
 from ttastats.report.answer import Report
-from ttastats.report.digits import digits_of
-from ttastats.report.grouping import BENCHMARK, shown_keys
+from ttastats.report.cells import Conclusion
+from ttastats.report.grouping import row_names
 from ttastats.sides.design import findings
 from ttastats.stats.decision import Assumption, Decision
-from ttastats.stats.verdict import Tone
-from ttastats.stats.verdict import Verdict as Word
+from ttastats.stats.verdict import Tone, Verdict
 
 Numbers = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One benchmark (and side) in a word, in a sentence, and what is behind that.
-
-    `about` names the benchmark, and the side where several are compared. `tone` asks for colour,
-    which never carries meaning alone.
-    """
-
-    about: str
-    word: str
-    sentence: str
-    more: str = ""
-    benchmark: str | None = None
-    tone: Tone = "plain"
-
-
-def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Verdict, ...]:
+def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion, ...]:
     """Give the verdicts of a comparison or a summary, in the order of its rows.
 
     `confidence` is that of the intervals the report was made with.
@@ -47,7 +28,7 @@ def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Verdict, ...]
         return _qualities(report, confidence)
     if report.command == "compare":
         return _comparisons(report, confidence)
-    return _summaries(report)
+    return leading.verdicts(report)
 
 
 # ------------------------------------------------------------------------------------- comparisons
@@ -55,14 +36,14 @@ def verdicts(report: Report, *, confidence: float = 0.95) -> tuple[Verdict, ...]
 
 def carried(row: Numbers) -> str:
     """Return what a claim carries by its design (`setups pooled`); empty without a claim."""
-    return findings.words(row["conditions"]) if Word(row["verdict"]).decided else ""
+    return findings.words(row["conditions"]) if Verdict(row["verdict"]).decided else ""
 
 
 def _rows(report: Report) -> Iterator[tuple[Numbers, str, str, Tone]]:
     """Give each row with what it is about, and the word and tone of its verdict."""
     several = len({row["b"] for row in report.rows}) > 1
     for name, row in zip(row_names(report.rows, report.by), report.rows, strict=True):
-        verdict = Word(row["verdict"])
+        verdict = Verdict(row["verdict"])
         word, tone = verdict.label, verdict.tone
         if conditions := carried(row):
             word = f"{word}, {conditions}"
@@ -70,22 +51,22 @@ def _rows(report: Report) -> Iterator[tuple[Numbers, str, str, Tone]]:
         yield row, f"{name}: {row['b']}" if several else name, word, tone
 
 
-def _comparisons(report: Report, confidence: float) -> tuple[Verdict, ...]:
+def _comparisons(report: Report, confidence: float) -> tuple[Conclusion, ...]:
     said, tests = [], sum(row["p_adjusted"] is not None for row in report.rows)
     for row, about, word, tone in _rows(report):
         sentence = finding(row, row["a"], row["b"], confidence) + "."
-        if not Word(row["verdict"]).decided:  # others begin with a side's name
+        if not Verdict(row["verdict"]).decided:  # others begin with a side's name
             sentence = sentence[:1].upper() + sentence[1:]
         alone = _alone(row, tests, confidence)
         more = " ".join(part for part in (alone, _plan(row), _why(row), _failures(row)) if part)
-        said.append(Verdict(about, word, sentence, more, row["benchmark"], tone))
+        said.append(Conclusion(about, word, sentence, more, row["benchmark"], tone))
     return tuple(said)
 
 
-def _qualities(report: Report, confidence: float) -> tuple[Verdict, ...]:
+def _qualities(report: Report, confidence: float) -> tuple[Conclusion, ...]:
     """Give the verdicts of a comparison of qualities at a budget."""
     return tuple(
-        Verdict(
+        Conclusion(
             about,
             word,
             f"{_quality_finding(row, confidence)}.",
@@ -268,117 +249,3 @@ def _failures(row: Numbers) -> str:
 def _reached_of(row: Numbers, side: str) -> str:
     runs = units.plural(row[f"n_{side}"], "run")
     return f"{row[f'reached_{side}']:,} of {runs} of {row[side]}"
-
-
-# --------------------------------------------------------------------------------------- summaries
-
-
-def _summaries(report: Report) -> tuple[Verdict, ...]:
-    """Give a verdict per benchmark; the rows of one stand together, fastest first."""
-    names = row_names(report.rows, BENCHMARK)
-    others = tuple(name for name in report.by if name not in BENCHMARK)
-    labels = row_names(report.rows, others)
-    # Rows of several rounds of one benchmark are mixed: they are sorted by their times.
-    labelled = sorted(zip(names, labels, report.rows, strict=True), key=itemgetter(0))
-    return tuple(
-        _summarised(name, [(label, row) for _, label, row in group])
-        for name, group in groupby(labelled, key=itemgetter(0))
-    )
-
-
-def _summarised(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
-    if "quality_mean" in entries[0][1]:
-        return _of_qualities(about, entries)
-    timed = [(label, row) for label, row in entries if row["tta_mean_seconds"] is not None]
-    benchmark = entries[0][1]["benchmark"]
-    count = units.plural(len(entries), "entry", "entries")
-    if not timed:
-        runs = sum(row["n"] for _, row in entries)
-        text = f"None of {units.plural(runs, 'run')} reached the target."
-        return Verdict(about, count, text, "", benchmark, "dim")
-    (label, best), *others = timed
-    if len(entries) == 1:
-        return Verdict(about, count, f"{label}: {_time(best)}.", "", benchmark)
-    axis = of_row(best)
-    least = "shortest mean time-to-accuracy" if axis.is_time else f"smallest {axis.to_target}"
-    text = f"{label} has the {least}: {_time(best)}."
-    return Verdict(about, count, text, _next(best, *others[0]) if others else "", benchmark)
-
-
-def _of_qualities(about: str, entries: Sequence[tuple[str, Numbers]]) -> Verdict:
-    """Give the verdict on entries with a mean quality at a budget, the best first."""
-    known = [(label, row) for label, row in entries if row["quality_mean"] is not None]
-    benchmark, count = entries[0][1]["benchmark"], units.plural(len(entries), "entry", "entries")
-    if not known:
-        return Verdict(about, count, "No run has a value.", "", benchmark, "dim")
-    (label, best), *others = known
-    what = f"{best['metric'] or 'quality'} {best['at']}"
-    more = f"The next, {others[0][0]}: {_mean_quality(others[0][1])}." if others else ""
-    text = f"mean {what} {_mean_quality(best)}."
-    text = f"{label} has the best {text}" if others else f"{label}: {text}"
-    return Verdict(about, count, text, more, benchmark)
-
-
-def _mean_quality(row: Numbers) -> str:
-    """Give a mean quality with its spread, and how many runs it speaks for."""
-    digits = digits_of([], row["quality_sd"], row["quality_mean"])
-    spread = "" if row["quality_sd"] is None else f"SD {digits.of(row['quality_sd'])}, "
-    without = f", {row['missing']} without a value" if row["missing"] else ""
-    runs = units.plural(row["n"], "run")
-    return f"{digits.of(row['quality_mean'])} ({spread}{runs}{without})"
-
-
-def _next(best: Numbers, label: str, second: Numbers) -> str:
-    ratio = second["tta_mean_seconds"] / best["tta_mean_seconds"]
-    factor = f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.0f}×"
-    axis = of_row(best)
-    many = "much" if axis.progress is None else "many"
-    takes = f"takes {factor} as long" if axis.is_time else f"needs {factor} as {many}"
-    text = f"The next, {label}, {takes}: {_time(second)}."
-    return text + _caution(best, second)
-
-
-def _caution(best: Numbers, second: Numbers) -> str:
-    """Say what a summary, which tests nothing, cannot know of an order."""
-    if best["reached"] == second["reached"] == 1:
-        return " With one run each, chance cannot be excluded."
-    if _overlapping(best, second):
-        return (
-            " That is less than the variation between runs of one entry, so the order may be "
-            "due to chance."
-        )
-    return ""
-
-
-def _overlapping(best: Numbers, second: Numbers) -> bool:
-    """Tell whether two means are closer than the spread of single runs: no test, a caution."""
-    spreads = [row["tta_std_seconds"] for row in (best, second)]
-    known = [spread for spread in spreads if spread is not None]
-    gap = second["tta_mean_seconds"] - best["tta_mean_seconds"]
-    return bool(known) and bool(gap < max(known))
-
-
-def _time(row: Numbers) -> str:
-    """Give a mean with its spread, and how many runs it speaks for."""
-    unit = of_row(row).unit
-    parts = [units.amount(row["tta_mean_seconds"], unit)]
-    if row["cv"] is not None:
-        parts.append(f"CV {units.percent(row['cv'])}")
-    single = row["reached"] == row["n"] == 1
-    count = f"{row['reached']} of {units.plural(row['n'], 'run')} reached"
-    parts.append("one run" if single else count)
-    text = f"{parts[0]} ({', '.join(parts[1:])})"
-    if row["reached"] < row["n"] and row["ert_seconds"] is not None:
-        text += f", {units.amount(row['ert_seconds'], unit)} counting failed runs"
-    return text
-
-
-# ------------------------------------------------------------------------------------------- names
-
-
-def row_names(rows: Sequence[Numbers], by: Sequence[str]) -> list[str]:
-    """Give each row's name: its known keys, without a suite and round that all rows share."""
-    shown = shown_keys(rows, by)
-    known = [[str(row[name]) for name in shown if row[name] is not None] for row in rows]
-    nameless = "unknown" if any(known) else "these runs"
-    return [" ".join(words) or nameless for words in known]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlines
-from ttastats.answers.compare.verdicts import Verdict, verdicts
+from ttastats.answers.compare.verdicts import verdicts
 from ttastats.answers.league import League, headline, leagues
 from ttastats.base import units
 from ttastats.base.note import note
@@ -22,7 +22,7 @@ from ttastats.output.page.figure_rows import FigureRow
 from ttastats.output.page.second_look import Look
 from ttastats.output.plots.plot import FILTERS, Plot
 from ttastats.report.answer import Report
-from ttastats.report.cells import Table
+from ttastats.report.cells import Conclusion, Table
 
 #: Columns by which the rows of leagues may be chosen.
 LEAGUE_FILTERS = ("benchmark", "accelerators", "submitter", "hardware", "system", "entry")
@@ -60,7 +60,7 @@ class Content:
     title: str
     counted: str
     facts: tuple[Fact, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Conclusion, ...]
     report: Report
     plots: tuple[Plot, ...]
     choices: pl.DataFrame

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote
 
-from ttastats.answers.compare.verdicts import Verdict
 from ttastats.base.json_safe import script_text
 from ttastats.base.version import __version__
 from ttastats.output.page import embedded, figure, figure_rows, league, script
@@ -16,7 +15,7 @@ from ttastats.output.page.second_look import Look
 from ttastats.output.plots import quality, theme, vega
 from ttastats.output.plots.plot import Plot
 from ttastats.report.answer import Report
-from ttastats.report.cells import Gate
+from ttastats.report.cells import Conclusion, Gate
 from ttastats.report.render import as_csv, as_html
 from ttastats.report.render.harmless import visible_frame
 
@@ -104,7 +103,7 @@ class Section:
     name: str
     heading: str
     benchmark: str | None
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Conclusion, ...]
     first: tuple[tuple[int, Plot], ...]
     more: tuple[tuple[int, Plot], ...]
 
@@ -128,7 +127,7 @@ def _sections(content: Content) -> list[Section]:
 
 
 def _section(
-    name: str, heading: str, benchmark: str | None, content: Content, told: Sequence[Verdict]
+    name: str, heading: str, benchmark: str | None, content: Content, told: Sequence[Conclusion]
 ) -> Section:
     mine = [one for one in enumerate(content.plots) if one[1].benchmark == benchmark]
     mine.sort(key=lambda one: _rank(one[1].kind))

@@ -15,7 +15,7 @@ from ttastats.answers import league
 from ttastats.answers.league import Entry, League
 from ttastats.answers.ranks import Pair, Rank
 from ttastats.base import percentages, units
-from ttastats.outcomes.axis import Axis, of_row
+from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.page import scale
 from ttastats.output.page.scale import Scale
 from ttastats.output.plots import names
@@ -88,7 +88,7 @@ def _places(choices: pl.DataFrame) -> dict[tuple[Any, ...], int]:
 def _table(
     one: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
 ) -> Table:
-    axis = of_row(one.entries[0].row)
+    axis = AXES[one.entries[0].row.axis]
     near = _near(one.entries)
     ticks = scale.of([time for entry in near for time in _times(entry)], axis.unit)
     lanes = _brackets(one.ties, len(one.entries))

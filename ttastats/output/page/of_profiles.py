@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import polars as pl
 
-from ttastats.answers.compare.verdicts import Verdict
 from ttastats.answers.profile import profile as profile_report
 from ttastats.answers.profile import profile_change
 from ttastats.base import units
@@ -18,6 +17,7 @@ from ttastats.output.plots.plot import FILTERS
 from ttastats.output.plots.profiled import kinds, shared
 from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.report.answer import Report
+from ttastats.report.cells import Conclusion
 from ttastats.traces import answers
 
 #: What the head tells of profiles, by the measures that know it in words or as a number.
@@ -118,18 +118,18 @@ def _of(profiles: Profiles, measure: str) -> list[str]:
     return [one for one in dict.fromkeys(said) if one]
 
 
-def _steps(profiles: Profiles) -> list[Verdict]:
+def _steps(profiles: Profiles) -> list[Conclusion]:
     said = ((name, profile_report.report(own).sentence) for name, own in profiles.items())
-    return [Verdict(name, "time of a step", text) for name, text in said if text]
+    return [Conclusion(name, "time of a step", text) for name, text in said if text]
 
 
-def _verdict(a: str, b: str, change: Report) -> Verdict:
+def _verdict(a: str, b: str, change: Report) -> Conclusion:
     """Give how the steps of B differ from those of A, as the comparison says it."""
     whole, about = change.rows[0], f"{b} against {a}"
     low, high = whole["change_low"], whole["change_high"]
     if low is None or low <= 0 <= high:
         word = "not tested" if low is None else "undecided"
-        return Verdict(about, word, change.sentence, tone="dim")
+        return Conclusion(about, word, change.sentence, tone="dim")
     if whole["change"] < 0:
-        return Verdict(about, "faster", change.sentence, tone="good")
-    return Verdict(about, "slower", change.sentence, tone="bad")
+        return Conclusion(about, "faster", change.sentence, tone="good")
+    return Conclusion(about, "slower", change.sentence, tone="bad")

@@ -1,0 +1,44 @@
+"""A row of an answer is a struct whose fields are the keys of JSON and CSV."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import pytest
+
+from ttastats.answers.summary import SummaryRow
+from ttastats.report.keys import LeftOutKeys
+from ttastats.report.row import Key, Row, described, of_kind
+
+
+class Made(Row, frozen=True):
+    """A row with a part, a key of another name, and a key that may be absent."""
+
+    seconds: Annotated[float | None, Key("a time", "seconds")]
+    from_: Annotated[str, Key("where it begins")] = msgspec.field(name="from")
+    left_out: LeftOutKeys = LeftOutKeys()
+    often: Annotated[int | msgspec.UnsetType, Key("how often", "times")] = msgspec.UNSET
+
+
+def test_the_keys_of_a_row_are_its_groups_then_its_fields_and_those_of_its_parts() -> None:
+    row = Made(None, "start", LeftOutKeys(1, 2, 3), keys={"entry": "x"})
+    assert list(row.numbers().items()) == [
+        ("entry", "x"), ("seconds", None), ("from", "start"),
+        ("interrupted", 1), ("rejected_logs", 2), ("missing_runs", 3),
+    ]  # fmt: skip
+    assert "often" in Made(1.0, "start", often=2).numbers()
+
+
+def test_every_key_is_described_by_the_name_it_has_in_json() -> None:
+    assert [*described(Made)] == [
+        "seconds", "from", "interrupted", "rejected_logs", "missing_runs", "often",
+    ]  # fmt: skip
+    assert described(Made)["seconds"] == Key("a time", "seconds")
+
+
+def test_rows_of_another_answer_are_refused() -> None:
+    row = Made(1.0, "start")
+    assert of_kind([row], Made) == (row,)
+    with pytest.raises(TypeError, match="SummaryRow"):
+        of_kind([row], SummaryRow)
