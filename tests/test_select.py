@@ -172,10 +172,10 @@ def test_what_leaves_nothing_is_named_with_what_there_is(
 
 def test_a_value_that_nothing_has_is_named_where_others_hide_it() -> None:
     asked = parse_all(["benchmark=resnet,sdd", "system!=dgx9", "nodes=1", "nodes!=*"])
-    assert select.remarks(TABLE.collect(), asked, "run") == (
+    assert [note.text for note in select.remarks(TABLE.collect(), asked, "run")] == [
         "--where: no run has benchmark=sdd. Nearest: ssd. Values: resnet, ssd.",
         "--where: no run has system=dgx9. Nearest: dgx1. Values: dgx1, dgx2h_multi.",
-    )
+    ]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_links_lead_to_pages_of_the_site_and_other_files_are_named(pages: Module
 
 #: What makes a problem, note or flag, and which argument is the code.
 MAKERS = {
-    "Problem": 0, "UnfitError": 0, "Note": 0, "Remark": 0, "Flag": 0, "_finding": 0, "_flagged": 1,
+    "Problem": 0, "UnfitError": 0, "Note": 0, "Flag": 0, "Finding": 0, "_finding": 0, "_flagged": 1,
     "_rejected": 1, "_error": 1,
 }  # fmt: skip
 

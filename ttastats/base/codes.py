@@ -169,6 +169,11 @@ NOTES = (
     Row("best_of", "`--best`", "The best of several evaluations overestimates the quality on other data.",
         "the best of several evaluations was selected on the data it is measured on, so it overestimates the quality on other data, more so with more evaluations."),
     Row("blocks blocks_alone blocks_unknown", "`--block`", "The blocks compared; blocks of one side only and runs of unknown block are excluded.", {
+        "blocks": "compared within {n} blocks by {by} (runs of A + B: {counts:list}): the estimate and its interval exclude effects that a block has on both sides; the means shown do not. They hold for these blocks{few}.",
+        "blocks.few": "; {n} blocks are too few to estimate how much the difference varies between blocks",
+        "blocks.one": "only one block by {by} has both sides, {name} ({a} runs of A, {b} of B): the verdict holds for this block only, because variation between blocks is unknown.",
+        "blocks_alone": "blocks with runs of one side only are excluded: {names}.",
+        "blocks_unknown": "{a} runs of A and {b} of B are excluded: they do not record their {by}.",
         "blocks_unknown.sets": "{n:# run} excluded: {columns} unknown.",
     }),
     Row("bound no_flops roofline tensor_core", "profile", "How operators are classified as compute-bound or memory-bound.", {
@@ -256,7 +261,8 @@ NOTES = (
     }),
     Row("fixed_length", "compare, summary", "All runs have the same length: consider `--at-end`.", short="runs of a fixed length"),
     Row("geomean", "compare", "Ratios are of geometric means."),
-    Row("hardware_names", "compare", "Names that are treated as the same hardware."),
+    Row("hardware_names", "compare", "Names that are treated as the same hardware.",
+        "treated as the same hardware: {names:join}."),
     Row("left_out more top rows_left_out verbose", "all", "What is hidden, and how to show it.", {
         "rows_left_out": "{conditions}: {shown:# row} shown, {hidden:# other row} hidden.",
         "rows_left_out.compare": "{conditions}: {shown:# row} shown, {hidden:# other row} hidden; adjusted p-values, the geo-mean and the sentence below include all rows.",
@@ -351,8 +357,10 @@ NOTES = (
     Row("stall", "problems", "Definition of a stall.", {
         "stall": "stall: a time between two evaluations of more than {times:g} times the median of its run and, at the same position, of the other runs of its entry, by {share:.0%} of the run or more.",
     }),
-    Row("shared_runs", "compare", "Runs on both sides are excluded.", short="shared runs excluded"),
-    Row("targets_differ", "compare", "The sides have different targets.", short="targets differ"),
+    Row("shared_runs", "compare", "Runs on both sides are excluded.",
+        "{n:# identical run} on both sides ({names:list}; such as {example}): excluded from both.", short="shared runs excluded"),
+    Row("targets_differ", "compare", "The sides have different targets.",
+        "{groups:join}.", short="targets differ"),
     Row("undecided", "compare", "Undecided does not mean equal."),
     Row("unknown_epochs unknown_scale", "variance, scaling", "Runs without epochs, or without a number of accelerators.", {
         "unknown_epochs": "runs whose logs do not record epochs are excluded.",
@@ -367,6 +375,7 @@ NOTES = (
 
 #: Texts that belong to no code, or to several.
 PHRASES = {
+    "setup_differs": "A and B differ in {column}: {how}.",
     "no_value": "{at}: {lost} of {n:# run}{of} {why} and are excluded from the mean: {names:list 4}.",
 }
 # fmt: on

@@ -11,10 +11,10 @@ import polars as pl
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import columns, select
 from ttastats.sides.design.side import BLOCK, setup_names
 from ttastats.sides.pairing import Blocks, Pair, Pairing
-from ttastats.sides.pairing_remarks import Remark
 from ttastats.stats.blocks import ByBlock
 from ttastats.table.extra import recorded
 
@@ -166,54 +166,39 @@ def _mixed(runs: pl.DataFrame) -> bool:
     return bool(((counts["setup"] > 1) & (counts["setup"] < counts["n"])).any())
 
 
-def _alone(one: tuple[str, int, int]) -> str:
-    name, a, b = one
+def _alone(block: tuple[str, int, int]) -> str:
+    name, a, b = block
     return f"{name} ({units.plural(a or b, 'run')} of {'A' if a else 'B'})"
 
 
-def _remarks(paired: Pairing, by: str) -> Iterator[Remark]:
-    """Say which blocks are compared, and which tell nothing."""
+def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
+    """Yield which blocks are compared, and which show nothing."""
     for pair in paired.pairs:
         blocks = pair.blocks
         if blocks is None:
             continue
-        who = [
+        who = " ".join(
             str(value)
             for name, value in pair.keys.items()
             if any(other.keys[name] != value for other in paired.pairs)
-        ]
-        about = f"{' '.join(who)}: " if who else ""
+        )
         if pair.unavailable is None:
-            yield Remark("blocks", f"{about}{_said(blocks, by)}")
+            yield _compared(blocks.shared, by).of(who)
         if blocks.alone:
-            named = units.listed([_alone(one) for one in blocks.alone], 6, "; ")
-            text = f"{about}blocks with runs of one side only are excluded: {named}."
-            yield Remark("blocks_alone", text)
+            names = units.listed([_alone(one) for one in blocks.alone], between="; ")
+            yield note("blocks_alone", names=names).of(who)
         if any(blocks.unknown):
             a, b = blocks.unknown
-            text = f"{about}{a} runs of A and {b} of B are excluded: they do not record their {by}."
-            yield Remark("blocks_unknown", text)
+            yield note("blocks_unknown", a=a, b=b, by=by).of(who)
 
 
-def _said(blocks: Blocks, by: str) -> str:
-    shared = blocks.shared
+def _compared(shared: Sequence[tuple[str, int, int]], by: str) -> Note:
     if len(shared) == 1:
         name, a, b = shared[0]
-        return (
-            f"only one block by {by} has both sides, {name} ({a} runs of A, {b} of B): the "
-            "verdict holds for this block only, because variation between blocks is unknown."
-        )
-    counts = units.listed([f"{name} {a}+{b}" for name, a, b in shared], 6)
-    text = (
-        f"compared within {len(shared)} blocks by {by} (runs of A + B: {counts}): the estimate "
-        "and its interval exclude effects that a block has on both sides; the means shown do not"
-    )
-    if len(shared) <= FEW:
-        return (
-            f"{text}. They hold for these blocks; {len(shared)} blocks are too few to estimate "
-            "how much the difference varies between blocks."
-        )
-    return f"{text}. They hold for these blocks."
+        return note("blocks.one", by=by, name=name, a=a, b=b)
+    counts = [f"{name} {a}+{b}" for name, a, b in shared]
+    few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
+    return note("blocks", n=len(shared), by=by, counts=counts, few=few)
 
 
 def numbers(pair: Pair, found: ByBlock | None) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import polars as pl
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note
 from ttastats.outcomes.counted import counted, standing
 from ttastats.outcomes.target import UserTarget
 from ttastats.sides import common_target, pairing_remarks, setups, shared_runs
-from ttastats.sides.pairing_remarks import Remark
 from ttastats.table import schema
 from ttastats.table.schema import BENCHMARK
 
@@ -103,7 +103,7 @@ class Pairing:
     pairs: tuple[Pair, ...]
     alone: tuple[Alone, ...]
     by: tuple[str, ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[Note, ...]
     shared: str
     apart: str
     a: Runs

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from ttastats.base import units
+from ttastats.base.note import Note, note, wording
 from ttastats.sides import setups, shared_runs
 
 #: A group: its name, the runs of A, the runs of B.
 Group = tuple[str, pl.DataFrame, pl.DataFrame]
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """A code for programs, words for people."""
-
-    code: str
-    text: str
-
-
-def shared(groups: Sequence[Group], both: pl.Series) -> Iterator[Remark]:
+def shared(groups: Sequence[Group], both: pl.Series) -> Iterator[Note]:
     """Name the runs that both sides have: of a difference they say nothing."""
     counts = [
         (name, shared_runs.of_content(pl.concat([a, b], how="diagonal_relaxed"), both))
@@ -33,15 +25,11 @@ def shared(groups: Sequence[Group], both: pl.Series) -> Iterator[Remark]:
         return
     number = sum(shared_runs.contents(runs) for _, runs in counts)
     example = min(shared_runs.example(runs) for _, runs in counts)
-    yield Remark(
-        "shared_runs",
-        f"{units.plural(number, 'identical run')} on both sides "
-        f"({units.listed([f'{name} {shared_runs.contents(runs)}' for name, runs in counts])}; "
-        f"such as {example}): excluded from both.",
-    )
+    names = [f"{name} {shared_runs.contents(runs)}" for name, runs in counts]
+    yield note("shared_runs", n=number, names=names, example=example)
 
 
-def setups_that_differ(groups: Sequence[Group]) -> Iterator[Remark]:
+def setups_that_differ(groups: Sequence[Group]) -> Iterator[Note]:
     """Say in what the setups of a group's sides differ, and which names count as one hardware.
 
     A setup that is unknown, or one of several of a side, differs from none.
@@ -60,14 +48,14 @@ def setups_that_differ(groups: Sequence[Group]) -> Iterator[Remark]:
         apart = [each for each in found if each not in renamed]
         if apart:
             text = _by_difference(apart, everywhere=len(apart) == len(groups))
-            yield Remark(f"{column}_differ", f"A and B differ in {column}: {text}.")
+            yield Note(f"{column}_differ", wording("setup_differs", column=column, how=text))
         names = dict.fromkeys(
             f"{one} and {other}"
             for _, one, other in renamed
             if setups.words(one) != setups.words(other)
         )
         if names:
-            yield Remark("hardware_names", f"treated as the same hardware: {'; '.join(names)}.")
+            yield note("hardware_names", names=[*names])
 
 
 def _by_difference(found: Sequence[tuple[str, str, str]], *, everywhere: bool) -> str:
@@ -80,11 +68,11 @@ def _by_difference(found: Sequence[tuple[str, str, str]], *, everywhere: bool) -
     return "; ".join(f"{values} ({units.listed(names)})" for values, names in groups.items())
 
 
-def targets(differing: Sequence[tuple[str, str]]) -> Iterator[Remark]:
+def targets(differing: Sequence[tuple[str, str]]) -> Iterator[Note]:
     """Say what became of groups whose sides have different targets: their names, and what."""
     groups: dict[str, list[str]] = {}
     for name, text in differing:
         groups.setdefault(text, []).append(name)
     if groups:
-        said = "; ".join(f"{text} ({units.listed(names)})" for text, names in groups.items())
-        yield Remark("targets_differ", f"{said}.")
+        each = [f"{text} ({units.listed(names)})" for text, names in groups.items()]
+        yield note("targets_differ", groups=each)

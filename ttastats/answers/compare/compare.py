@@ -31,7 +31,6 @@ from ttastats.sides import blocking, comparison, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import Pair, Pairing, Side, pairings
-from ttastats.sides.pairing_remarks import Remark
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import equivalence_confidence, time_saved
@@ -145,7 +144,7 @@ def _with_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
             )
             if abs(longest["seconds"] - usual - _HOUR) < _NEAR:
                 text += " It is an hour: the clock of the log may have changed to summer time."
-            remarks.append(Remark("stalled_runs", text))
+            remarks.append(Note("stalled_runs", text))
             pairs[number] = replace(pair, flags=tuple(dict.fromkeys((*pair.flags, "stalled_runs"))))
     return replace(pairing, pairs=tuple(pairs), remarks=(*pairing.remarks, *remarks))
 
