@@ -13,7 +13,7 @@ from ttastats import api
 from ttastats.answers import league
 from ttastats.answers.league import League
 from ttastats.answers.ranks import Rank, ranks, ties
-from ttastats.sides.comparison import compare, told_apart
+from ttastats.sides.comparison import compare
 from ttastats.sides.numbers import brief
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
@@ -103,7 +103,7 @@ def test_pairs_are_told_apart_where_a_comparison_of_all_of_them_says_so() -> Non
     assert (
         set(words.values()) >= {"faster", "undecided", "unavailable"} or "slower" in words.values()
     )
-    assert told_apart([brief(group) for group in groups]) == expected
+    assert league.decided([brief(group) for group in groups], 0.95) == expected
     assert 8 < len(expected) < len(pairs)
 
 

@@ -143,11 +143,10 @@ def _judged(
         if budget is None:
             (one,) = comparison.compare([Pair({}, a, b)])
             verdict = one.verdict
-            if verdict is not None:
-                yield verdict.word, bool(verdict.conditions), verdict.why
         else:
             (at,) = quality_comparison.compare([Pair({}, a, b)], budget, Options())
-            yield at.verdict, bool(at.conditions), at.why
+            verdict = at.verdict
+        yield verdict.word, bool(verdict.conditions), verdict.why
 
 
 def _runs(rows: pl.DataFrame, budget: Budget | None) -> pl.DataFrame:

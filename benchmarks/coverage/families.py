@@ -21,11 +21,16 @@ from benchmarks.coverage.shapes import (
     Pair,
 )
 from benchmarks.coverage.simulations import BALANCED, Plan, hit_rate, samples
-from ttastats.stats.decision import Decision, decide, margin_bounds
-from ttastats.stats.multiplicity import geometric_mean_speedup, holm
-from ttastats.stats.speedup import Speedup
+from ttastats.sides import contrast
+from ttastats.sides.contrast import Contrast
+from ttastats.sides.numbers import SideNumbers
+from ttastats.sides.options import Options
+from ttastats.stats.decision import Decision
+from ttastats.stats.multiplicity import geometric_mean_speedup
 
 MARGIN = 0.05
+
+Family = Sequence[Contrast[SideNumbers]]
 
 #: Sets of benchmarks compared at once.
 FAMILIES = {
@@ -71,24 +76,19 @@ def at_the_margin(plan: Plan) -> Iterator[Figure]:
             yield Figure("any claim about the margin", name, runs, any_false, "false claim")
 
 
-def judged(found: Sequence[Speedup], margin: float) -> list[Decision]:
+def judged(found: Family, margin: float) -> list[Decision]:
     """Judge benchmarks together, as `compare` does."""
-    adjusted = holm([one.ratio.p_value for one in found])
-    bounds = margin_bounds(found, margin)
-    return [
-        decide(one, margin=margin, p_value=p, bounds=within)
-        for one, p, within in zip(found, adjusted, bounds, strict=True)
-    ]
+    return [one.verdict for one in contrast.judged(found, Options(margin=margin), margin)]
 
 
-def _mean_row(found: Sequence[Speedup]) -> Limits | None:
-    mean = geometric_mean_speedup([one.ratio for one in found])
+def _mean_row(found: Family) -> Limits | None:
+    mean = geometric_mean_speedup([one.speedup.ratio for one in found if one.speedup])
     return None if mean.low is None or mean.high is None else (mean.low, mean.high)
 
 
 def _family(
     pairs: Sequence[Pair], size: tuple[int, int], plan: Plan, name: str
-) -> Iterator[tuple[Speedup, ...]]:
+) -> Iterator[Family]:
     drawn = [samples(pair, size, plan, name, str(place)) for place, pair in enumerate(pairs)]
     for replicate in zip(*drawn, strict=True):
         yield tuple(measured(a, b) for a, b in replicate)

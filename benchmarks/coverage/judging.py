@@ -1,7 +1,7 @@
 """What `ttastats compare` shows and says about two samples.
 
-The functions of `ttastats.sides.comparison` that decide are called as they stand. The permutation
-test is left out where it cannot change the word: it decides only where there is no variance at all.
+The functions of `ttastats.sides` that measure and judge are called as they stand, without what does
+not change the word.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmarks.coverage.shapes import Runs
-from ttastats.sides.comparison import in_blocks, second_opinion
-from ttastats.sides.design import checks, findings
+from ttastats.sides import comparison
+from ttastats.sides.contrast import Contrast, judged
 from ttastats.sides.design import side as side_design
-from ttastats.stats.decision import Decision, decide, decide_by_fraction
+from ttastats.sides.numbers import SideNumbers
+from ttastats.sides.options import Options
+from ttastats.stats.decision import Decision
 from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
 from ttastats.stats.results import Ratio
-from ttastats.stats.speedup import Speedup, speedup
 
 Limits = tuple[float, float]
 
@@ -44,33 +45,22 @@ Judge = Callable[[Runs, Runs, float], Shown]
 
 def judge(a: Runs, b: Runs, margin: float = 0.01) -> Shown:
     """Judge B against A as `compare` judges a single benchmark."""
-    one, other = side(a), side(b)
-    if not (one.n_reached and other.n_reached):
-        counts = (one.n_reached, one.n, other.n_reached, other.n)
-        return Shown(None, None, None, decide_by_fraction(*counts, margin=margin))
-    found = measured(a, b)
-    p = found.ratio.p_value
-    verdict = decide(
-        found,
-        margin=margin,
-        p_value=p,
-        p_permutation=None if p is not None else second_opinion(one, other, 0),
-    )
+    (one,) = judged([measured(a, b)], Options(margin=margin), margin)
+    found = one.speedup
+    if found is None:
+        return Shown(None, None, None, one.verdict)
     level = found.ratio.confidence
-    if one.blocks is not None and other.blocks is not None:
-        blocks = findings.these_blocks(in_blocks(one, other), p, p, round(1 - level, 12))
-        verdict = findings.judged(verdict, list(blocks))
     return Shown(
         limits(found.ratio),
         found.limits(level, epochs=True),
         found.limits(level, epochs=True, stragglers=True),
-        verdict,
+        one.verdict,
     )
 
 
 def directed(verdict: Decision) -> bool:
     """Whether a verdict says faster or slower."""
-    return verdict.word in {"faster", "slower"}
+    return verdict.word.directed
 
 
 def not_slower(verdict: Decision) -> bool:
@@ -95,18 +85,20 @@ def side(runs: Runs) -> Outcomes:
     )
 
 
-def measured(a: Runs, b: Runs) -> Speedup:
-    """Give the speedup that `compare` shows: of means, or of expected times if runs failed."""
-    return speedup(side(a), side(b), late=checks.late(_design(a), _design(b)))
+def measured(a: Runs, b: Runs) -> Contrast[SideNumbers]:
+    """Return what a verdict of `compare` rests on."""
+    return comparison.measured(Contrast({}, _numbers(a), _numbers(b)), Options(), brief=True)
 
 
-def _design(runs: Runs) -> side_design.Design:
-    """Return how often runs were evaluated, as `compare` reads it from a table."""
-    if runs.epochs is None or not runs.evaluation_interval or not runs.reached.any():
-        return side_design.Design()
-    interval = runs.evaluation_interval
-    share = float(interval / runs.epochs[runs.reached].mean())
-    return side_design.Design(grids={"epochs": side_design.Grid(interval, share)})
+def _numbers(runs: Runs) -> SideNumbers:
+    """Return one side with how often its runs were evaluated, as `compare` reads it of a table."""
+    grids, interval = {}, runs.evaluation_interval
+    if runs.epochs is not None and interval and runs.reached.any():
+        share = float(interval / runs.epochs[runs.reached].mean())
+        grids = {"epochs": side_design.Grid(interval, share)}
+    design = side_design.Design(grids=grids, blocked=runs.blocks is not None)
+    made = side(runs)
+    return SideNumbers(made.n, made, None, None, None, None, None, None, design=design)
 
 
 def limits(ratio: Ratio) -> Limits | None:

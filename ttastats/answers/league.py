@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import polars as pl
 
@@ -20,11 +21,14 @@ from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.grouping import BENCHMARK, row_names
 from ttastats.report.row import of_kind
-from ttastats.sides.comparison import told_apart
+from ttastats.sides.comparison import measured
+from ttastats.sides.contrast import Contrast, judged
 from ttastats.sides.numbers import SideNumbers, brief
+from ttastats.sides.options import Options
 from ttastats.stats.outcomes import time_term
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.sample import RUNS_FOR_INTERVAL, mean_interval
+from ttastats.stats.verdict import Verdict
 
 #: Entries a league shows; of more, the fastest.
 MOST = 40
@@ -137,7 +141,7 @@ def _league(key: tuple[str, int | None], entries: list[_Told], confidence: float
     name, size = key
     fastest = sorted(entries, key=lambda told: _place(told[0]))[:MOST]
     shown = [_entry(told, size, confidence) for told in fastest]
-    apart = told_apart([one.side for one in shown], confidence)
+    apart = decided([one.side for one in shown], confidence)
     return League(
         name=name,
         benchmark=shown[0].row.keys["benchmark"],
@@ -149,6 +153,18 @@ def _league(key: tuple[str, int | None], entries: list[_Told], confidence: float
         left_out=len(entries) - len(shown),
         confidence=confidence,
         labels=frozenset(label for _, _, label in entries),
+    )
+
+
+def decided(sides: Sequence[SideNumbers], confidence: float) -> frozenset[Pair]:
+    """Return the pairs of sides of which the first is shown to be faster, all judged together."""
+    options = Options(confidence=confidence)
+    pairs = list(combinations(range(len(sides)), 2))
+    found = [measured(Contrast({}, sides[a], sides[b]), options, brief=True) for a, b in pairs]
+    return frozenset(
+        (a, b) if one.verdict.word is Verdict.SLOWER else (b, a)
+        for (a, b), one in zip(pairs, judged(found, options), strict=True)
+        if one.verdict.word.directed
     )
 
 

@@ -6,9 +6,8 @@ value is in no mean; since it may be one that failed, no side is called better t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
@@ -16,19 +15,17 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.direction import is_upwards
+from ttastats.sides.contrast import Contrast, judged, no_verdict
 from ttastats.sides.design.at_budget import at_budget, slack
-from ttastats.sides.design.findings import Finding, these_blocks, words
 from ttastats.sides.design.side import setup_names
 from ttastats.sides.numbers import both_blocks, share_a_block, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
-from ttastats.stats.blocks import ByBlock, by_block
-from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
+from ttastats.stats.blocks import by_block
+from ttastats.stats.means import AgainstNumber, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
-from ttastats.stats.multiplicity import adjusted
 from ttastats.stats.results import Floats, Ratio
 from ttastats.stats.speedup import ratio_between
-from ttastats.stats.verdict import Verdict
 
 #: On which axis it is told what was spent, where a budget fixes the time.
 _INSTEAD_OF_TIME = ("steps", "epochs", "samples")
@@ -51,47 +48,7 @@ class SideAt:
     meets: AgainstNumber | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QualityComparison:
-    """One benchmark on two sides at a budget. `difference` is B minus A.
-
-    `ratio` is A over B of what was spent on the `axis`. `why` says why there is no verdict,
-    `findings` what is wrong with the design of the runs. `slack` is by how much the ends of the
-    difference may lie lower and higher because of where runs were evaluated.
-    """
-
-    keys: Mapping[str, Any]
-    metric: str | None
-    higher_is_better: bool
-    a: SideAt
-    b: SideAt
-    axis: Axis
-    why: str
-    findings: tuple[Finding, ...]
-    difference: MeanDifference | None = None
-    ratio: Ratio | None = None
-    p_adjusted: float | None = None
-    verdict: Verdict = Verdict.UNAVAILABLE
-    by_block: ByBlock | None = None
-    slack: tuple[float, float] = (0.0, 0.0)
-
-    @property
-    def one_sided(self) -> tuple[float, float] | None:
-        """Return the one-sided bounds of the difference, with what the evaluations allow for."""
-        limits = self.difference.one_sided() if self.difference else None
-        return None if limits is None else (limits[0] + self.slack[0], limits[1] + self.slack[1])
-
-    @property
-    def allowed_for(self) -> str:
-        """Return what the verdict allows for because of where runs were evaluated."""
-        return words(found.code for found in self.findings if found.effect == "allowance")
-
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """Return the codes of what a claim carries."""
-        if not self.verdict.decided:
-            return ()
-        return tuple(one.code for one in self.findings if one.effect == "condition")
+QualityComparison = Contrast[SideAt]
 
 
 def compare(
@@ -114,19 +71,12 @@ def compare(
         The difference that does not matter, in the unit of the metric; without one no sides are
         called the same.
     """
-    measured = [_measured(pair, budget, options, unit) for pair in pairs]
-    gaps = [None if one.why else one.difference for one in measured]
-    p_values = adjusted([gap.p_value if gap else None for gap in gaps], fdr=options.fdr)
-    return tuple(
-        _judged(replace(one, p_adjusted=p), options, margin)
-        for one, p in zip(measured, p_values, strict=True)
-    )
+    return judged([_measured(pair, budget, options, unit) for pair in pairs], options, margin)
 
 
 def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
     with_value = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
     axis = _axis(with_value, budget, unit)
-    found = at_budget(with_value[0], with_value[1], budget)
     metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
     higher = is_upwards(pair.a, pair.b)
     step = step_of(pl.concat(with_value, how="vertical_relaxed"))
@@ -134,34 +84,50 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
         _side_at(runs, some, axis, higher, step, 1 - options.confidence)
         for runs, some in zip((pair.a, pair.b), with_value, strict=True)
     )
-    one, other = (runs["quality"].to_numpy() for runs in with_value)
-    made = QualityComparison(
-        pair.keys, metrics[0] if metrics.len() == 1 else None, higher, a, b, axis,
-        why=_why_not(pair, a, b, budget, metrics.len()) or _by_design(found),
-        findings=found,
+    why = _why_not(pair, a, b, budget, metrics.len())
+    made = Contrast(
+        pair.keys, a, b, axis, "quality",
+        metric=metrics[0] if metrics.len() == 1 else None,
+        higher_is_better=higher,
+        incomplete=(a.missing > 0, b.missing > 0),
+        findings=at_budget(with_value[0], with_value[1], budget),
         slack=slack(with_value[0], with_value[1], budget),
     )  # fmt: skip
-    if not a.n or not b.n or metrics.len() > 1:
-        return made
+    if a.n and b.n and metrics.len() < 2:
+        if share_a_block(*with_value):
+            made = _with_difference(made, with_value, step, options)
+        else:
+            why = why or "no block has values of both sides"
+    return replace(made, verdict=no_verdict(why, options)) if why else made
+
+
+def _with_difference(
+    made: QualityComparison, with_value: Sequence[pl.DataFrame], step: float, options: Options
+) -> QualityComparison:
+    one, other = (runs["quality"].to_numpy() for runs in with_value)
     labels = (setup_names(with_value[0]).to_numpy(), setup_names(with_value[1]).to_numpy())
-    if not share_a_block(*with_value):
-        return replace(made, why=made.why or "no block has values of both sides")
     blocks = both_blocks(*with_value)
     gap = difference(
         one, other, clusters=labels, blocks=blocks, resolution=step, confidence=options.confidence
     )
-    each = None if blocks is None else by_block(one, other, blocks)
-    return replace(made, difference=gap, ratio=_ratio(with_value, axis, options), by_block=each)
+    return replace(
+        made,
+        difference=gap,
+        p_value=gap.p_value,
+        ratio=_ratio(with_value, made.axis, options),
+        by_block=None if blocks is None else by_block(one, other, blocks),
+        within_blocks=blocks is not None,
+    )
 
 
 def step_of(runs: pl.DataFrame) -> float:
-    """Give the step in which the qualities of some runs were logged (`stats.means`)."""
+    """Return the step in which the qualities of some runs were logged (`stats.means`)."""
     told = runs["quality_step"].drop_nulls().to_list()
     return min([*told, *smallest_change(runs["quality"].drop_nulls().to_numpy())], default=0.0)
 
 
 def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:
-    """Choose what is told to have been spent: seconds, or where the budget is a time, progress."""
+    """Return what is told to have been spent: seconds, or where the budget is a time, progress."""
     if unit:
         axes.settled(with_value, unit)  # refuses what no side tells
         return axes.AXES[unit]
@@ -174,7 +140,7 @@ def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis
 
 
 def _spent(runs: pl.DataFrame, axis: Axis) -> Floats | None:
-    """Give what runs with a value had spent; None where one does not tell, or tells none."""
+    """Return what runs with a value had spent; None where one does not tell, or tells none."""
     spent = axes.on(runs, axis)["observed_seconds"]
     if runs.is_empty() or spent.null_count() or not (spent > 0).all():
         return None
@@ -221,7 +187,7 @@ def _side_at(
 
 
 def _why_not(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
-    """Say why a pair cannot be judged; empty if it can."""
+    """Return why a pair cannot be judged; empty if it can."""
     if pair.unavailable is not None:
         return pair.unavailable
     if not a.n or not b.n:
@@ -231,41 +197,3 @@ def _why_not(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> 
     if budget.unit == END.unit and not (a.lengths.one and b.lengths.one):
         return "ends differ"
     return ""
-
-
-def _by_design(found: Sequence[Finding]) -> str:
-    return words(one.code for one in found if one.effect == "undecided")
-
-
-def _judged(one: QualityComparison, options: Options, margin: float | None) -> QualityComparison:
-    found = one.difference
-    if one.why or found is None:
-        return one
-    if found.low is None:
-        return replace(one, verdict=Verdict.UNDECIDED, why="one run")
-    if one.by_block is not None:
-        alpha = 1 - options.confidence
-        blocks = these_blocks(one.by_block, found.p_value, one.p_adjusted, alpha)
-        one = replace(one, findings=(*one.findings, *blocks))
-    if one.p_adjusted is not None and one.p_adjusted < 1 - options.confidence:
-        return _directed(one, found)
-    if margin is not None and _within(one, margin) and not one.a.missing + one.b.missing:
-        return replace(one, verdict=Verdict.SAME)
-    return replace(one, verdict=Verdict.UNDECIDED)
-
-
-def _directed(one: QualityComparison, found: MeanDifference) -> QualityComparison:
-    """Call B better or worse, unless the better side has runs without a value."""
-    low, high = (end or 0.0 for end in (found.low, found.high))
-    if low + one.slack[0] <= 0 <= high + one.slack[1]:
-        return replace(one, verdict=Verdict.UNDECIDED, why=one.allowed_for)
-    better = (found.estimate > 0) == one.higher_is_better
-    if (one.b if better else one.a).missing:
-        return replace(one, verdict=Verdict.UNDECIDED, why="runs missing")
-    return replace(one, verdict=Verdict.BETTER if better else Verdict.WORSE)
-
-
-def _within(one: QualityComparison, margin: float) -> bool:
-    """Tell whether two one-sided tests show the difference to be less than the margin."""
-    limits = one.one_sided
-    return limits is not None and -margin < limits[0] and limits[1] < margin

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from ttastats.stats.fraction import fisher
+from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import step_down
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.results import Flag, FlagCode, Ratio
@@ -85,10 +86,11 @@ class Decision:
         return "".join(mark for condition, mark in MARKS.items() if condition in self.conditions)
 
 
-def without_verdict(reason: str, margin: float, flags: tuple[Flag, ...] = ()) -> Decision:
-    """Return that there is no verdict, and why."""
-    claim = f"no verdict: {reason}"
-    return Decision(Verdict.UNAVAILABLE, claim, margin, flags=flags, reason=reason)
+def side_of(value: float, low: float | None, high: float | None) -> int:
+    """Return 1 or -1 where an interval lies above or below a value, else 0."""
+    if low is None or high is None:
+        return 0
+    return 1 if low > value else -1 if high < value else 0
 
 
 def check_margin(margin: float) -> float:
@@ -119,7 +121,8 @@ def decide(
     alpha = _alpha(ratio)
     if ratio.low is None or ratio.high is None:
         reason = "; ".join(flag.message for flag in ratio.flags) or "no interval"
-        return without_verdict(reason, margin, ratio.flags)
+        claim = f"no verdict: {reason}"
+        return Decision(Verdict.UNAVAILABLE, claim, margin, flags=ratio.flags, reason=reason)
     required = _required_p(ratio, p_value, p_permutation)
     flags = _borderline(ratio, p_permutation, alpha)
     if required is not None and required < alpha:
@@ -161,14 +164,11 @@ def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Deci
         limits = speedup.limits(speedup.ratio.confidence, **allowance)
         if limits is None:
             return None
-        low, high = limits
-        by_margin = f" by more than {_percent(margin)}"
-        if low > 1:
-            claim = "faster" + (by_margin if low > 1 + margin else "")
-            return Decision(Verdict.FASTER, claim, margin, conditions, flags)
-        if high < 1:
-            claim = "slower" + (by_margin if high < 1 / (1 + margin) else "")
-            return Decision(Verdict.SLOWER, claim, margin, conditions, flags)
+        if way := side_of(1.0, *limits):
+            word = Verdict.FASTER if way > 0 else Verdict.SLOWER
+            beyond = side_of(1 + margin if way > 0 else 1 / (1 + margin), *limits) == way
+            claim = f"{word} by more than {_percent(margin)}" if beyond else word.value
+            return Decision(word, claim, margin, conditions, flags)
     return None
 
 
@@ -270,3 +270,35 @@ def decide_by_fraction(
         return Decision(Verdict.UNDECIDED, f"undecided ({reached})", margin)
     word = Verdict.SLOWER if successes_b / n_b < successes_a / n_a else Verdict.FASTER
     return Decision(word, f"{word} ({reached})", margin)
+
+
+def decide_difference(
+    gap: MeanDifference,
+    *,
+    higher_is_better: bool,
+    p_value: float | None = None,
+    margin: float | None = None,
+    slack: tuple[float, float] = (0.0, 0.0),
+    allowance: str = "",
+) -> Decision:
+    """Judge B minus A of values that have no ratio; alpha is 1 minus its confidence.
+
+    ``p_value``, where there is one, has to be below alpha besides the interval. ``margin`` is in
+    the unit of the values; without one nothing is the same. ``slack`` is by how much the ends of
+    the interval lie lower and higher for the reason that ``allowance`` tells.
+    """
+    undecided = Decision(Verdict.UNDECIDED, "undecided", margin or 0.0)
+    if gap.low is None or gap.high is None:
+        return replace(undecided, why="one run")
+    significant = p_value is not None and p_value < 1 - gap.confidence
+    if significant or p_value is None:
+        way = side_of(0.0, gap.low + slack[0], gap.high + slack[1])
+        if way:
+            word = Verdict.BETTER if (way > 0) == higher_is_better else Verdict.WORSE
+            return replace(undecided, word=word, claim=word.value)
+        if significant:
+            return replace(undecided, why=allowance)
+    limits = gap.one_sided(slack)
+    if margin is not None and limits and -margin < limits[0] and limits[1] < margin:
+        return replace(undecided, word=Verdict.SAME, claim=f"same within {margin:g}")
+    return undecided

@@ -41,14 +41,17 @@ class MeanDifference:
     n_b: int
     flags: tuple[Flag, ...] = ()
 
-    def one_sided(self) -> tuple[float, float] | None:
-        """Give the interval whose ends are one-sided bounds at the confidence; None without one."""
+    def one_sided(self, slack: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float] | None:
+        """Return the interval whose ends are one-sided bounds at the confidence; None without one.
+
+        ``slack`` is by how much the ends lie lower and higher for other reasons than chance.
+        """
         if self.se is None:
             return None
         half = 0.0
         if self.df is not None:
             half = two_sided_t(self.df, equivalence_confidence(self.confidence)) * self.se
-        return self.estimate - half, self.estimate + half
+        return self.estimate - half + slack[0], self.estimate + half + slack[1]
 
     @property
     def needed(self) -> int | None:

@@ -15,14 +15,16 @@ from ttastats.base.note import Note
 from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.direction import is_upwards
 from ttastats.report.digits import Digits, digits_of
+from ttastats.sides import contrast
+from ttastats.sides.contrast import Contrast
 from ttastats.sides.design.side import setup_names
 from ttastats.sides.numbers import both_blocks, share_a_block
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.sides.quality_comparison import step_of
-from ttastats.stats.means import MeanDifference, difference
+from ttastats.stats.decision import Decision
+from ttastats.stats.means import difference
 from ttastats.stats.moments import mean, standard_deviation
-from ttastats.stats.multiplicity import adjusted
 from ttastats.stats.verdict import Verdict
 from ttastats.table import schema
 
@@ -39,40 +41,30 @@ class _Worth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Also:
-    """Another metric of one pair where the time of its runs ended. `gap` is B minus A.
+    """Another metric of one pair where the time of its runs ended.
 
     `chose`: it is the metric whose target the runs had to meet.
     """
 
+    contrast: Contrast[_Worth]
     metric: str
-    a: _Worth
-    b: _Worth
-    gap: MeanDifference | None
-    higher_is_better: bool
     chose: bool
-    p_adjusted: float | None = None
-    verdict: Verdict = Verdict.UNAVAILABLE
 
 
 def measured(
     sides: Sequence[tuple[Side, Side, Sequence[Pair]]], metrics: Sequence[str], options: Options
 ) -> Iterator[list[tuple[Also, ...]]]:
-    """Give for every pair of every two sides what the metrics were worth, judged together."""
+    """Yield for every two sides what the metrics of each pair were worth, judged together."""
     found = [
         _measured(baseline, other, pair, metric, options)
         for baseline, other, pairs in sides
         for pair in pairs
         for metric in metrics
     ]
-    p_values = adjusted([one.gap.p_value if one.gap else None for one in found], fdr=options.fdr)
-    judged = iter(
-        [
-            _judged(replace(one, p_adjusted=p), options)
-            for one, p in zip(found, p_values, strict=True)
-        ]
-    )
+    judged = contrast.judged([one.contrast for one in found], options)
+    every = (replace(one, contrast=each) for one, each in zip(found, judged, strict=True))
     for _, _, pairs in sides:
-        yield [tuple(islice(judged, len(metrics))) for _ in pairs]
+        yield [tuple(islice(every, len(metrics))) for _ in pairs]
 
 
 def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Options) -> Also:
@@ -84,8 +76,10 @@ def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Opt
     of_a, of_b = (
         _worth(found, runs.filter("reached").height) for found, runs in ((a, pair.a), (b, pair.b))
     )
-    gap = None
-    if not (a.is_empty() or b.is_empty()) and share_a_block(a, b):
+    made = Contrast(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
+    if a.is_empty() or b.is_empty() or not share_a_block(a, b):
+        made = replace(made, verdict=_NO_VALUE)
+    else:
         gap = difference(
             a["quality"].to_numpy(),
             b["quality"].to_numpy(),
@@ -94,10 +88,12 @@ def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Opt
             resolution=step_of(both),
             confidence=options.confidence,
         )
+        made = replace(made, difference=gap, p_value=gap.p_value)
     targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
-    return Also(metric, of_a, of_b, gap, is_upwards(both), metric in targets.to_list())
+    return Also(made, metric, metric in targets.to_list())
 
 
+_NO_VALUE = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason="no value")
 _USED = ("quality", "quality_step", "higher_is_better")
 
 
@@ -107,16 +103,6 @@ def _worth(found: pl.DataFrame, reached: int) -> _Worth:
     return _Worth(values.size, reached - values.size, centre, standard_deviation(values))
 
 
-def _judged(one: Also, options: Options) -> Also:
-    gap = one.gap
-    if gap is None:
-        return one
-    if one.p_adjusted is None or one.p_adjusted >= 1 - options.confidence:
-        return replace(one, verdict=Verdict.UNDECIDED)
-    better = (gap.estimate > 0) == one.higher_is_better
-    return replace(one, verdict=Verdict.BETTER if better else Verdict.WORSE)
-
-
 # --------------------------------------------------------------------------------- how it is said
 
 
@@ -124,16 +110,16 @@ def numbers(found: Sequence[Also]) -> dict[str, Any]:
     """Give the keys of a row for programs, each after the name of its metric."""
     row: dict[str, Any] = {}
     for one in found:
-        gap = one.gap
+        judged, gap = one.contrast, one.contrast.difference
         row |= {
-            f"{one.metric}_a": one.a.mean,
-            f"{one.metric}_b": one.b.mean,
+            f"{one.metric}_a": judged.a.mean,
+            f"{one.metric}_b": judged.b.mean,
             f"{one.metric}_difference": gap.estimate if gap else None,
             f"{one.metric}_difference_low": gap.low if gap else None,
             f"{one.metric}_difference_high": gap.high if gap else None,
             f"{one.metric}_p_value": gap.p_value if gap else None,
-            f"{one.metric}_p_adjusted": one.p_adjusted,
-            f"{one.metric}_verdict": one.verdict.value,
+            f"{one.metric}_p_adjusted": judged.p_adjusted,
+            f"{one.metric}_verdict": judged.verdict.word.value,
         }
     return row
 
@@ -143,7 +129,7 @@ def lines(found: Sequence[Also]) -> Iterator[str]:
     for one in _told(found):
         worth = "  ".join(
             f"{name} {_digits(one).mean(side.mean, side.sd)}"
-            for name, side in (("A", one.a), ("B", one.b))
+            for name, side in (("A", one.contrast.a), ("B", one.contrast.b))
         )
         yield f"also {one.metric}  {worth}  {_gap(one)}"
 
@@ -152,19 +138,20 @@ def sentences(found: Sequence[Also], row: Mapping[str, Any], a: str, b: str) -> 
     """Say of each metric what the comparison in time leaves out."""
     for one in _told(found):
         there = f"{one.metric} at the end of the runs"
-        if one.gap is None:
+        word, gap = one.contrast.verdict.word, one.contrast.difference
+        if gap is None:
             yield f"{there}: unknown, as {_who_lacks(one, a, b)}."
-        elif one.gap.low is None:
+        elif gap.low is None:
             yield f"{there}: no verdict; it needs 2 runs per side ({_gap(one)})."
-        elif one.verdict is Verdict.UNDECIDED:
+        elif word is Verdict.UNDECIDED:
             yield f"{there}: no significant difference ({_gap(one)})."
-        elif row["verdict"] == "faster" and one.verdict is Verdict.WORSE and not one.chose:
+        elif row["verdict"] == "faster" and word is Verdict.WORSE and not one.chose:
             yield (
                 f"{there}: the faster setup has lower quality on data that were not used to stop "
                 f"the runs ({_gap(one)})."
             )
         else:
-            yield f"{there}: {b} is {one.verdict} than {a} ({_gap(one)})."
+            yield f"{there}: {b} is {word} than {a} ({_gap(one)})."
 
 
 def notes(found: Sequence[Sequence[Also]]) -> Iterator[Note]:
@@ -184,14 +171,14 @@ def notes(found: Sequence[Sequence[Also]]) -> Iterator[Note]:
 
 
 def _told(found: Sequence[Also]) -> list[Also]:
-    return [one for one in found if one.a.n or one.b.n]
+    return [one for one in found if one.contrast.a.n or one.contrast.b.n]
 
 
 def _missing(found: Sequence[Also], metric: str) -> str:
     """Say of how many runs a metric is known, of rows that log it; empty if of all that reached."""
     rows = [one for one in found if one.metric == metric]
     rows = _told(rows) or rows
-    a, b = ([one.a for one in rows], [one.b for one in rows])
+    a, b = ([one.contrast.a for one in rows], [one.contrast.b for one in rows])
     if not any(side.missing for side in (*a, *b)):
         return ""
     known = f"{_known(a)} run" if _known(a) == "1" else f"{_known(a)} runs"
@@ -203,19 +190,20 @@ def _known(sides: Sequence[_Worth]) -> str:
 
 
 def _who_lacks(one: Also, a: str, b: str) -> str:
-    name, side = (a, one.a) if not one.a.n else (b, one.b)
+    name, side = (a, one.contrast.a) if not one.contrast.a.n else (b, one.contrast.b)
     does = "logs it there" if side.missing else "reached the target"
     return f"no run of {name} {does}"
 
 
 def _digits(one: Also) -> Digits:
-    spreads = [side.sd for side in (one.a, one.b) if side.sd]
-    return digits_of([], min(spreads, default=None), one.a.mean or one.b.mean)
+    a, b = one.contrast.a, one.contrast.b
+    spreads = [side.sd for side in (a, b) if side.sd]
+    return digits_of([], min(spreads, default=None), a.mean or b.mean)
 
 
 def _gap(one: Also) -> str:
-    gap = one.gap
+    gap, p = one.contrast.difference, one.contrast.p_adjusted
     if gap is None:
         return ""
     text = f"B − A {_digits(one).gap(gap.estimate, gap.low, gap.high)}"
-    return text + ("" if one.p_adjusted is None else f", {units.p_text(one.p_adjusted)}")
+    return text + ("" if p is None else f", {units.p_text(p)}")

@@ -230,7 +230,7 @@ def _compared(
             _row_of(one, pair, labels, each.by, lost)
             | numbers(also_of)
             | _planned(one, options)
-            | blocking.ratios(pair, comparison.in_blocks(one.a.outcomes, one.b.outcomes))
+            | blocking.ratios(pair, one.by_block)
             for one, pair, also_of, lost in zip(mine, each.pairs, worth, gone, strict=True)
         )
         # A mean over benchmarks has no plan of its own.
@@ -348,7 +348,7 @@ def _row_of(
     }
     return row | {
         **verdict_numbers(verdict),
-        "claim": verdict.claim if verdict else None,
+        "claim": verdict.claim,
         "flags": list(
             dict.fromkeys((*pair.flags, *(flag.code for flag in one.flags), *lost.flags))
         ),

@@ -62,9 +62,9 @@ def _wide(one: Comparison, ratio: Ratio | None) -> tuple[Cell, ...]:
 def _verdict(one: Comparison, margin_claims: bool) -> Text:
     verdict = one.verdict
     if one.estimand == "none":
-        return Text(one.axis.claim(verdict.claim) if verdict else "n/a")
-    if verdict is None or verdict.word is Verdict.UNAVAILABLE:
-        return Text(verdict.claim if verdict and verdict.why else "n/a")
+        return Text(one.axis.claim(verdict.claim))
+    if verdict.word is Verdict.UNAVAILABLE:
+        return Text(verdict.claim if verdict.why else "n/a")
     carried = findings.words(verdict.conditions)
     marked = (f", {carried}" if carried else "") + (f" {verdict.marks}" if verdict.marks else "")
     if verdict.word.directed:

@@ -426,8 +426,8 @@ def sentence(shown: Sequence[Shown], a: str, b: str, confidence: float) -> str:
 def _by_reason(shown: Sequence[Shown]) -> str:
     reasons: dict[str, list[Shown]] = {}
     for each in shown:
-        if verdict := each.one.verdict:
-            reasons.setdefault(verdict.reason or verdict.why, []).append(each)
+        verdict = each.one.verdict
+        reasons.setdefault(verdict.reason or verdict.why, []).append(each)
     return "; ".join(f"{_names(some)}: {reason}" for reason, some in reasons.items())
 
 

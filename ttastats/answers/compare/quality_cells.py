@@ -21,7 +21,7 @@ def cells(one: QualityComparison) -> tuple[Cell, ...]:
         Text(" ".join(with_value(side.n, side.missing) for side in (one.a, one.b))),
         Text(difference(one)),
         PValue(one.p_adjusted),
-        Text(_verdict(one), one.verdict.colour),
+        Text(_verdict(one), one.verdict.word.colour),
     )
 
 
@@ -37,12 +37,12 @@ def difference(one: QualityComparison) -> str:
 
 
 def _verdict(one: QualityComparison) -> str:
-    if one.verdict is Verdict.UNDECIDED:
-        return one.verdict.signed
-    if one.verdict is Verdict.UNAVAILABLE:
-        return f"no verdict: {one.why}"
-    carried = words(one.conditions)
-    said = "same" if one.verdict is Verdict.SAME else f"B {one.verdict}"
+    if one.verdict.word is Verdict.UNDECIDED:
+        return one.verdict.word.signed
+    if one.verdict.word is Verdict.UNAVAILABLE:
+        return one.verdict.claim
+    carried = words(one.verdict.conditions)
+    said = "same" if one.verdict.word is Verdict.SAME else f"B {one.verdict.word}"
     return f"{said}, {carried}" if carried else said
 
 
@@ -54,7 +54,7 @@ def beside(one: QualityComparison, row: Mapping[str, Any]) -> Iterator[str]:
     if (
         one.a.meets is not None
         and one.b.meets is not None
-        and one.verdict is not Verdict.UNAVAILABLE
+        and one.verdict.word is not Verdict.UNAVAILABLE
     ):
         sign = "≥" if one.higher_is_better else "≤"
         target = one.a.meets.threshold

@@ -14,6 +14,7 @@ from ttastats.outcomes.budget import Budget, Lengths
 from ttastats.sides.options import Options
 from ttastats.sides.quality_comparison import QualityComparison
 from ttastats.stats.means import MeanDifference
+from ttastats.stats.verdict import Verdict
 
 Numbers = Mapping[str, Any]
 
@@ -32,18 +33,18 @@ def sentence(
     about = f"{name}, {metric} {budget}" if name != "these runs" else f"{metric} {budget}"
     gap = one.difference
     if gap is None:
-        return f"{about}: {one.why}."
+        return f"{about}: {one.verdict.why}."
     said = {
         "better": f"{b} is better than {a}",
         "worse": f"{b} is worse than {a}",
         "same": f"{b} is as good as {a} within {options.margin:g}",
         "undecided": f"{b} is not significantly different from {a}",
         "unavailable": "no verdict",
-    }[one.verdict]
-    by_design = one.verdict == "undecided" and one.why == one.allowed_for
-    if one.why and by_design:
+    }[one.verdict.word]
+    by_design = one.verdict.word is Verdict.UNDECIDED and one.verdict.why == one.allowed_for
+    if one.verdict.why and by_design:
         said = f"whether {b} differs from {a} is undecided"
-    if one.why == "runs missing":
+    if one.verdict.why == "runs missing":
         said = f"{b} is not called {'better' if _better(one, gap) else 'worse'} than {a}"
     told = "" if gap.p_value is None else f", {units.p_text(row['p_adjusted'] or gap.p_value)}"
     text = f"{about}: {said} (B − A = {difference(one)}{told})"
@@ -56,15 +57,15 @@ def _better(one: QualityComparison, gap: MeanDifference) -> bool:
 
 def _because(one: QualityComparison) -> str:
     gap = one.difference
-    if one.why == "runs missing":
+    if one.verdict.why == "runs missing":
         return ", because some runs of the better side have no value"
-    if one.why == "ends differ":
+    if one.verdict.why == "ends differ":
         return ", because the runs of a side have different lengths"
-    if one.why == "one run":
+    if one.verdict.why == "one run":
         return ": a verdict needs at least 2 runs per side; 5 are recommended"
-    by_design = one.why and one.why == one.allowed_for
-    if one.verdict != "undecided" or by_design or gap is None or gap.needed is None:
-        return "" if not one.why else f": {one.why}"
+    by_design = one.verdict.why and one.verdict.why == one.allowed_for
+    if one.verdict.word is not Verdict.UNDECIDED or by_design or gap is None or gap.needed is None:
+        return "" if not one.verdict.why else f": {one.verdict.why}"
     if gap.needed <= min(gap.n_a, gap.n_b):
         return ""
     return f"; {units.runs_needed(gap.needed)}"
@@ -91,13 +92,13 @@ def notes(
     tested = sum(one.p_adjusted is not None for one in found)
     if tested > 1:
         yield Note("adjusted", f"p: adjusted over {tested} comparisons.")
-    undecided = [one.difference for one in found if one.verdict == "undecided"]
+    undecided = [one.difference for one in found if one.verdict.word is Verdict.UNDECIDED]
     if undecided:
         known = any(gap is not None and gap.low is not None for gap in undecided)
         asks = " Use --margin 0.001 to test equality within a margin."
         equal = asks if margin is None and known else ""
         yield Note("undecided", f"~ undecided does not mean equal.{equal}")
-    decided = [one for one in found if one.verdict.decided]
+    decided = [one for one in found if one.verdict.word.decided]
     yield from rare_note([side.n for one in decided for side in (one.a, one.b)], options.confidence)
     if budget.best:
         yield note("best_of")

@@ -47,7 +47,7 @@ def of_qualities(
     pairs: list[_Pair] = []
     for one in found:
         a, b = _of_values(one.a), _of_values(one.b)
-        pairs.append((a, b) if a and b and not one.why else None)
+        pairs.append((a, b) if a and b and not one.verdict.why else None)
     return tuple(
         {**row, **_numbers(told, share=False)}
         for row, told in zip(rows, _told(rows, pairs, by, confidence), strict=True)

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.base.codes import CONDITIONS
 from ttastats.stats.blocks import ByBlock
-from ttastats.stats.decision import Decision, without_verdict
+from ttastats.stats.decision import Decision
 from ttastats.stats.results import Flag, FlagCode
-from ttastats.stats.verdict import Verdict
 
 #: What numbers the session or the seed of each run of A and of B.
 Clusters = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -51,14 +50,9 @@ class Finding:
         return Flag(self.code, self.message)
 
 
-def judged(verdict: Decision, found: Sequence[Finding]) -> Decision:
-    """Return a verdict with what was found: none with the reason, or one with its conditions."""
-    if verdict.word is Verdict.UNAVAILABLE:
-        return verdict
-    reasons = words(one.code for one in found if one.effect == "undecided")
-    if reasons:
-        return replace(without_verdict(reasons, verdict.margin, verdict.flags), why=reasons)
-    if verdict.word is Verdict.UNDECIDED:
+def carrying(verdict: Decision, found: Sequence[Finding]) -> Decision:
+    """Return a verdict with the conditions that a claim carries by its design."""
+    if not verdict.word.decided:
         return verdict
     carried = (one.code for one in found if one.effect == "condition")
     return replace(verdict, conditions=tuple(dict.fromkeys((*verdict.conditions, *carried))))

@@ -1,0 +1,253 @@
+"""A against B in one number: what was measured, and the one place where it is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Literal, TypeVar, cast
+
+import numpy as np
+
+from ttastats.outcomes.axis import SECONDS, Axis
+from ttastats.sides.design import checks
+from ttastats.sides.design.findings import WORDS, Finding, carrying, these_blocks, words
+from ttastats.sides.numbers import SideNumbers
+from ttastats.sides.options import Options
+from ttastats.stats.blocks import ByBlock
+from ttastats.stats.decision import (
+    Bounds,
+    Decision,
+    decide,
+    decide_by_fraction,
+    decide_difference,
+    margin_bounds,
+)
+from ttastats.stats.means import MeanDifference
+from ttastats.stats.multiplicity import adjusted
+from ttastats.stats.outcomes import numbered
+from ttastats.stats.ranks import PairWins
+from ttastats.stats.results import Difference, Flag, Ratio
+from ttastats.stats.speedup import Speedup, speedup
+from ttastats.stats.verdict import Verdict
+
+Sample = TypeVar("Sample")
+
+#: What is compared: mean times, geometric means, expected times to a success (when runs failed),
+#: times per epoch (when both sides converge alike), fractions that reached, or mean values; "none"
+#: where nothing is judged.
+Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "quality", "none"]
+
+#: The verdict of what nobody has judged.
+NOT_JUDGED = Decision(Verdict.UNAVAILABLE, "", 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Why: the speedup of the successes is `throughput` x `progress`.
+
+    Both are ratios of the same means as the speedup: exact for geometric means, and for arithmetic
+    ones where epochs and time per epoch are independent. `cv_epoch_time_*` tell how steady the
+    time per epoch was.
+    """
+
+    throughput: Ratio
+    progress: Ratio
+    cv_epoch_time_a: float | None
+    cv_epoch_time_b: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PowerPlan:
+    """What the runs at hand can show at 80 % power, and what the observed speedup would take.
+
+    Both among the `tests` that are not decided yet, with unseen epochs allowed for.
+    """
+
+    cv: float
+    n: int
+    detectable: float | None
+    needed: int | None
+    tests: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contrast(Generic[Sample]):
+    """A against B of one benchmark, metric or part, with what is claimed of it.
+
+    `speedup` is A over B of what the `axis` counts: above 1 means that B is faster. `difference` is
+    B minus A of anything else. Where both are unknown of runs, the fractions that reached decide.
+    `findings` are what is wrong with the design of the runs, `by_block` the difference in each
+    block and `within_blocks` tells whether there are blocks.
+
+    Of times: `parts`, which `axis` of progress has none of, `wins`, `plan` and the rest describe
+    them. Of values: `slack` is by how much the ends of the difference may lie lower and higher
+    because of where runs were evaluated, `incomplete` which sides have runs without a value, and
+    `ratio` A over B of what was spent on the `axis`.
+    """
+
+    keys: Mapping[str, Any]
+    a: Sample
+    b: Sample
+    axis: Axis = SECONDS
+    estimand: Estimand = "none"
+    speedup: Speedup | None = None
+    difference: MeanDifference | None = None
+    p_value: float | None = None
+    p_permutation: float | None = None
+    p_adjusted: float | None = None
+    verdict: Decision = NOT_JUDGED
+    findings: tuple[Finding, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    by_block: ByBlock | None = None
+    within_blocks: bool = False
+
+    progress_unit: str | None = None
+    parts: Parts | None = None
+    fraction: Difference | None = None
+    fraction_p: float | None = None
+    wins: PairWins | None = None
+    other_mean: Ratio | None = None
+    epochs_p: float | None = None
+    plan: PowerPlan | None = None
+
+    metric: str | None = None
+    higher_is_better: bool = False
+    incomplete: tuple[bool, bool] = (False, False)
+    slack: tuple[float, float] = (0.0, 0.0)
+    ratio: Ratio | None = None
+
+    @property
+    def one_sided(self) -> tuple[float, float] | None:
+        """Return the one-sided bounds of the difference, with what the evaluations allow for."""
+        return self.difference.one_sided(self.slack) if self.difference else None
+
+    @property
+    def allowed_for(self) -> str:
+        """Return what the verdict allows for because of where runs were evaluated."""
+        return words(found.code for found in self.findings if found.effect == "allowance")
+
+
+def no_verdict(why: str, options: Options) -> Decision:
+    """Return that there is no verdict, because of how the runs were made."""
+    claim = f"no verdict: {why}"
+    return Decision(Verdict.UNAVAILABLE, claim, options.margin, reason=why, why=why)
+
+
+def judged(
+    contrasts: Sequence[Contrast[Sample]], options: Options, margin: float | None = None
+) -> tuple[Contrast[Sample], ...]:
+    """Judge contrasts together: p values and claims about a margin share one alpha.
+
+    Parameters
+    ----------
+    contrasts
+        One that has a verdict keeps it. Its p takes part in the adjustment of the others unless
+        it is unavailable.
+    margin
+        Which difference does not matter: a fraction of times, else in the unit of the values.
+        Without one nothing is called the same.
+    """
+    contrasts = [_possible(one, options) for one in contrasts]
+    known = [None if one.verdict.reason else one.p_value for one in contrasts]
+    bounds: Sequence[Bounds] = [Bounds()] * len(contrasts)
+    if margin is not None:
+        waiting = sum(one.speedup is None and options.max_runs is not None for one in contrasts)
+        bounds = margin_bounds([one.speedup for one in contrasts], margin, waiting)
+    return tuple(
+        _judged(replace(one, p_adjusted=p), within, options, margin)
+        if one.verdict is NOT_JUDGED
+        else one
+        for one, p, within in zip(contrasts, adjusted(known, fdr=options.fdr), bounds, strict=True)
+    )
+
+
+def _possible(one: Contrast[Sample], options: Options) -> Contrast[Sample]:
+    """Return a contrast without a verdict where the design of its runs allows none."""
+    reasons = words(each.code for each in one.findings if each.effect == "undecided")
+    if reasons and one.verdict is NOT_JUDGED:
+        return replace(one, verdict=no_verdict(reasons, options))
+    return one
+
+
+def _judged(
+    one: Contrast[Sample], bounds: Bounds, options: Options, margin: float | None
+) -> Contrast[Sample]:
+    """Decide a contrast, and add what the design of its runs makes of the claim."""
+    times, gap = cast("Contrast[SideNumbers]", one), one.difference
+    verdict = _of_times(times, bounds, options) if gap is None else _of_values(one, gap, margin)
+    found = [_by_clusters(times, each, verdict, options) for each in one.findings]
+    if one.within_blocks and (gap is None or gap.low is not None):
+        alpha = 1 - options.confidence
+        found += these_blocks(one.by_block, one.p_value, one.p_adjusted, alpha)
+    verdict = carrying(verdict, found)
+    flags = dict.fromkeys((*one.flags, *verdict.flags, *(each.flag for each in found)))
+    return replace(one, verdict=verdict, findings=tuple(found), flags=tuple(flags))
+
+
+def _of_times(one: Contrast[SideNumbers], bounds: Bounds, options: Options) -> Decision:
+    found, p_value = one.speedup, one.p_adjusted
+    if found is None:
+        return decide_by_fraction(
+            one.a.n_reached, one.a.n, one.b.n_reached, one.b.n,
+            alpha=1 - options.confidence, p_value=p_value, margin=options.margin,
+        )  # fmt: skip
+    decided = partial(
+        decide, margin=options.margin, p_value=p_value, p_permutation=one.p_permutation
+    )
+    verdict = decided(found, bounds=bounds)
+    if verdict.word is Verdict.UNDECIDED and found.a and found.b and (found.a.late or found.b.late):
+        # Would a direction be shown if evaluation intervals did not differ?
+        alike = replace(found, a=replace(found.a, late=0.0), b=replace(found.b, late=0.0))
+        if decided(alike, bounds=Bounds()).word.directed:
+            return replace(verdict, why=WORDS["grids_differ"])
+    return verdict
+
+
+def _of_values(one: Contrast[Sample], gap: MeanDifference, margin: float | None) -> Decision:
+    """Judge a difference; no side is called better, or the same, that may have failed runs."""
+    verdict = decide_difference(
+        gap,
+        higher_is_better=one.higher_is_better,
+        p_value=one.p_adjusted,
+        margin=margin,
+        slack=one.slack,
+        allowance=one.allowed_for,
+    )
+    of_a, of_b = one.incomplete
+    if (verdict.word is Verdict.WORSE and of_a) or (verdict.word is Verdict.BETTER and of_b):
+        return replace(verdict, word=Verdict.UNDECIDED, claim="undecided", why="runs missing")
+    if verdict.word is Verdict.SAME and (of_a or of_b):
+        return replace(verdict, word=Verdict.UNDECIDED, claim="undecided")
+    return verdict
+
+
+def _by_clusters(
+    one: Contrast[SideNumbers], found: Finding, verdict: Decision, options: Options
+) -> Finding:
+    """Return a finding as a note if runs clustered by session or seed give the same verdict.
+
+    The spread between clusters then enters the interval; it takes two of them on each side.
+    """
+    clusters, ratio = found.clusters, one.speedup.ratio if one.speedup else None
+    if found.effect != "condition" or clusters is None or ratio is None or ratio.p_value is None:
+        return found
+    few = any(np.unique(labels).size < 2 for labels in clusters)
+    if few or one.estimand == "throughput" or one.a.pooled or one.b.pooled:
+        return found
+    sides = [
+        replace(side.outcomes, clusters=numbered(labels, labels.size))
+        for side, labels in zip((one.a, one.b), clusters, strict=True)
+    ]
+    by_cluster = speedup(
+        *sides,
+        epochs_fixed=options.epochs_fixed,
+        estimand=options.estimand,
+        confidence=options.confidence,
+        late=checks.late(one.a.design, one.b.design),
+    )
+    p_value = by_cluster.ratio.p_value
+    if p_value is not None and one.p_adjusted is not None:
+        p_value = min(1.0, p_value * one.p_adjusted / (ratio.p_value or one.p_adjusted or 1.0))
+    same = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
+    return replace(found, effect="note") if same else found
