@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ttastats.base import collector
 from ttastats.base.records import Problem
-from ttastats.traces import analysis
-from ttastats.traces.events import Events
 from ttastats.traces.pieces import Found, NoTraceError, pieces
+
+if TYPE_CHECKING:
+    from ttastats.traces.events import Events
 
 _HEAD = re.compile(
     rb'\s*(?:\{.*?"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:|'
@@ -51,6 +52,9 @@ def read(chunks: Iterable[bytes]) -> ReadTrace:
     NoTraceError
         There is no event in it.
     """
+    from ttastats.traces import analysis  # NumPy, which most logs are read without
+    from ttastats.traces.events import Events
+
     events, found = Events(), Found()
     with collector.at_rest():
         for some in pieces(chunks, found):
