@@ -26,10 +26,10 @@ from tests.programs import ended, python, started, until
 from ttastats import api
 from ttastats.base import limits, streams
 from ttastats.base.errors import TtastatsError
-from ttastats.ingestion import containers, reading, registry, sources, spill
+from ttastats.ingestion import containers, reading, registry, sources
 from ttastats.ingestion import ingest as ingestion
 from ttastats.ingestion.ingest import ingest
-from ttastats.table import schema, store
+from ttastats.table import schema, store, tables
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -437,7 +437,7 @@ class TestManyRows:
     @pytest.fixture(autouse=True)
     def _little_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(ingestion, "_UNIT_FILES", 3)
-        monkeypatch.setattr(spill, "_HELD_BYTES", 0)
+        monkeypatch.setattr(reading, "_PIECE_ROWS", 7)
 
     @pytest.fixture
     def copies(self, logs: Path) -> Path:
@@ -450,7 +450,6 @@ class TestManyRows:
         self, name: str, copies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         account = ingest([copies], f"{tmp_path}/{name}")
-        monkeypatch.setattr(spill, "_HELD_BYTES", 10**9)
         monkeypatch.setattr(ingestion, "_UNIT_FILES", 1_000)
         plain = ingest([copies], tmp_path / "plain.parquet")
         assert read(account.output).equals(read(plain.output))
@@ -459,6 +458,22 @@ class TestManyRows:
         assert account.problem_counts() == {"duplicate_run": LOGS}
         assert (account.runs, account.evaluations) == (plain.runs, plain.evaluations)
         assert list(tmp_path.glob(".*")) == []
+
+    def test_the_files_of_an_ingest_that_ends_early_are_removed(
+        self, copies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        output = tmp_path / "out" / "x.parquet"
+        output.parent.mkdir()
+
+        def interrupted(*_: object) -> None:
+            (folder,) = output.parent.iterdir()
+            assert len(list(folder.iterdir())) > 3
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(tables, "heads", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ingest([copies], output)
+        assert list(output.parent.iterdir()) == []
 
     @pytest.mark.parametrize("name", ["x.parquet", "parts/"])
     def test_a_changed_log_takes_its_place_among_the_kept_rows(
@@ -552,8 +567,7 @@ class TestProcesses:
 #: Ingests, and is killed as soon as another process was started and, perhaps, has read something.
 KILLED_WITH_ANOTHER_PROCESS = """
 import os, signal
-from ttastats.base import limits
-from ttastats import cli
+from ttastats import limits, cli
 from ttastats.ingestion import workers
 
 def killed(ahead, *_):
@@ -570,8 +584,8 @@ KILLED_AT_EVERY_MOMENT = """
 import os, shutil, signal, sys
 from pathlib import Path
 from ttastats.base import limits
-from ttastats.table import store
 from ttastats.ingestion.ingest import ingest
+from ttastats.table import store
 
 logs, output = map(Path, sys.argv[1:])
 kept = output.parent.with_name("kept")

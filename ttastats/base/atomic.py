@@ -160,7 +160,7 @@ def replacing_folder(path: Path, last: str = "", old: Collection[str] = ()) -> I
         `last` has the name of one there.
     """
     place = path.resolve()
-    with naming(path), _temporary_folder(place) as temporary:
+    with naming(path), folder_beside(path) as temporary:
         yield temporary
         for part in temporary.rglob("*"):
             if part.is_file():
@@ -204,16 +204,23 @@ def new_folder(path: Path) -> Iterator[Path]:
     expect_no_stream(path)
     if path.exists() and not is_empty(path):
         raise kept(path, "already exists and is not an empty folder")
-    place = path.resolve()
-    with naming(path), _temporary_folder(place) as temporary:
+    with naming(path), folder_beside(path) as temporary:
         yield temporary
-        temporary.replace(place)  # refused if somebody has put something there
+        temporary.replace(path.resolve())  # refused if somebody has put something there
 
 
 @contextmanager
-def _temporary_folder(place: Path) -> Iterator[Path]:
-    temporary = _new_name(place)
-    temporary.mkdir()
+def folder_beside(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`, which is removed in the end.
+
+    Raises
+    ------
+    TtastatsError
+        The folder above is missing or cannot be written to.
+    """
+    with naming(path):
+        temporary = _new_name(path.resolve())
+        temporary.mkdir()
     try:
         yield temporary
     finally:
@@ -221,7 +228,7 @@ def _temporary_folder(place: Path) -> Iterator[Path]:
 
 
 def _new_name(path: Path) -> Path:
-    """Give a name beside `path` that nothing has; who lists names sees that it is no result."""
+    """Return a name beside `path` that nothing has; who lists names sees that it is no result."""
     return path.parent / f".{path.name}.{os.urandom(4).hex()}.tmp"
 
 

@@ -13,16 +13,15 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.base import limits
+from ttastats.base import atomic, limits
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, described, manifest, registry, traces
 from ttastats.ingestion.described import Said
-from ttastats.ingestion.reading import Reading, Result
+from ttastats.ingestion.reading import Reading, Result, Waiting
 from ttastats.ingestion.sources import Source, find
-from ttastats.ingestion.spill import Held
 from ttastats.ingestion.workers import Workers
 from ttastats.table import schema, store, tables
 from ttastats.traces import store as profile_store
@@ -139,8 +138,17 @@ def ingest(
     reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
     # In this order: those who read have stopped when what they left behind is removed.
     said = Said(block, config)
-    with Held(target) as held, Workers(workers, executor) as readers:
-        return _ingest(paths, target, reading, said, held, readers, on_progress, in_parts=in_parts)
+    with atomic.folder_beside(target) as folder, Workers(workers, executor) as readers:
+        return _ingest(
+            paths,
+            target,
+            reading,
+            said,
+            Waiting(folder, target),
+            readers,
+            on_progress,
+            in_parts=in_parts,
+        )
 
 
 def _expect_no_table(path: Path) -> None:
@@ -159,7 +167,7 @@ def _ingest(
     target: Path,
     reading: Reading,
     said: Said,
-    held: Held,
+    waiting: Waiting,
     readers: Workers,
     on_progress: Progress | None,
     *,
@@ -186,13 +194,17 @@ def _ingest(
         account = _account(runs, sources, problems, others, parts, target, kept)
         return replace(account, written=False)
     problems = [one for one in problems if one.code not in absent.CODES]
-    for result in _read_all(fresh, reading, held, readers, on_progress):
-        held.add(result.rows)
+    # Rows wait in files until all are read: a run that is missing has a row among them, by its
+    # name, which is known from the runs behind it.
+    files: list[Path] = []
+    for result in _read_all(fresh, reading, waiting, readers, on_progress):
+        left = result.rows  # as they are, by other machines
+        files.append(waiting.leave(left) if isinstance(left, pl.DataFrame) else left)
         problems += result.problems
         others += result.others
         parts += result.parts
         together += result.together
-    rows = held.rows()
+    rows = pl.scan_ipc(files) if files else pl.LazyFrame(schema=schema.POLARS)
     if kept:
         rows = tables.merged(rows, store.rows_of(target, kept).filter(schema.of_runs()))
     runs = tables.heads(rows, absent.COLUMNS)
@@ -346,7 +358,7 @@ def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
 def _read_all(
     sources: Sequence[Source],
     reading: Reading,
-    held: Held,
+    waiting: Waiting,
     readers: Workers,
     on_progress: Progress | None,
 ) -> Iterator[Result]:
@@ -354,7 +366,7 @@ def _read_all(
     total = sum(source.file.size for source in sources)
     readers.expect(sum(map(_to_be_read, sources)))
     done = 0
-    for unit, result in readers.read(list(units(sources)), reading, held):
+    for unit, result in readers.read(list(units(sources)), reading, waiting):
         done += sum(source.file.size for source in unit)
         if on_progress:
             on_progress(done, total)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +14,7 @@ import polars as pl
 import xxhash
 from msgspec import structs
 
-from ttastats.base import collector, limits
+from ttastats.base import atomic, collector, limits
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run, Severity
 from ttastats.base.streams import UnreadableError
@@ -23,9 +25,11 @@ from ttastats.ingestion import registry, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
-from ttastats.ingestion.spill import PartFiles
 from ttastats.table import tables
 from ttastats.traces import kineto
+
+#: Rows of a piece of the file in which those of a unit wait.
+_PIECE_ROWS = 4_000
 
 Companion = Callable[[PurePosixPath], bytes | None]
 Listing = Callable[[PurePosixPath], Sequence[str]]
@@ -41,23 +45,49 @@ class Reading:
     blocks: tuple[Block, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A folder beside an output where rows wait until all logs are read.
+
+    Every process of this machine may write there.
+    """
+
+    folder: Path
+    output: Path
+
+    def leave(self, rows: pl.DataFrame) -> Path:
+        """Write rows into a new file, in pieces of which several fit into memory.
+
+        Raises
+        ------
+        TtastatsError
+            The disk is full.
+        """
+        with atomic.naming(self.output):
+            handle, name = tempfile.mkstemp(suffix=".arrow", dir=self.folder)
+            os.close(handle)
+            # Thrice as fast to write as Parquet.
+            rows.write_ipc(name, compression="lz4", record_batch_size=_PIECE_ROWS)
+        return Path(name)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """What one unit of work gave: rows or the files that hold them, and problems.
+    """What one unit of work gave: rows or the file that holds them, and problems.
 
     By name: `others` are no logs, `parts` belong to runs that other files tell, and `together`
     are files whose meaning depends on which files lie around them.
     """
 
-    rows: pl.DataFrame | list[Path]
+    rows: pl.DataFrame | Path
     problems: tuple[Problem, ...]
     others: tuple[str, ...]
     parts: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
 
 
-def read_unit(unit: Sequence[Source], reading: Reading, place: PartFiles | None = None) -> Result:
-    """Read some files, and leave their rows at `place` if there is one.
+def read_unit(unit: Sequence[Source], reading: Reading, waiting: Waiting | None = None) -> Result:
+    """Read some files, and leave their rows in `waiting` if that is there.
 
     Raises
     ------
@@ -86,8 +116,13 @@ def read_unit(unit: Sequence[Source], reading: Reading, place: PartFiles | None 
                 others.append(source.name)
         rows, unfit = _rows(runs)
         problems += [*surroundings.problems(), *unfit]
-    kept = rows if place is None else place.write(rows)
-    return Result(kept, tuple(problems), tuple(others), tuple(parts), surroundings.asked_by())
+    return Result(
+        rows if waiting is None else waiting.leave(rows),
+        tuple(problems),
+        tuple(others),
+        tuple(parts),
+        surroundings.asked_by(),
+    )
 
 
 def _rows(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem]]:

@@ -19,9 +19,8 @@ from typing import Any
 from ttastats.base.errors import TtastatsError
 from ttastats.base.version import __version__
 from ttastats.ingestion.containers import File, Memory
-from ttastats.ingestion.reading import Reading, Result, read_unit
+from ttastats.ingestion.reading import Reading, Result, Waiting, read_unit
 from ttastats.ingestion.sources import Source
-from ttastats.ingestion.spill import Held, PartFiles
 
 Unit = Sequence[Source]
 
@@ -71,17 +70,17 @@ class Workers:
                 self._executor.submit(read_unit, (_EMPTY,), Reading())
 
     def read(
-        self, work: Sequence[Unit], reading: Reading, held: Held
+        self, work: Sequence[Unit], reading: Reading, waiting: Waiting
     ) -> Iterator[tuple[Unit, Result]]:
-        """Give results in the order of the work; a few units are ahead, so that memory is bounded.
+        """Yield results in the order of the work; a few units are ahead, so that memory is bounded.
 
-        Rows go to `held` by way of the disk where all see the same one.
+        Rows are left in `waiting` by those who see the disk of this machine.
         """
         if self._executor is None:
             for unit in work:
-                yield unit, read_unit(unit, reading)
+                yield unit, read_unit(unit, reading, waiting)
             return
-        place = held.place() if self._are_here else None
+        place = waiting if self._are_here else None
         ahead: deque[tuple[Unit, Future[Result]]] = deque()
         rest = iter(work)
         while True:
@@ -97,7 +96,7 @@ class Workers:
 
 
 def _help(
-    ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: PartFiles | None
+    ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: Waiting | None
 ) -> None:
     """Read the last of what nobody has begun, for as long as the first is not done."""
     for position in reversed(range(len(ahead))):
