@@ -287,6 +287,12 @@ class TestSources:
 
 
 class TestFromFrame:
+    def test_a_column_of_pandas_may_have_any_type(self) -> None:
+        columns = {"seed": [1, 1, 2, 2], "s": [1.0, 2.0, 1.0, 3.0], "v": [0.5, 0.9, 0.4, 0.9]}
+        frame = pd.DataFrame(columns | {"entry": pd.Categorical(list("aabb"))})
+        table = tta.from_frame(frame, run="seed", metric="v", seconds="s", entry="entry")
+        assert table["entry"].to_list() == ["a", "a", "b", "b"]
+
     LONG = pl.DataFrame(
         {
             "seed": [1, 1, 2, 2] * 2,

@@ -151,26 +151,7 @@ def without(absent: Sequence[str], code: str, cwd: Path) -> subprocess.Completed
 def test_every_command_works_where_only_the_core_is_installed(
     two_systems: Path, tmp_path: Path
 ) -> None:
-    absent = ["pyarrow", "statsmodels", "pandas", "patsy", "torch", "sklearn", "distributed"]
+    absent = ["statsmodels", "pandas", "patsy", "torch", "sklearn", "distributed"]
     done = without(absent, COMMANDS.format(logs=two_systems), tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "page.html").read_text("utf-8").endswith("</html>\n")
-
-
-FRAMES = """
-import pandas, ttastats as tta
-rows = {"seed": [1, 1, 2, 2], "s": [60.0, 120.0, 60.0, 180.0], "v": [0.5, 0.9, 0.4, 0.9]}
-for more in ({}, {"entry": pandas.Categorical(list("abcd"))}):
-    frame = pandas.DataFrame(rows | more)
-    table = tta.from_frame(
-        frame, run="seed", metric="v", seconds="s", target=0.8, higher_is_better=True
-    )
-    print(tta.runs(table).rows[1]["tta_seconds"])
-"""
-
-
-def test_a_frame_of_pandas_is_read_without_pyarrow_or_says_what_it_needs(tmp_path: Path) -> None:
-    done = without(["pyarrow"], FRAMES, tmp_path)
-    assert done.stdout == "180.0\n", done.stderr
-    assert "a frame of pandas: cannot be read without pyarrow" in done.stderr
-    assert "pip install pyarrow" in done.stderr

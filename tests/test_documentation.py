@@ -201,6 +201,7 @@ def test_every_kind_of_plot_stands_beside_its_question() -> None:
 
 
 def test_the_page_of_columns_is_that_of_the_schema() -> None:
+    version = schema.RUNS.version
     rows = [
         f"| `{column.name}` | {column.dtype} | {'run' if column.of_run else 'evaluation'} "
         f"| {column.description} |"
@@ -209,7 +210,7 @@ def test_the_page_of_columns_is_that_of_the_schema() -> None:
     page = [
         "# The columns of a ttastats table",
         "",
-        f"Schema version {schema.VERSION}. One row per run x evaluation x metric; a run without",
+        f"Schema version {version}. One row per run x evaluation x metric; a run without",
         "evaluations has one row with nulls there. Seconds count from `clock_zero`, and unknown is",
         "null. Columns of a *run* repeat on each of its rows. Version, writer and time of writing",
         f"stand in the file's metadata under the key `{footer.KEY}`, everything that was",
@@ -226,6 +227,7 @@ def test_the_page_of_columns_is_that_of_the_schema() -> None:
 
 
 def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
+    version = profile_table.PROFILES.version
     rows = [f"| `{one.name}` | {one.dtype} | {one.description} |" for one in profile_table.COLUMNS]
     measures = [
         f"| `{name}` | {unit or 'text'} | {meaning} |" for name, (unit, meaning) in MEASURES.items()
@@ -233,7 +235,7 @@ def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
     page = [
         "# The columns of a profile",
         "",
-        f"Schema version {profile_table.VERSION}. Rows of work say what an operator, a kernel, a",
+        f"Schema version {version}. Rows of work say what an operator, a kernel, a",
         "copy, a call of the driver or an annotation took in a step of a rank; rows of the kind",
         "`measure` hold one number about a step or about the whole. Unknown is null. The metadata",
         f"under the key `{footer.KEY}` say that the file is a profile, not a table of runs.",

@@ -567,7 +567,7 @@ class TestProcesses:
 #: Ingests, and is killed as soon as another process was started and, perhaps, has read something.
 KILLED_WITH_ANOTHER_PROCESS = """
 import os, signal
-from ttastats import limits, cli
+from ttastats import cli
 from ttastats.ingestion import workers
 
 def killed(ahead, *_):

@@ -21,7 +21,7 @@ from ttastats.base.records import Problem
 from ttastats.cli import app
 from ttastats.ingestion.ingest import Account
 from ttastats.table import footer, store
-from ttastats.table.packed import packed
+from ttastats.table.footer import packed
 
 LOGS = 10
 

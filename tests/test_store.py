@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +15,7 @@ from tests.programs import python
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Problem, Run
-from ttastats.table import schema, store, tables
+from ttastats.table import kind, schema, store, tables
 
 RUN = Run(
     suite="mlperf",
@@ -50,13 +50,14 @@ def test_every_column_describes_itself_to_other_programs(
     frame: pl.DataFrame, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.parquet"
-    store.write(frame, path, now=datetime(2020, 1, 1, tzinfo=UTC))
+    store.write(frame, path)
     written = pq.read_schema(path)
     assert written.names == list(schema.NAMES)
     assert all(field.metadata[b"description"] for field in written)
     about = json.loads(written.metadata[b"ttastats"])
-    assert about["schema"] == schema.VERSION
-    assert about["created"] == "2020-01-01T00:00:00+00:00"
+    assert about["schema"] == schema.RUNS.version
+    age = datetime.now(UTC) - datetime.fromisoformat(about["created"])
+    assert age < timedelta(hours=1)
 
 
 def test_rows_read_twice_count_once(frame: pl.DataFrame, tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_rows_read_twice_count_once(frame: pl.DataFrame, tmp_path: Path) -> None
 
 
 def test_a_newer_schema_is_refused_by_name(frame: pl.DataFrame, tmp_path: Path) -> None:
-    about = {"schema": schema.VERSION + 1, "writer": "ttastats 99.0"}
+    about = {"schema": schema.RUNS.version + 1, "writer": "ttastats 99.0"}
     frame.write_parquet(tmp_path / "x.parquet", metadata={"ttastats": json.dumps(about)})
     with pytest.raises(TtastatsError, match=r"written by ttastats 99\.0 with schema"):
         store.read([tmp_path / "x.parquet"])
@@ -100,7 +101,7 @@ def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> Non
 def test_a_table_that_lost_a_column_it_needs_is_refused(
     frame: pl.DataFrame, tmp_path: Path
 ) -> None:
-    about = {"ttastats": json.dumps({"schema": schema.VERSION, "writer": "x"})}
+    about = {"ttastats": json.dumps({"schema": schema.RUNS.version, "writer": "x"})}
     frame.drop("seconds").write_parquet(tmp_path / "x.parquet", metadata=about)
     with pytest.raises(TtastatsError, match="lacks columns: seconds"):
         store.read([tmp_path / "x.parquet"])
@@ -165,8 +166,8 @@ import os, signal, sys
 from pathlib import Path
 import polars as pl
 from ttastats.base import atomic
-from ttastats.table import store
-store._PART_ROWS = 20
+from ttastats.table import kind, store
+kind._PART_ROWS, kind._GROUP_ROWS = 20, 10
 left = int(sys.argv[3])
 def counted(method):
     def call(path, *words, **more):
@@ -204,7 +205,8 @@ class TestFolders:
 
     @pytest.fixture(autouse=True)
     def _small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(store, "_PART_ROWS", 20)
+        monkeypatch.setattr(kind, "_PART_ROWS", 20)
+        monkeypatch.setattr(kind, "_GROUP_ROWS", 10)
 
     def test_a_folder_is_read_like_a_file(self, many: pl.DataFrame, tmp_path: Path) -> None:
         store.write(many, tmp_path / "d", in_parts=True, manifest="kept")
@@ -224,8 +226,10 @@ class TestFolders:
         assert pq.read_table(folder).num_rows == many.height
         for part in folder.iterdir():
             written = pq.read_schema(part)
-            assert json.loads(written.metadata[b"ttastats"])["schema"] == schema.VERSION
+            assert json.loads(written.metadata[b"ttastats"])["schema"] == schema.RUNS.version
             assert all(field.metadata[b"description"] for field in written)
+        groups = [pq.read_metadata(part).num_row_groups for part in sorted(folder.iterdir())]
+        assert groups == [2, 2, 1, 0]
         parts = sorted(folder.glob("0*.parquet"))
         assert store.read(parts[:1]).collect().equals(many.head(20))
 

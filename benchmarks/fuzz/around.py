@@ -39,7 +39,7 @@ from ttastats.base.records import Problem
 from ttastats.ingestion import manifest
 from ttastats.output.plots import kinds, speedups
 from ttastats.table import footer, schema, store
-from ttastats.table.packed import packed
+from ttastats.table.footer import packed
 from ttastats_parsers.tfrecords import crc32c
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -109,7 +109,7 @@ def _temporary() -> Path:
 def _key(paths: Sequence[str]) -> str:
     """Give the name for some paths: as typed, since that is what the table calls them."""
     named = [str(Path.cwd()), *paths]
-    return _digest(json.dumps([__version__, schema.VERSION, named]).encode())
+    return _digest(json.dumps([__version__, schema.RUNS.version, named]).encode())
 
 
 def _state(paths: Sequence[str]) -> str:

@@ -17,8 +17,7 @@ import msgspec
 from ttastats.base import limits
 from ttastats.base.version import __version__
 from ttastats.ingestion.sources import Source
-from ttastats.table import schema, store
-from ttastats.table.packed import packed, unpacked
+from ttastats.table import footer, schema, store
 
 
 class Manifest(TypedDict, total=False):
@@ -56,13 +55,13 @@ def record(
         "parts": list(parts),
         "together": list(together),
     }
-    return packed(fields)
+    return footer.packed(fields)
 
 
 def of(path: Path) -> Manifest:
     """Return the manifest of a file, empty where there is none, or none that can be used."""
     try:
-        return msgspec.convert(unpacked(store.manifest_of(path)), Manifest)
+        return msgspec.convert(footer.unpacked(store.manifest_of(path)), Manifest)
     except (limits.TooLargeError, msgspec.ValidationError):
         return {}
 
@@ -109,4 +108,4 @@ def _others_are_same(before: Manifest, sources: Sequence[Source], same: set[str]
 
 def _reader(reader: Reader) -> list[Any]:
     """Give what else decides the rows: the program's version, the schema, the user's words."""
-    return [__version__, schema.VERSION, *reader]
+    return [__version__, schema.RUNS.version, *reader]

@@ -9,6 +9,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import cache, traces
 from ttastats.ingestion.sources import find
 from ttastats.ingestion.traces import Traces
+from ttastats.table.store import is_parquet
 from ttastats.traces import store, table
 
 
@@ -54,10 +55,7 @@ def _kept(path: Path) -> list[Path]:
 
 
 def _is_parquet(path: Path) -> bool:
-    if not path.is_file():
-        return path.suffix == ".parquet"
-    with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
+    return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
 
 
 def _traces(path: Path) -> Traces:

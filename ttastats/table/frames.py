@@ -31,12 +31,12 @@ def is_frame(source: object) -> bool:
 
 
 def as_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
-    """Give a table in memory as polars has it: of pandas, pyarrow, duckdb, or any that exchange.
+    """Return a table in memory as polars has it: of pandas, pyarrow, duckdb, or any that exchange.
 
     Raises
     ------
     TtastatsError
-        It holds something that no table can hold, or needs pyarrow to be read.
+        It holds something that no table can hold.
     """
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return frame
@@ -44,21 +44,13 @@ def as_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
         if hasattr(frame, "__arrow_c_stream__"):
             return pl.DataFrame(frame)
         return pl.from_dataframe(frame)
-    except ImportError as error:  # as pandas needs it for all but plain numbers
-        raise TtastatsError(
-            "cannot be read without pyarrow", where=_library(frame), remedy="pip install pyarrow"
-        ) from error
     except (TypeError, ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
         reason = f"{error}".partition("\n")[0]
         raise TtastatsError(
             f"cannot be read as a table: {reason}",
-            where=_library(frame),
+            where=f"a frame of {type(frame).__module__.partition('.')[0]}",
             remedy="Give every column one type.",
         ) from error
-
-
-def _library(frame: Any) -> str:
-    return f"a frame of {type(frame).__module__.partition('.')[0]}"
 
 
 def from_frame(

@@ -1,36 +1,15 @@
-"""The columns of a ttastats table: names, types, descriptions, and the version of the schema."""
+"""The columns of a table of runs: names, types and descriptions."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from ttastats.base.records import FORMER_NAMES
-from ttastats.table import footer
-
-#: Raised by one whenever a column is added, removed or changes its meaning.
-VERSION = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column; `of_run` tells whether it is constant over the rows of a run."""
-
-    name: str
-    dtype: pl.DataType
-    of_run: bool
-    description: str
+from ttastats.table.kind import Column, Kind
 
 
 def _run(name: str, dtype: pl.DataType, description: str) -> Column:
-    return Column(name, dtype, True, description)
-
-
-def _evaluation(name: str, dtype: pl.DataType, description: str) -> Column:
-    return Column(name, dtype, False, description)
+    return Column(name, dtype, description, of_run=True)
 
 
 _TEXT, _INT, _FLOAT, _BOOL = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
@@ -75,22 +54,20 @@ COLUMNS: tuple[Column, ...] = (
     _run("scaling_factor", _FLOAT, "scaling factor of the official score; not applied to times"),
     _run("problems", _TEXT, "JSON list of the problems of this run; see `ttastats problems`"),
     _run("extra", _TEXT, "JSON object of logged values that have no column"),
-    _evaluation(
-        "eval_index", _INT, "number of the checkpoint, from 0; below 0 for training metrics"
-    ),
-    _evaluation("metric", _TEXT, "name of the quality metric"),
-    _evaluation("higher_is_better", _BOOL, "direction of the metric"),
-    _evaluation("value", _FLOAT, "quality in base units: fractions, BLEU in points"),
-    _evaluation("logged_value", _FLOAT, "value as logged"),
-    _evaluation("logged_unit", _TEXT, "unit of the logged value if it is not the base unit"),
-    _evaluation("seconds", _FLOAT, "time at which the value was available"),
-    _evaluation("weights_seconds", _FLOAT, "time at which the evaluated weights were complete"),
-    _evaluation("epoch", _FLOAT, "epochs trained"),
-    _evaluation("step", _INT, "optimizer steps taken"),
-    _evaluation("samples", _INT, "samples trained on"),
-    _evaluation("line", _INT, "line of the log, from 1"),
-    _evaluation("target_value", _FLOAT, "the metric's quality target; null if it has none"),
-    _evaluation("target_source", _TEXT, "origin of the target: log, rules, user"),
+    Column("eval_index", _INT, "number of the checkpoint, from 0; below 0 for training metrics"),
+    Column("metric", _TEXT, "name of the quality metric"),
+    Column("higher_is_better", _BOOL, "direction of the metric"),
+    Column("value", _FLOAT, "quality in base units: fractions, BLEU in points"),
+    Column("logged_value", _FLOAT, "value as logged"),
+    Column("logged_unit", _TEXT, "unit of the logged value if it is not the base unit"),
+    Column("seconds", _FLOAT, "time at which the value was available"),
+    Column("weights_seconds", _FLOAT, "time at which the evaluated weights were complete"),
+    Column("epoch", _FLOAT, "epochs trained"),
+    Column("step", _INT, "optimizer steps taken"),
+    Column("samples", _INT, "samples trained on"),
+    Column("line", _INT, "line of the log, from 1"),
+    Column("target_value", _FLOAT, "the metric's quality target; null if it has none"),
+    Column("target_source", _TEXT, "origin of the target: log, rules, user"),
 )
 
 #: What identifies a run in a table: equal bytes may lie in two places.
@@ -100,16 +77,24 @@ ROW = (*RUN, "eval_index", "metric")
 #: The order of the rows of a table.
 ORDER = ("source", "run_id", "eval_index", "metric")
 
+RUNS = Kind(
+    "runs",
+    version=2,
+    columns=COLUMNS,
+    remedy="Give a file written by `ttastats ingest`.",
+    again="ingest the logs again",
+    upgrades={1: lambda frame: frame.rename(FORMER_NAMES, strict=False)},
+)
+POLARS = RUNS.schema()
 NAMES = tuple(column.name for column in COLUMNS)
 RUN_NAMES = tuple(column.name for column in COLUMNS if column.of_run)
 EVALUATION_NAMES = tuple(column.name for column in COLUMNS if not column.of_run)
 #: What makes results comparable at all.
 BENCHMARK = ("suite", "round", "benchmark")
-POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})
 
 
 def of_evaluations() -> pl.Expr:
-    """Choose the rows of evaluations: not those of training metrics, nor of runs without any."""
+    """Select the rows of evaluations: not of training metrics, nor of runs without any."""
     return pl.col("metric").is_not_null() & (pl.col("eval_index") >= 0)
 
 
@@ -118,16 +103,5 @@ ABSENT = ("unreadable", "missing")
 
 
 def of_runs() -> pl.Expr:
-    """Choose the rows of runs that were read: none of rejected logs, nor of missing runs."""
+    """Select the rows of runs that were read: none of rejected logs, nor of missing runs."""
     return ~pl.col("run_status").is_in(ABSENT).fill_null(value=False)
-
-
-#: What turns a table of the version before into the next; keyed by the version it starts from.
-UPGRADES: dict[int, Callable[[pl.LazyFrame], pl.LazyFrame]] = {
-    1: lambda frame: frame.rename(FORMER_NAMES, strict=False),
-}
-
-
-def arrow(metadata: dict[str, str]) -> Any:
-    """Give the Arrow schema with each column's description in its field metadata."""
-    return footer.arrow(POLARS, {one.name: one.description for one in COLUMNS}, metadata)

@@ -1,4 +1,4 @@
-"""The columns of a profile: names, types, descriptions, and the version of the schema.
+"""The columns of a profile: names, types and descriptions.
 
 A row of work says what an operator or a kernel did in a step; a row of `kind` `measure` holds one
 number about a step or about the whole, such as the length of the step or the memory at its peak.
@@ -8,25 +8,11 @@ One file holds both, so that nothing about a profile lies anywhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from ttastats.table import footer
-
-#: Raised by one whenever a column is added, removed or changes its meaning.
-VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of the table."""
-
-    name: str
-    dtype: pl.DataType
-    description: str
-
+from ttastats.table.kind import Column, Kind
 
 _TEXT, _INT, _FLOAT, _BOOL = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 
@@ -62,7 +48,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("text", _TEXT, "for a measure: text, such as a name, a version or a rule"),
 )
 
-POLARS = pl.Schema({column.name: column.dtype for column in COLUMNS})
+PROFILES = Kind(
+    "profile",
+    version=1,
+    columns=COLUMNS,
+    remedy="Create a profile with `ttastats ingest TRACES -o prof.parquet`.",
+    again="create the profile again",
+    upgrades={},
+)
+POLARS = PROFILES.schema()
 #: The order of the rows of a table.
 ORDER = (
     "profile",
@@ -84,12 +78,12 @@ KERNELS = ("kernel", "collective")
 
 
 def frame(rows: Iterable[Mapping[str, Any]], **shared: Any) -> pl.DataFrame:
-    """Give a table of rows that name the columns they have; `shared` holds for all of them."""
+    """Return a table of rows that name the columns they have; `shared` holds for all of them."""
     return pl.DataFrame([{**shared, **row} for row in rows], schema=POLARS)
 
 
 def whole(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Give some tables as one, with all columns and in the order of rows."""
+    """Return some tables as one, with all columns and in the order of rows."""
     parts = [
         part.select(
             (pl.col(name) if name in part.columns else pl.lit(None)).cast(dtype).alias(name)
@@ -99,12 +93,3 @@ def whole(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     ]
     none = pl.DataFrame(schema=POLARS)
     return pl.concat([none, *parts]).sort(ORDER, nulls_last=True, maintain_order=True)
-
-
-def arrow(metadata: dict[str, str]) -> Any:
-    """Give the Arrow schema with each column's description in its field metadata."""
-    return footer.arrow(POLARS, {one.name: one.description for one in COLUMNS}, metadata)
-
-
-#: What turns a table of the version before into the next; keyed by the version it starts from.
-UPGRADES: dict[int, Any] = {}

@@ -1,0 +1,296 @@
+"""What is a kind of table, and how does one become a file or a folder, whole or not at all?
+
+A folder holds the same rows in the same order as one file would, cut into parts of a million. It
+is not cut by round or submitter (`round=v5.0/`): the rows are sorted by source, so the smallest
+and largest values that every row group carries already let a reader skip most of it; unknown
+rounds need no made-up name; and the order of the rows is kept. polars, duckdb and pyarrow read
+it by its name or as `FOLDER/*.parquet`. The part without rows says what the whole is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
+from ttastats.base.records import Problem
+from ttastats.table import footer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PARTS_KEY, _REPLACED_KEY = "ttastats.parts", "ttastats.replaced_parts"
+#: The part without rows by which a folder is known to be ours; programs that leave out names with
+#: an underscore miss nothing.
+HEAD = "_ttastats.parquet"
+_PART_ROWS = 1_000_000
+#: A writer holds a row group in memory, with all its columns.
+_GROUP_ROWS = 20_000
+
+Name = Literal["runs", "profile"]
+#: What a table of each kind is where the other is needed, and what to do with it.
+_OTHER: dict[str, tuple[str, str]] = {
+    "runs": (
+        "a table of runs, not a profile",
+        "Use `ttastats summary {path}`. To make a profile from traces: ttastats ingest TRACES -o "
+        "prof.parquet",
+    ),
+    "profile": ("a profile, not a table of runs", "Use `ttastats profile {path}`."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; `of_run` tells whether it is constant over the rows of a run."""
+
+    name: str
+    dtype: pl.DataType
+    description: str
+    of_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of table.
+
+    `version` is raised by one whenever a column is added, removed or changes its meaning;
+    `upgrades` turn a table of the version before into the next, by the version they start from.
+    `remedy` says what to give where such a table is needed, `again` how to make one anew.
+    """
+
+    name: Name
+    version: int
+    columns: tuple[Column, ...]
+    remedy: str
+    again: str
+    upgrades: Mapping[int, Callable[[pl.LazyFrame], pl.LazyFrame]]
+
+    def schema(self) -> pl.Schema:
+        """Return the names and types of the columns."""
+        return pl.Schema({column.name: column.dtype for column in self.columns})
+
+    def arrow(self, about: dict[str, str]) -> pa.Schema:
+        """Return the schema as Arrow has it, with a description of each column."""
+        import pyarrow as pa  # only a writer needs it
+
+        plain = _arrow(self.schema().to_frame()).schema
+        fields = zip(plain, self.columns, strict=True)
+        return pa.schema(
+            [field.with_metadata({"description": column.description}) for field, column in fields],
+            metadata=about,
+        )
+
+    # ------------------------------------------------------------------------------------ reading
+
+    def metadata_of(self, path: Path) -> dict[str, str]:
+        """Return what the footer of a file, or of the head of a folder, says.
+
+        Raises
+        ------
+        TtastatsError
+            It is missing or no Parquet file.
+        """
+        return footer.metadata_of(path / HEAD if path.is_dir() else path, self.remedy)
+
+    def scan(self, path: Path) -> pl.LazyFrame:
+        """Return the rows of a file or folder, with the columns of the version of today.
+
+        Raises
+        ------
+        TtastatsError
+            It is missing, unreadable, of the other kind, or newer than this program.
+        """
+        metadata = self.metadata_of(path)
+        version = self._version(metadata, str(path))
+        frame = pl.scan_parquet(_files(metadata, path))
+        for step in range(version, self.version):
+            frame = self.upgrades[step](frame)
+        return frame
+
+    def _version(self, metadata: Mapping[str, str], where: str) -> int:
+        fields, name = footer.fields_of(metadata), footer.table_of(metadata)
+        if name not in {self.name, None}:
+            what, remedy = _OTHER[name or self.name]
+            raise TtastatsError(what, where=where, remedy=remedy.format(path=where))
+        version = fields.get("schema", self.version)
+        if type(version) is int and version < 1:
+            raise TtastatsError(
+                f"its footer states schema {version}, which does not exist",
+                where=where,
+                remedy="It was edited or damaged. Ingest the logs again.",
+            )
+        if type(version) is not int or version > self.version:
+            raise TtastatsError(
+                f"written by {fields.get('writer', 'a newer ttastats')} with schema {version}; "
+                f"this one reads up to {self.version}",
+                where=where,
+                remedy=f"Upgrade ttastats, or {self.again} with this one.",
+            )
+        return version
+
+    def is_at(self, path: Path) -> bool:
+        """Tell whether a file or folder is such a table, written by ttastats."""
+        try:
+            return footer.table_of(self.metadata_of(path)) == self.name
+        except TtastatsError:
+            return False
+
+    def problems_at(self, path: Path) -> list[Problem] | None:
+        """Return what was found wrong when a table was made, or None if that was not written.
+
+        Raises
+        ------
+        TtastatsError
+            It is missing or no Parquet file, or its problems cannot be read.
+        """
+        return footer.problems_in(self.metadata_of(path), str(path))
+
+    def old_parts(self, path: Path) -> list[str]:
+        """Return the names of the parts that a head lists as its own or as replaced.
+
+        Raises
+        ------
+        TtastatsError
+            They are no names of files in the folder.
+        """
+        if not (path / HEAD).exists():
+            return []
+        metadata = self.metadata_of(path)
+        return [name for key in (_PARTS_KEY, _REPLACED_KEY) for name in _names(metadata, key, path)]
+
+    # ------------------------------------------------------------------------------------ writing
+
+    def write(
+        self,
+        rows: pl.DataFrame | pl.LazyFrame,
+        path: Path,
+        *,
+        manifest: str = "",
+        problems: Iterable[Problem] = (),
+        in_parts: bool = False,
+    ) -> None:
+        """Write ordered rows to `path`: a reader sees the old table or the complete new one.
+
+        `manifest` is kept beside the rows for the next ingest, `problems` for whoever asks what
+        was wrong with what was read; `in_parts` makes a folder.
+
+        Raises
+        ------
+        TtastatsError
+            The place cannot be written to, or is full; what was there is untouched.
+        """
+        about = footer.about(self.name, self.version)
+        left = footer.left(manifest, problems)
+        groups = iter(
+            rows.lazy().collect_batches(
+                chunk_size=_GROUP_ROWS, maintain_order=True, lazy=True, engine="streaming"
+            )
+        )
+        if in_parts:
+            self._write_folder(groups, path, about, left)
+            return
+        with atomic.replacing(path) as temporary:
+            self._write_file(groups, temporary, about, left)
+
+    def _write_folder(
+        self,
+        groups: Iterator[pl.DataFrame],
+        path: Path,
+        about: dict[str, str],
+        left: dict[str, str],
+    ) -> None:
+        """Write the parts, and the head that lists them, which takes the place of the old one last.
+
+        Of what is there, only the parts that the old head lists are removed, and those that one
+        lists which it had replaced: a killed writer may have left them.
+        """
+        old = self.old_parts(path)
+        with atomic.replacing_folder(path, HEAD, old) as folder:
+            rest = chain([next(groups, self.schema().to_frame())], groups)  # no rows: one part
+            for number, first in enumerate(rest, _first_free(path)):
+                part = chain([first], islice(rest, _PART_ROWS // _GROUP_ROWS - 1))
+                self._write_file(part, folder / f"{number:08x}.parquet", about)
+            lists = {
+                _PARTS_KEY: json.dumps(sorted(part.name for part in folder.iterdir())),
+                _REPLACED_KEY: json.dumps(old),
+            }
+            self._write_file((), folder / HEAD, about, left | lists)
+
+    def _write_file(
+        self,
+        groups: Iterable[pl.DataFrame],
+        file: Path,
+        about: dict[str, str],
+        left: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Write each frame as a row group.
+
+        Readers of Arrow look for `about` in the schema, others in the footer of the file.
+        """
+        from pyarrow import parquet  # only a writer needs it
+
+        # Of files that it opens itself, pyarrow wraps the reason of an error in its own words.
+        with (
+            file.open("wb") as sink,
+            parquet.ParquetWriter(sink, self.arrow(about), compression="zstd") as writer,
+        ):
+            for group in groups:
+                writer.write_table(_arrow(group))
+            writer.add_key_value_metadata(left)
+
+
+def _arrow(frame: pl.DataFrame) -> pa.Table:
+    """Return a frame with texts as large strings: pyarrow cannot compare views."""
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def _files(metadata: Mapping[str, str], path: Path) -> list[Path]:
+    """Return the files that hold the rows: the file itself, or the parts of a folder."""
+    if not path.is_dir():
+        return [path]
+    parts = [path / name for name in _names(metadata, _PARTS_KEY, path)]
+    lost = [part.name for part in parts if not part.exists()]
+    if lost or not parts:
+        raise TtastatsError(
+            f"part files are missing: {', '.join(lost) or 'all'}",
+            where=str(path),
+            remedy="Ingest the logs again.",
+        )
+    return parts
+
+
+def _first_free(path: Path) -> int:
+    """Return the first number that no part in a folder has, nor any after it."""
+    names = (re.fullmatch(r"([0-9a-f]{8})\.parquet", each.name) for each in path.glob("*.parquet"))
+    return max((int(name[1], 16) + 1 for name in names if name), default=0)
+
+
+def _names(metadata: Mapping[str, str], key: str, path: Path) -> list[str]:
+    """Return the names of files that the head of a folder lists.
+
+    Raises
+    ------
+    TtastatsError
+        It is no list of names, or one of them leads out of the folder.
+    """
+    remedy = "Do not use this table, or ingest its logs again into another folder."
+    try:
+        names = json.loads(metadata.get(key, "[]"))
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TtastatsError(f"{HEAD} holds no list of parts", where=str(path), remedy=remedy)
+    for name in names:
+        if name in {"", ".", ".."} or set(name) & set("/\\:\0") or name == HEAD:
+            what = f"{HEAD} lists a part that is no file of the folder: {name!r}"
+            raise TtastatsError(what, where=str(path), remedy=remedy)
+    return names
