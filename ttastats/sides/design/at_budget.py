@@ -43,31 +43,20 @@ def _of_other_places(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterat
     if budget.unit == "seconds" and not budget.interpolate:
         if _unlike_seconds(a, b):
             each = _each(a, b, lambda runs: f"every {units.seconds(_interval(runs) or 0.0)}")
-            message = (
-                f"evaluation intervals around the budget differ ({each}), so the values known by "
-                "then are not equally old; the verdict allows for what changed up to the next "
-                "evaluation"
-            )
-            yield Finding("grids_differ", message, "allowance")
+            yield Finding.worded("grids_differ.budget", "allowance", each=each)
         return
     places = np.concatenate([runs["taken_at"].to_numpy() for runs in (a, b)])
     if evaluated_there(a, budget) and evaluated_there(b, budget):
         return
     if budget.interpolate:
-        message = "values are interpolated, and the verdict allows for the curvature of the curves"
-        yield Finding("interpolated", message, "allowance")
+        yield Finding.worded("interpolated", "allowance")
     elif np.ptp(places) <= _SAME_PLACE * min(_interval(runs) or budget.amount for runs in (a, b)):
         where = units.counted(float(places.mean()), AMOUNTS[budget.unit])
-        yield Finding(
-            "earlier_values", f"no run was evaluated {budget.place}: values are of {where}"
-        )
+        yield Finding.worded("earlier_values", at=budget.place, where=where)
     else:
         each = _each(a, b, lambda runs: places_taken(runs, budget))
-        message = (
-            f"up to the budget, runs were last evaluated {each}: values are of different budgets; "
-            f"{common_budgets([a, b], budget)}"
-        )
-        yield Finding("not_evaluated", message, "undecided")
+        remedy = common_budgets([a, b], budget)
+        yield Finding.worded("not_evaluated", "undecided", each=each, remedy=remedy)
 
 
 def evaluated_there(runs: pl.DataFrame, budget: Budget) -> bool:
@@ -162,8 +151,4 @@ def _unequal_looks(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator
         return
     one, other = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
     if max(one, other) >= _SAME_LOOKS * min(one, other):
-        message = (
-            f"values are the best of {one:g} evaluations of A and of {other:g} of B, and the best "
-            "of more is better by chance; without --best, the last values are compared"
-        )
-        yield Finding("looks_differ", message, "undecided")
+        yield Finding.worded("looks_differ", "undecided", a=one, b=other)

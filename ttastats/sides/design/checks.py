@@ -12,7 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ttastats.base import units
-from ttastats.sides.design.findings import POOLED, Clusters, Effect, Finding
+from ttastats.base.note import wording
+from ttastats.sides.design.findings import Clusters, Effect, Finding
 from ttastats.sides.design.side import (
     EVALUATIONS,
     TOGETHER_SECONDS,
@@ -36,11 +37,7 @@ def of_runs(a: Design, b: Design) -> tuple[Finding, ...]:
 def _pooled(a: Design, b: Design) -> Iterator[Finding]:
     for name, side in (("A", a), ("B", b)):
         if side.pooled:
-            message = (
-                f"{name} pools {len(side.setups)} setups: the interval is clustered by setup, "
-                "because runs of one setup are not independent evidence about others"
-            )
-            yield Finding(POOLED, message, "condition")
+            yield Finding.worded("pooled_setups", "condition", side=name, n=len(side.setups))
 
 
 #: Evaluation intervals that differ by less are one: logs round them to whole batches.
@@ -77,31 +74,17 @@ def _different_grids(a: Design, b: Design) -> Iterator[Finding]:
         return
     unit, one, other = unlike
     if unit == EVALUATIONS:
-        how = (
-            f"no unit of progress is logged by both sides, and runs were evaluated "
-            f"{1 / one.share:.3g} times on A, {1 / other.share:.3g} times on B until the target"
-        )
+        how = wording("grids_differ.counts", a=1 / one.share, b=1 / other.share)
     else:
-        each = (
-            f"{name} every {units.counted(grid.interval, unit)}"
-            for name, grid in (("A", one), ("B", other))
-        )
-        how = f"evaluation intervals differ ({', '.join(each)})"
-    message = (
-        f"{how}. The target may be met anywhere in the last interval, so the verdict allows for "
-        f"times shorter by up to {one.share:.1%} on A and {other.share:.1%} on B"
-    )
-    yield Finding("grids_differ", message, "allowance")
+        a_every, b_every = (units.counted(grid.interval, unit) for grid in (one, other))
+        how = wording("grids_differ.intervals", a=a_every, b=b_every)
+    yield Finding.worded("grids_differ", "allowance", how=how, a=one.share, b=other.share)
 
 
 def _mixed(a: Design, b: Design) -> Iterator[Finding]:
     for name, side in (("A", a), ("B", b)):
         if side.speeds:
-            message = (
-                f"runs of {name} have two speeds ({side.speeds}), as of two machines: their mean "
-                "and interval are of that mixture"
-            )
-            yield Finding("mixed_speeds", message, "condition")
+            yield Finding.worded("mixed_speeds", "condition", side=name, speeds=side.speeds)
 
 
 #: A session ends where nothing runs for so long, for the median time of a run, and for so many
@@ -125,19 +108,16 @@ def _separate_sessions(a: Design, b: Design) -> Iterator[Finding]:
         return  # blocks such as days are compared within, whatever the sessions in them
     follows = design_effect(*labels) > _MOST_EFFECT
     if follows:
-        how = "follow the sessions in part" if shared else "were made in different sessions"
-        message = f"A and B {how}, so a difference between sessions is part of the ratio"
+        key = "separate_sessions.in_part" if shared else "separate_sessions.all"
     elif in_separate_sessions(a.starts, b.starts):
-        message = (
-            "all runs of one side started before those of the other, so the sessions may differ"
-        )
+        key = "separate_sessions.in_turn"
     else:
         return
     alike = _one_machine(a, b)
-    if alike:
-        message += ". Alternate A and B within sessions and compare within them (--block day)"
+    remedy = wording("separate_sessions.remedy") if alike else ""
     effect: Effect = "condition" if follows and alike else "note"
-    yield Finding("separate_sessions", message, effect, None if shared or a.blocked else labels)
+    clusters = None if shared or a.blocked else labels
+    yield Finding.worded(key, effect, clusters, remedy=remedy)
 
 
 def _one_machine(a: Design, b: Design) -> bool:
@@ -154,12 +134,10 @@ def _repeated_seeds(a: Design, b: Design) -> Iterator[Finding]:
     for name, each in zip("AB", seeds, strict=True):
         count = each.n_unique()
         if count < each.len():
-            message = (
-                f"the {each.len()} runs of {name} have {units.plural(count, 'seed')}: runs of one "
-                "seed are no independent evidence about others"
-            )
             labels = (_numbers(seeds[0]), _numbers(seeds[1]))
-            yield Finding("repeated_seeds", message, "condition", labels)
+            yield Finding.worded(
+                "repeated_seeds", "condition", labels, runs=each.len(), side=name, n=count
+            )
 
 
 def paired_seeds(a: Design, b: Design) -> Clusters | None:
@@ -176,11 +154,7 @@ def _parallel_runs(a: Design, b: Design) -> Iterator[Finding]:
     """Check whether most runs of a side were started together and may have shared a machine."""
     for name, side in (("A", a), ("B", b)):
         if side.parallel:
-            message = (
-                f"most runs of {name} started within {TOGETHER_SECONDS:g} s of another: if they "
-                "shared a machine, they slowed each other down"
-            )
-            yield Finding("parallel_runs", message)
+            yield Finding.worded("parallel_runs", side=name, seconds=TOGETHER_SECONDS)
 
 
 _CHECKS: tuple[Callable[[Design, Design], Iterator[Finding]], ...] = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ttastats.base import units
 from ttastats.base.codes import CONDITIONS
+from ttastats.base.note import wording
 from ttastats.stats.blocks import ByBlock
 from ttastats.stats.decision import Decision
 from ttastats.stats.results import Flag, FlagCode
@@ -44,6 +44,14 @@ class Finding:
     effect: Effect = "note"
     clusters: Clusters | None = field(default=None, compare=False)
 
+    @classmethod
+    def worded(
+        cls, key: str, effect: Effect = "note", clusters: Clusters | None = None, **fields: object
+    ) -> Finding:
+        """Return the finding of a text of the table of codes."""
+        code = cast("FlagCode", key.partition(".")[0])
+        return cls(code, wording(key, **fields), effect, clusters)
+
     @property
     def flag(self) -> Flag:
         """Return the flag of a row."""
@@ -76,10 +84,5 @@ def these_blocks(
         p = min(1.0, p * p_adjusted / p_value)
     if p is None or p >= alpha:
         count = f"{len(by_block.differences)} blocks" if by_block else "these blocks"
-        tested = "too few to test" if p is None else f"{units.p_text(p)} by their differences alone"
-        yield Finding(
-            "these_blocks",
-            f"the verdict is for these blocks: {count} do not show that it holds in others "
-            f"({tested})",
-            "condition",
-        )
+        key = "these_blocks" if p is None else "these_blocks.tested"
+        yield Finding.worded(key, "condition", blocks=count, p=p)
