@@ -1,4 +1,4 @@
-"""Measure the intervals and error rates of `ttastats rcp`; writes the tables of docs/rcp.md.
+"""Measure the intervals and error rates of `ttastats rcp`; prints the tables of benchmarks/rcp.md.
 
     python benchmarks/rcp.py --replicates 4000 --draws 20000 --seed 1
 

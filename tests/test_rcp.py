@@ -869,7 +869,7 @@ class TestCommand:
 
 
 class TestBenchmark:
-    """The program that measures what docs/rcp.md says."""
+    """The program that measures what benchmarks/rcp.md says."""
 
     def test_it_prints_its_tables(
         self, records: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
