@@ -31,7 +31,12 @@ def note(key: str, mark: str = "", **fields: object) -> Note:
 
 def wording(key: str, **fields: object) -> str:
     """Return a text of `codes.TEXTS` with its fields."""
-    return _TEMPLATE.vformat(TEXTS[key], (), fields)
+    return filled(TEXTS[key], **fields)
+
+
+def filled(template: str, *values: object, **fields: object) -> str:
+    """Return a template with its values, each written as its specification says."""
+    return _TEMPLATE.vformat(template, values, fields)
 
 
 class _Template(Formatter):

@@ -44,13 +44,13 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def known() -> dict[str, Rules]:
-    """Give all rules by their names."""
+    """Return all rules by their names."""
     text = resources.files("ttastats.answers.record").joinpath("rules.toml").read_bytes()
     return {one.name: one for one in msgspec.toml.decode(text, type=_File).rules}
 
 
 def named(name: str) -> Rules:
-    """Give the rules of that name.
+    """Return the rules of that name.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -12,7 +12,7 @@ import polars as pl
 
 from ttastats.answers.record.contest_rules import Rules
 from ttastats.base import units
-from ttastats.outcomes import left_out
+from ttastats.base.note import filled
 from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.outcomes.counted import counted, standing
 from ttastats.sides import shared_runs
@@ -42,174 +42,156 @@ class Check:
 
 
 def once(runs: pl.DataFrame) -> pl.DataFrame:
-    """Keep the runs that count, copies once: by what they tell, or by the bytes of their logs."""
-    kept = counted(runs)
+    """Return the runs that count, copies once: by what they tell, or by the bytes of their logs."""
     first = pl.struct("source_digest", "run_id").is_first_distinct()
-    return kept.filter(pl.col("source_digest").is_null() | first)
+    return counted(runs).filter(pl.col("source_digest").is_null() | first)
 
 
-def broken_off(runs: pl.DataFrame) -> int:
-    """Count the runs that were interrupted, left no readable log, or are missing from a set."""
-    return left_out.rows(runs).height
+def number(counts: Mapping[str, int], missing: Mapping[str, int], rules: Rules) -> Check:
+    """Return the check of the number of runs (or studies) a side, and of those without a value."""
+    forms = ("study", "studies") if rules.value == "target" else ("run", "runs")
+    said = units.listed([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
+    without = [f"{n} of {name} without a value" for name, n in missing.items() if n]
+    few = min(counts.values()) < rules.least_runs
+    least = f"; the rules require {rules.least_runs}" if few else ""
+    passed = not few and not without
+    return Check("runs", "passed" if passed else "failed", "; ".join([said + least, *without]))
 
 
-def evidence(every: Sides, rules: Rules) -> Iterator[Check]:
-    """Give the checks of the runs of each side.
+# ------------------------------------------------------------------------------------ evidence
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The runs of each side, `every` with copies and `sides` once each, and the rules."""
+
+    every: Sides
+    sides: Sides
+    rules: Rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A check comes to a result where a fact is there, in words that show it.
+
+    It decides where rules count one of what `decides` names.
+    """
+
+    check: str
+    result: Result
+    words: str
+    fact: Callable[[_Evidence], object] = lambda _: True
+    decides: tuple[str, ...] = ("seconds", "steps", "quality")
+    disproves: bool = False
+
+
+def evidence(every: Sides, rules: Rules) -> list[Check]:
+    """Return the checks of the runs of each side: of each check the first rule with a fact.
 
     Parameters
     ----------
     every
         Copies included, as tables of `at_budget.runs` or `time_to_target.runs`.
     """
-    standing_runs = {name: standing(runs) for name, runs in every.items()}
     sides = {name: once(runs) for name, runs in every.items()}
-    yield _copies(standing_runs, sides)
-    yield _seeds(sides, rules)
-    yield _setups(sides)
-    yield _machines(sides, rules)
-    yield _order(sides)
-    if rules.value != "target":
-        yield _stop(sides, rules)
+    about = _Evidence({name: standing(runs) for name, runs in every.items()}, sides, rules)
+    unasked = {"time" if rules.most_seconds is None else "same stop"}
+    if rules.value == "target":
+        unasked = {"time", "same stop"}
+    checks: dict[str, Check] = {}
+    for rule in _RULES:
+        if rule.check not in {*checks, *unasked} and (fact := rule.fact(about)):
+            words, decides = filled(rule.words, fact), rules.counts in rule.decides
+            checks[rule.check] = Check(rule.check, rule.result, words, decides, rule.disproves)
+    return [*checks.values()]
 
 
-def number(found: Mapping[str, int], missing: Mapping[str, int], rules: Rules, what: str) -> Check:
-    """Say how many runs (or studies) each side has, and how many of them have no value."""
-    said = units.listed([f"{name} {units.plural(n, *_words(what))}" for name, n in found.items()])
-    without = [f"{n} of {name} without a value" for name, n in missing.items() if n]
-    few = min(found.values()) < rules.least_runs
-    least = f"; the rules require {rules.least_runs}" if few else ""
-    result: Result = "failed" if few or without else "passed"
-    return Check("runs", result, "; ".join([said + least, *without]))
+def _copies(about: _Evidence) -> list[str]:
+    sides = about.sides
+    more = {name: runs.height - sides[name].height for name, runs in about.every.items()}
+    copies = [f"{units.plural(n, 'copy', 'copies')} in {name}" for name, n in more.items() if n]
+    both = len(shared_runs.shared(sides["A"], sides["B"])) if "A" in sides else 0
+    return [*copies, f"{units.plural(both, 'run')} of A also in B"] if both else copies
 
 
-def _words(what: str) -> tuple[str, str]:
-    return what, "studies" if what == "study" else f"{what}s"
-
-
-def _copies(every: Sides, sides: Sides) -> Check:
-    found = [
-        f"{units.plural(every[name].height - runs.height, 'copy', 'copies')} in {name}"
-        for name, runs in sides.items()
-        if every[name].height > runs.height
-    ]
-    if len(sides) > 1 and (both := len(shared_runs.shared(sides["A"], sides["B"]))):
-        found.append(f"{units.plural(both, 'run')} of A also in B")
-    if not found:
-        return Check("copies", "passed", "none")
-    return Check("copies", "failed", f"{units.listed(found)}; each run counts once")
-
-
-def _seeds(sides: Sides, rules: Rules) -> Check:
-    told = {name: runs["seed"].drop_nulls().to_list() for name, runs in sides.items()}
-    again = {
-        name: [f"{seed} {n} times" for seed, n in sorted(Counter(seeds).items()) if n > 1]
-        for name, seeds in told.items()
+def _repeated_seeds(about: _Evidence) -> list[str]:
+    counts = {name: Counter(runs["seed"].drop_nulls()) for name, runs in about.sides.items()}
+    repeated = {
+        name: [f"{seed} {n} times" for seed, n in sorted(seeds.items()) if n > 1]
+        for name, seeds in counts.items()
     }
-    if rules.replicate:
-        return Check("seeds", "not known", "trials are selected within studies", decides=False)
-    if any(again.values()):
-        said = "; ".join(f"{name}: {units.listed(found)}" for name, found in again.items() if found)
-        return Check("seeds", "failed", f"repeated: {said}")
-    silent = [name for name, runs in sides.items() if len(told[name]) < runs.height]
-    if silent:
-        return Check("seeds", "not known", f"seed missing in some logs of {' and '.join(silent)}")
-    return Check("seeds", "passed", "unique")
+    return [f"{name}: {units.listed(seeds)}" for name, seeds in repeated.items() if seeds]
 
 
-def _setups(sides: Sides) -> Check:
-    told = {name: sorted(runs["entry"].drop_nulls().unique()) for name, runs in sides.items()}
-    mixed = [_mixed(told), *(_two_speeds(name, runs) for name, runs in sides.items())]
-    if any(mixed):
-        return Check("one setup", "failed", "; ".join(filter(None, mixed)))
-    return Check("one setup", "passed", "one entry a side")
+def _without_seeds(about: _Evidence) -> str:
+    return " and ".join(name for name, runs in about.sides.items() if runs["seed"].null_count())
 
 
-def _two_speeds(name: str, runs: pl.DataFrame) -> str:
-    found = speeds(runs)
-    return f"{name} mixes two speeds: {found}, as of two machines" if found else ""
+def _mixed_setups(about: _Evidence) -> list[str]:
+    entries = [(name, runs["entry"].drop_nulls().unique()) for name, runs in about.sides.items()]
+    return _mixed({name: sorted(some) for name, some in entries}) + [
+        f"{name} mixes two speeds: {two}, as of two machines"
+        for name, runs in about.sides.items()
+        if (two := speeds(runs))
+    ]
 
 
-def _machines(sides: Sides, rules: Rules) -> Check:
-    """Look for different machines in a side, and between sides where time is what counts."""
-    told = {name: _machine_names(runs) for name, runs in sides.items()}
-    decides = rules.counts == "seconds"
-    if mixed := _mixed(told):
-        return Check("machines", "failed", mixed, decides)
-    if not all(told.values()):
-        silent = " and ".join(name for name, found in told.items() if not found)
-        times = units.listed([said for name in sides if (said := _times(name, sides[name]))])
-        beside = f"; {times}" if times else ""
-        return Check("machines", "not known", f"not in the logs of {silent}{beside}")
-    names = [found[0] for found in told.values()]
-    if len(set(names)) > 1:
-        said = f"A ran on {names[0]}, B on {names[1]}"
-        return Check("machines", "failed", said, decides)
-    if decides and len(sides) < 2:
-        return Check("machines", "not known", f"B ran on {names[0]}; no baseline runs")
-    return Check("machines", "passed", names[0])
+def _mixed(kinds: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{name} mixes {units.listed(some)}" for name, some in kinds.items() if len(some) > 1]
 
 
-def _mixed(told: Mapping[str, Sequence[str]]) -> str:
-    """Say which sides are of several kinds; empty if none is."""
-    several = [f"{name} mixes {units.listed(one)}" for name, one in told.items() if len(one) > 1]
-    return "; ".join(several)
-
-
-def _machine_names(runs: pl.DataFrame) -> list[str]:
-    """Name the machines of some runs: accelerators and nodes of a hardware that is told."""
-    kinds = runs.filter(pl.col("hardware").is_not_null()).select(_MACHINE).unique().sort(_MACHINE)
-    found = []
-    for hardware, accelerators, nodes in kinds.iter_rows():
-        parts = [f"{accelerators} x " if accelerators else "", str(hardware)]
-        parts.append(f" on {nodes} nodes" if nodes and nodes > 1 else "")
-        found.append("".join(parts))
-    return found
-
-
-def _times(name: str, runs: pl.DataFrame) -> str:
-    seconds = runs["run_seconds"].drop_nulls().sort()
-    if not seconds.len():
-        return ""
-    return f"runs of {name} took {units.seconds(seconds[0], 4)} to {units.seconds(seconds[-1], 4)}"
-
-
-def _order(sides: Sides) -> Check:
-    """Tell whether the sides took turns; it is a reservation, and decides nothing."""
-    if len(sides) < 2:
-        return Check("order", "not known", "no baseline runs", decides=False)
-    a, b = sides["A"], sides["B"]
-    if starts(a) is None or starts(b) is None:
-        return Check("order", "not known", "start times are not logged", decides=False)
-    if in_separate_sessions(starts(a), starts(b)):
-        said = "all runs of one side started before the first of the other"
-        return Check("order", "failed", said, decides=False)
-    made = [(start, name) for name in sides for start in sides[name]["started_at"].to_list()]
-    turns = 1 + sum(one[1] != other[1] for one, other in pairwise(sorted(made)))
-    return Check("order", "passed", f"interleaved, in {turns} turns", decides=False)
-
-
-def _stop(sides: Sides, rules: Rules) -> Check:
-    """Tell whether the runs of a side have one length, or, by the clock, end within what is let."""
-    if rules.most_seconds is not None:
-        return _in_time(sides, rules.most_seconds)
-    found = {name: _length(runs.filter("reached")) for name, runs in sides.items()}
-    said = units.listed(
-        [
-            f"{name} {'' if one.one else f'{one.said(one.least)} to '}{one.said(one.most)}"
-            for name, one in found.items()
+def _machines(about: _Evidence) -> dict[str, list[str]]:
+    """Return the machines of each side: accelerators and nodes of a hardware that is logged."""
+    names: dict[str, list[str]] = {}
+    for side, runs in about.sides.items():
+        kinds = runs.filter(pl.col("hardware").is_not_null()).select(_MACHINE).unique()
+        names[side] = [
+            f"{f'{accelerators} x ' if accelerators else ''}{hardware}"
+            f"{f' on {nodes} nodes' if nodes and nodes > 1 else ''}"
+            for hardware, accelerators, nodes in kinds.sort(_MACHINE).iter_rows()
         ]
-    )
-    apart = [one for one in found.values() if not one.one]
-    # Times of equal training vary, so that they alone do not show another stop.
-    if any(one.unit != "seconds" for one in apart):
-        return Check("same stop", "failed", said)
-    if apart:
-        return Check("same stop", "not known", f"steps, samples and epochs not logged; {said}")
-    return Check("same stop", "passed", said)
+    return names
+
+
+def _unnamed_machines(about: _Evidence) -> str:
+    """Return the sides that log no machine, and how long runs took, which may show it."""
+    unnamed = " and ".join(name for name, names in _machines(about).items() if not names)
+    seconds = {name: runs["run_seconds"].drop_nulls().sort() for name, runs in about.sides.items()}
+    times = [
+        f"runs of {name} took {units.seconds(some[0], 4)} to {units.seconds(some[-1], 4)}"
+        for name, some in seconds.items()
+        if some.len()
+    ]
+    return f"{unnamed}; {units.listed(times)}" if unnamed and times else unnamed
+
+
+def _other_machines(about: _Evidence) -> list[str]:
+    names = [first for first, *_ in _machines(about).values()]
+    return names if len({*names}) > 1 else []
+
+
+def _turns(about: _Evidence) -> int:
+    made = [(start, name) for name in about.sides for start in about.sides[name]["started_at"]]
+    return 1 + sum(one[1] != other[1] for one, other in pairwise(sorted(made)))
+
+
+def _time(about: _Evidence, *, kept: bool) -> tuple[float, float] | None:
+    """Return the time of the longest run of B and the limit, if it is as `kept` says."""
+    longest, limit = float(max(about.sides["B"]["tta_seconds"])), about.rules.most_seconds
+    return (longest, limit) if limit and (longest < limit) is kept else None
+
+
+def _stops(about: _Evidence, unlike: Sequence[str | None] = ()) -> str:
+    """Return how long the runs of each side are, if those of one differ in one of some units."""
+    ends = {name: _length(runs.filter("reached")) for name, runs in about.sides.items()}
+    if unlike and not any(one.unit in unlike and not one.one for one in ends.values()):
+        return ""
+    least = {name: "" if one.one else f"{one.said(one.least)} to " for name, one in ends.items()}
+    return units.listed([f"{name} {least[name]}{one.said(one.most)}" for name, one in ends.items()])
 
 
 def _length(runs: pl.DataFrame) -> Lengths:
-    """Give how long runs are: in steps, where all tell; as long in seconds is not enough then.
+    """Return how long runs are: in steps, where all tell; as long in seconds is not enough then.
 
     Without steps, samples and epochs, runs with the same number of evaluations, 2 or more, have
     one length.
@@ -225,12 +207,39 @@ def _length(runs: pl.DataFrame) -> Lengths:
     return found
 
 
-def _in_time(sides: Sides, limit: float) -> Check:
-    """Hold the times of B, as they are logged, against the time that a run must stay under."""
-    seconds = sides["B"]["tta_seconds"].drop_nulls()
-    if seconds.len() < sides["B"].height:
-        return Check("time", "not known", f"the logs of B do not show that {limit:g} s was kept")
-    longest = float(max(seconds))
-    result: Result = "passed" if longest < limit else "failed"
-    said = f"the longest run of B took {longest:.7g} s; under {limit:g} s is required"
-    return Check("time", result, said, disproves=True)
+_LIMIT = "the longest run of B took {0[0]:.7g} s; under {0[1]:g} s is required"
+_APART = "all runs of one side started before the first of the other"
+#: Of each check the first rule with a fact counts.
+_RULES = (
+    _Rule("copies", "failed", "{:list}; each run counts once", _copies),
+    _Rule("copies", "passed", "none"),
+    _Rule("seeds", "not known", "trials are selected within studies",
+          lambda of: of.rules.replicate, decides=()),
+    _Rule("seeds", "failed", "repeated: {:join}", _repeated_seeds),
+    _Rule("seeds", "not known", "seed missing in some logs of {}", _without_seeds),
+    _Rule("seeds", "passed", "unique"),
+    _Rule("one setup", "failed", "{:join}", _mixed_setups),
+    _Rule("one setup", "passed", "one entry a side"),
+    _Rule("machines", "failed", "{:join}", lambda of: _mixed(_machines(of)), ("seconds",)),
+    _Rule("machines", "not known", "not in the logs of {}", _unnamed_machines),
+    _Rule("machines", "failed", "A ran on {0[0]}, B on {0[1]}", _other_machines, ("seconds",)),
+    _Rule("machines", "not known", "B ran on {0[B][0]}; no baseline runs",
+          lambda of: of.rules.counts == "seconds" and "A" not in of.sides and _machines(of)),
+    _Rule("machines", "passed", "{0[B][0]}", _machines),
+    _Rule("order", "not known", "no baseline runs", lambda of: "A" not in of.sides, ()),
+    _Rule("order", "not known", "start times are not logged",
+          lambda of: None in map(starts, of.sides.values()), ()),
+    _Rule("order", "failed", _APART,
+          lambda of: in_separate_sessions(*map(starts, of.sides.values())), ()),
+    _Rule("order", "passed", "interleaved, in {} turns", _turns, ()),
+    _Rule("time", "not known", "the logs of B do not show that {:g} s was kept",
+          lambda of: of.sides["B"]["tta_seconds"].null_count() and of.rules.most_seconds),
+    _Rule("time", "passed", _LIMIT, lambda of: _time(of, kept=True), disproves=True),
+    _Rule("time", "failed", _LIMIT, lambda of: _time(of, kept=False), disproves=True),
+    # Times of equal training vary, so that they alone do not show another stop.
+    _Rule("same stop", "failed", "{}",
+          lambda of: _stops(of, (None, "step", "samples", "epoch"))),
+    _Rule("same stop", "not known", "steps, samples and epochs not logged; {}",
+          lambda of: _stops(of, ("seconds",))),
+    _Rule("same stop", "passed", "{}", _stops),
+)  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import msgspec
 import polars as pl
@@ -25,9 +24,12 @@ from ttastats.sides.choice import Chosen, Source
 from ttastats.sides.question import Question
 from ttastats.table import schema
 
+#: Qualities at a step are as fine as they are.
+_NO_STEP = pl.lit(None, pl.Float64).alias("quality_step")
+
 
 def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Chosen], Rules]:
-    """Give the runs of each source where the rules judge them, and the rules for these runs.
+    """Return the runs of each source where the rules judge them, and the rules for these runs.
 
     A metric or a target of the question replaces those of the rules; rules without a target take
     that of the runs.
@@ -39,41 +41,42 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     """
     if rules.value == "target":
         return question.sides(sources, replace(what, unit="seconds")), rules
-    asked = _target(rules, what)
-    metric = _metric(sources, rules, what, asked)
-    up = _direction(rules, metric, asked)
-    value = asked.value if asked else rules.target
+    target = _target(rules, what)
+    metric = _metric(sources, rules, what, what.metric or (target.metric if target else None))
+    up = target.higher_is_better if target else None
+    if up is None and metric in rules.metrics:
+        up = rules.meets == ">="
+    value = target.value if target else rules.target
     targets = () if value is None else (UserTarget(value, metric or None, up),)
     what = replace(what, target=tuple(map(_written, targets)), metric=metric)
     try:
         found = question.sides_at(sources, what, END)
     except TtastatsError as error:
-        raise _about_rules(error, rules) from None
-    rules = _with_target(rules, found, value, up)
+        of_rules = (error.where or "").startswith("--target")
+        where = f"--rules {rules.name}" if of_rules else error.where
+        raise TtastatsError(error.what, where=where, remedy=error.remedy) from None
+    if up is None:
+        up = is_upwards(*(one.runs for one in found))
+    if value is None and rules.counts != "quality":
+        value = _logged_target(found, rules)
+    rules = msgspec.structs.replace(rules, target=value, meets=">=" if up else "<=")
     if rules.value == "earliest":
         found = [_at_earliest(one, metric, rules, targets) for one in found]
     return found, rules
 
 
 def _target(rules: Rules, what: Question) -> UserTarget | None:
-    """Give the target that is asked for in the place of that of the rules."""
+    """Return the target of the question, which replaces that of the rules."""
     if not what.target:
         return None
-    asked, *others = parse_targets(what.target)
+    target, *others = parse_targets(what.target)
     if others or rules.counts == "quality":
         raise TtastatsError(
             "rules have a single target" if others else f"{rules.name} has no target",
             where="--target",
             remedy="Give one." if others else "Leave out --target.",
         )
-    return asked
-
-
-def _direction(rules: Rules, metric: str, asked: UserTarget | None) -> bool | None:
-    """Tell whether higher is better: as is asked, or by the rules; None of metrics not theirs."""
-    if asked and asked.higher_is_better is not None:
-        return asked.higher_is_better
-    return rules.meets == ">=" if metric in rules.metrics else None
+    return target
 
 
 def _written(target: UserTarget) -> str:
@@ -81,62 +84,44 @@ def _written(target: UserTarget) -> str:
     return f"{f'{chr(34)}{target.metric}{chr(34)}' if target.metric else ''}{sign}{target.value!r}"
 
 
-def _metric(
-    sources: Sequence[Source], rules: Rules, what: Question, asked: UserTarget | None
-) -> str:
-    """Give the first metric of the rules that all sources log; empty if the rules name none."""
-    own = what.metric or (asked.metric if asked else None)
-    wanted = (own,) if own else rules.metrics
+def _metric(sources: Sequence[Source], rules: Rules, what: Question, named: str | None) -> str:
+    """Return the first metric of the rules that all sources log, or the one that is named.
+
+    It is empty where the rules name none.
+    """
+    wanted = (named,) if named else rules.metrics
     if not wanted:
         return ""
-    logged = [_logged(source, what.where) for source in sources]
-    for name in wanted:
-        if all(name in names for names in logged):
-            return name
-    every = [name for name in logged[0] if all(name in names for names in logged)]
-    there = among(wanted[0], every, "They log") if every else "They have no metric in common."
+    logged = [
+        choice.rows(source, what.where)
+        .filter(schema.of_evaluations())
+        .select(pl.col("metric").unique().sort())
+        .collect()["metric"]
+        .to_list()
+        for source in sources
+    ]
+    common = [name for name in logged[0] if all(name in names for names in logged)]
+    if known := [name for name in wanted if name in common]:
+        return known[0]
+    there = among(wanted[0], common, "They log") if common else "They have no metric in common."
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
-        where="--metric" if own else f"--rules {rules.name}",
+        where="--metric" if named else f"--rules {rules.name}",
         remedy=f"{there} Select one: --metric NAME. {rules.told}".rstrip(),
     )
 
 
-def _logged(source: Source, where: Sequence[str]) -> list[str]:
-    evaluations = choice.rows(source, where).filter(schema.of_evaluations())
-    return evaluations.select(pl.col("metric").unique().sort()).collect()["metric"].to_list()
-
-
-def _about_rules(error: TtastatsError, rules: Rules) -> TtastatsError:
-    """Give an error about the target that the rules ask for as one about the rules."""
-    about = error.where is not None and error.where.startswith("--target")
-    return TtastatsError(
-        error.what, where=f"--rules {rules.name}" if about else error.where, remedy=error.remedy
-    )
-
-
-def _with_target(
-    rules: Rules, found: Sequence[Chosen], value: float | None, up: bool | None
-) -> Rules:
-    """Give the rules with the target and the direction that hold; those of the runs if none is."""
-    if up is None:
-        up = is_upwards(*(one.runs for one in found))
-    if value is None and rules.counts != "quality":
-        targets = pl.concat([one.runs["target_value"] for one in found])
-        value = _one_target(targets.drop_nulls().unique().sort(), rules)
-    meets: Literal[">=", "<="] = ">=" if up else "<="
-    return msgspec.structs.replace(rules, target=value, meets=meets)
-
-
-def _one_target(values: pl.Series, rules: Rules) -> float:
-    if values.len() != 1:
-        known = units.listed([f"{value:g}" for value in values])
+def _logged_target(found: Sequence[Chosen], rules: Rules) -> float:
+    """Return the one target of the runs of all sides."""
+    targets = pl.concat([one.runs["target_value"] for one in found]).drop_nulls().unique().sort()
+    if targets.len() != 1:
+        known = units.listed([f"{value:g}" for value in targets])
         raise TtastatsError(
             f"runs of several targets: {known}" if known else "the runs have no target",
             where=f"--rules {rules.name}",
             remedy="Select one: --target 'val_loss<=3.28'.",
         )
-    return float(values[0])
+    return float(targets[0])
 
 
 def _at_earliest(found: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]) -> Chosen:
@@ -156,23 +141,22 @@ def _at_earliest(found: Chosen, metric: str, rules: Rules, targets: Sequence[Use
         .sort("step")
         .collect()
     )
-    steps = [step for step, quality in values.iter_rows() if _shown(quality, rules)]
-    if not (steps or values.height):
+    if values.is_empty():
         return found
-    step = steps[0] if steps else values["step"][-1]
+    holding = (
+        step
+        for step, quality in values.iter_rows()
+        if holds(of_target(pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules), rules)
+    )
+    step = next(holding, values["step"][-1])
     runs = at_budget.runs(found.rows, Budget("step", step), targets=targets, metric=metric)
     return replace(found, runs=runs)
-
-
-def _shown(values: Sequence[float], rules: Rules) -> bool:
-    runs = pl.DataFrame({"quality": values}).with_columns(quality_step=pl.lit(None, pl.Float64))
-    return holds(of_target(runs, rules), rules)
 
 
 def by_benchmark(
     found: Sequence[Chosen], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
-    """Give the runs of each benchmark of B by their side, those of A where there is one.
+    """Yield the runs of each benchmark of B by their side, those of A where there is one.
 
     Raises
     ------
