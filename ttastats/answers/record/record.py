@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from ttastats.answers.record.contest_rules import Rules, known
 from ttastats.answers.record.record_checks import Result
@@ -11,7 +12,8 @@ from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
-from ttastats.report.row import Row
+from ttastats.report.keys import High, Low
+from ttastats.report.row import Key, Row
 from ttastats.stats.verdict import Tone
 
 _TONES: Mapping[Result, Tone] = {
@@ -25,37 +27,47 @@ _COLUMNS = (Column("check"), Column("result"), Column("figures"))
 _SETTLED = ("seeds", "machines", "order", "time", "same stop")
 
 
+_Quality = Annotated[float | None, Key("mean quality of the runs", "metric")]
+_Seconds = Annotated[
+    float | None, Key("mean time of the runs, or median of the studies", "seconds")
+]
+_Steps = Annotated[float | None, Key("steps of the longest run", "steps")]
+_Count = Annotated[int | None, Key("runs with a value, or studies", "runs")]
+
+
 class RecordRow(Row, frozen=True, kw_only=True):
-    """A benchmark judged by the rules of a contest."""
+    """A benchmark judged by the rules of a contest; A is the baseline, B the new runs."""
 
     benchmark: str | None
-    rules: str
-    verdict: str
-    reasons: list[str]
-    n_a: int | None = None
-    n_b: int | None = None
-    quality_a: float | None = None
-    quality_b: float | None = None
-    quality_p: float | None = None
-    seconds_ratio: float | None = None
-    seconds_low: float | None = None
-    seconds_high: float | None = None
-    seconds_p: float | None = None
-    seconds_a: float | None = None
-    seconds_b: float | None = None
-    steps_a: float | None = None
-    steps_b: float | None = None
-    checks: list[str]
-    not_known: list[str]
+    rules: Annotated[str, Key("name of the rules")]
+    verdict: Annotated[str, Key("`record`, `no record` or `undecided`")]
+    reasons: Annotated[list[str], Key("checks that keep it from being a record, with figures")]
+    n_a: _Count = None
+    n_b: _Count = None
+    quality_a: _Quality = None
+    quality_b: _Quality = None
+    quality_p: Annotated[float | None, Key("one-sided p of the quality that the rules ask for")] = (
+        None
+    )
+    seconds_ratio: Annotated[float | None, Key("time of A over that of B", "ratio")] = None
+    seconds_low: Low = None
+    seconds_high: High = None
+    seconds_p: Annotated[float | None, Key("p of the ratio")] = None
+    seconds_a: _Seconds = None
+    seconds_b: _Seconds = None
+    steps_a: _Steps = None
+    steps_b: _Steps = None
+    checks: Annotated[list[str], Key("every check with its result")]
+    not_known: Annotated[list[str], Key("checks that the logs do not answer")]
 
 
-class RulesRow(Row, frozen=True, kw_only=True):
+class RulesRow(Row, frozen=True):
     """The rules of a contest."""
 
-    rules: str
-    title: str
-    read: str
-    source: str
+    rules: Annotated[str, Key("their name")]
+    title: Annotated[str, Key("what is a record by them")]
+    read: Annotated[str, Key("which wording they were taken from")]
+    source: Annotated[str, Key("where they are published")]
 
 
 def report(
@@ -111,10 +123,7 @@ def _sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
 
 def of_rules() -> Report:
     """Return the report of all rules there are, with their sources."""
-    rows = [
-        RulesRow(rules=one.name, title=one.title, read=one.read, source=one.source)
-        for one in known().values()
-    ]
+    rows = [RulesRow(one.name, one.title, one.read, one.source) for one in known().values()]
     columns = (
         Column("rules"),
         Column("definition of a record"),
