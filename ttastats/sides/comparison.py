@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttastats.base.units import p_text, plural, ratio_interval
 from ttastats.outcomes import axis as axes
 from ttastats.sides import looks
-from ttastats.sides.contrast import Contrast, Parts, PowerPlan, judged
+from ttastats.sides.contrast import Contrast, Estimand, Parts, PowerPlan, judged
 from ttastats.sides.design import checks
 from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import Options
@@ -73,11 +73,9 @@ def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comp
     `brief`: only what their word rests on, without findings.
     """
     a, b, alpha = base.a, base.b, 1 - options.confidence
-    base = replace(
-        base,
-        by_block=_in_blocks(a.outcomes, b.outcomes),
-        within_blocks=a.design.blocked and b.design.blocked,
-    )
+    if a.design.blocked and b.design.blocked:
+        by_block = _in_blocks(a.outcomes, b.outcomes)
+        base = replace(base, by_block=by_block, within_blocks=True)
     if not brief:
         base = replace(base, findings=checks.findings(a.design, b.design))
         base = replace(base, flags=tuple(_flags(base)))
@@ -163,14 +161,13 @@ def _with_speedup(base: Comparison, options: Options, *, brief: bool) -> Compari
         confidence=options.confidence,
         late=checks.late(a.design, b.design),
     )
-    found = _tested(base, a.outcomes, b.outcomes, times, options, brief=brief)
-    if not (a.all_reached and b.all_reached):
-        return replace(found, estimand="ert")
-    if brief:
-        return replace(found, estimand=options.estimand)
-    other: Mean = "mean" if options.estimand == "geomean" else "geomean"
-    ratio = ratio_between(a.outcomes, b.outcomes, estimand=other, confidence=options.confidence)
-    return replace(found, estimand=options.estimand, other_mean=ratio)
+    succeeded = a.all_reached and b.all_reached
+    if succeeded and not brief:
+        other: Mean = "mean" if options.estimand == "geomean" else "geomean"
+        ratio = ratio_between(a.outcomes, b.outcomes, estimand=other, confidence=options.confidence)
+        base = replace(base, other_mean=ratio)
+    estimand: Estimand = options.estimand if succeeded else "ert"
+    return _tested(base, a.outcomes, b.outcomes, estimand, times, options, brief=brief)
 
 
 def _same_convergence(base: Comparison, options: Options) -> Comparison:
@@ -193,7 +190,7 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
         for one, progress in ((a, a.progress), (b, b.progress))
     )
     ratio = speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
-    return replace(_tested(base, per_a, per_b, ratio, options), estimand="throughput")
+    return _tested(base, per_a, per_b, "throughput", ratio, options)
 
 
 def _flagged(base: Comparison, code: FlagCode, message: str) -> Comparison:
@@ -204,7 +201,8 @@ def _tested(
     base: Comparison,
     a: Outcomes,
     b: Outcomes,
-    ratio: Speedup,
+    estimand: Estimand,
+    found: Speedup,
     options: Options,
     *,
     brief: bool = False,
@@ -213,13 +211,19 @@ def _tested(
 
     That test stands in where there is no variance for the first, and `brief` makes it there alone.
     """
-    base = replace(base, speedup=ratio, flags=(*base.flags, *ratio.flags))
-    p_value, alpha = ratio.ratio.p_value, 1 - options.confidence
-    stands_in = p_value is None and ratio.ratio.low is not None and smallest_p(a.n, b.n) < alpha
-    if (brief and not stands_in) or not _can_change_places(a, b, alpha):
-        return replace(base, p_value=p_value)
-    second = _second_opinion(a, b, options.seed)
-    return replace(base, p_value=second if stands_in else p_value, p_permutation=second)
+    p_value, alpha, second = found.ratio.p_value, 1 - options.confidence, None
+    stands_in = p_value is None and found.ratio.low is not None and smallest_p(a.n, b.n) < alpha
+    if (stands_in or not brief) and _can_change_places(a, b, alpha):
+        second = _second_opinion(a, b, options.seed)
+        p_value = second if stands_in else p_value
+    return replace(
+        base,
+        estimand=estimand,
+        speedup=found,
+        p_value=p_value,
+        p_permutation=second,
+        flags=(*base.flags, *found.flags),
+    )
 
 
 def _can_change_places(a: Outcomes, b: Outcomes, alpha: float) -> bool:

@@ -155,9 +155,7 @@ def judged(
         waiting = sum(one.speedup is None and options.max_runs is not None for one in contrasts)
         bounds = margin_bounds([one.speedup for one in contrasts], margin, waiting)
     return tuple(
-        _judged(replace(one, p_adjusted=p), within, options, margin)
-        if one.verdict is NOT_JUDGED
-        else one
+        _judged(one, p, within, options, margin) if one.verdict is NOT_JUDGED else one
         for one, p, within in zip(contrasts, adjusted(known, fdr=options.fdr), bounds, strict=True)
     )
 
@@ -171,30 +169,33 @@ def _possible(one: Contrast[Sample], options: Options) -> Contrast[Sample]:
 
 
 def _judged(
-    one: Contrast[Sample], bounds: Bounds, options: Options, margin: float | None
+    one: Contrast[Sample], p: float | None, bounds: Bounds, options: Options, margin: float | None
 ) -> Contrast[Sample]:
     """Decide a contrast, and add what the design of its runs makes of the claim."""
     times, gap = cast("Contrast[SideNumbers]", one), one.difference
-    verdict = _of_times(times, bounds, options) if gap is None else _of_values(one, gap, margin)
-    found = [_by_clusters(times, each, verdict, options) for each in one.findings]
+    if gap is None:
+        verdict = _of_times(times, p, bounds, options)
+    else:
+        verdict = _of_values(one, gap, p, margin)
+    found = [_by_clusters(times, p, each, verdict, options) for each in one.findings]
     if one.within_blocks and (gap is None or gap.low is not None):
         alpha = 1 - options.confidence
-        found += these_blocks(one.by_block, one.p_value, one.p_adjusted, alpha)
+        found += these_blocks(one.by_block, one.p_value, p, alpha)
     verdict = carrying(verdict, found)
     flags = dict.fromkeys((*one.flags, *verdict.flags, *(each.flag for each in found)))
-    return replace(one, verdict=verdict, findings=tuple(found), flags=tuple(flags))
+    return replace(one, p_adjusted=p, verdict=verdict, findings=tuple(found), flags=tuple(flags))
 
 
-def _of_times(one: Contrast[SideNumbers], bounds: Bounds, options: Options) -> Decision:
-    found, p_value = one.speedup, one.p_adjusted
+def _of_times(
+    one: Contrast[SideNumbers], p: float | None, bounds: Bounds, options: Options
+) -> Decision:
+    found = one.speedup
     if found is None:
         return decide_by_fraction(
             one.a.n_reached, one.a.n, one.b.n_reached, one.b.n,
-            alpha=1 - options.confidence, p_value=p_value, margin=options.margin,
+            alpha=1 - options.confidence, p_value=p, margin=options.margin,
         )  # fmt: skip
-    decided = partial(
-        decide, margin=options.margin, p_value=p_value, p_permutation=one.p_permutation
-    )
+    decided = partial(decide, margin=options.margin, p_value=p, p_permutation=one.p_permutation)
     verdict = decided(found, bounds=bounds)
     if verdict.word is Verdict.UNDECIDED and found.a and found.b and (found.a.late or found.b.late):
         # Would a direction be shown if evaluation intervals did not differ?
@@ -204,12 +205,14 @@ def _of_times(one: Contrast[SideNumbers], bounds: Bounds, options: Options) -> D
     return verdict
 
 
-def _of_values(one: Contrast[Sample], gap: MeanDifference, margin: float | None) -> Decision:
+def _of_values(
+    one: Contrast[Sample], gap: MeanDifference, p: float | None, margin: float | None
+) -> Decision:
     """Judge a difference; no side is called better, or the same, that may have failed runs."""
     verdict = decide_difference(
         gap,
         higher_is_better=one.higher_is_better,
-        p_value=one.p_adjusted,
+        p_value=p,
         margin=margin,
         slack=one.slack,
         allowance=one.allowed_for,
@@ -223,7 +226,11 @@ def _of_values(one: Contrast[Sample], gap: MeanDifference, margin: float | None)
 
 
 def _by_clusters(
-    one: Contrast[SideNumbers], found: Finding, verdict: Decision, options: Options
+    one: Contrast[SideNumbers],
+    p: float | None,
+    found: Finding,
+    verdict: Decision,
+    options: Options,
 ) -> Finding:
     """Return a finding as a note if runs clustered by session or seed give the same verdict.
 
@@ -247,7 +254,7 @@ def _by_clusters(
         late=checks.late(one.a.design, one.b.design),
     )
     p_value = by_cluster.ratio.p_value
-    if p_value is not None and one.p_adjusted is not None:
-        p_value = min(1.0, p_value * one.p_adjusted / (ratio.p_value or one.p_adjusted or 1.0))
+    if p_value is not None and p is not None:
+        p_value = min(1.0, p_value * p / (ratio.p_value or p or 1.0))
     same = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
     return replace(found, effect="note") if same else found
