@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ttastats.base import percentages, units
@@ -13,8 +14,10 @@ from ttastats.base.note import Note, note, wording
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
-from ttastats.stats.means import difference
-from ttastats.stats.multiplicity import holm
+from ttastats.sides.contrast import Contrast, judged
+from ttastats.sides.options import Options
+from ttastats.stats.decision import side_of
+from ttastats.stats.means import MeanDifference, difference
 from ttastats.traces import changes
 from ttastats.traces.changes import By
 
@@ -48,12 +51,10 @@ def report(
                 remedy="Record some with `profile --steps`.",
             )
     names = [*dict.fromkeys([*first.columns, *second.columns])]
-    rows = [_row(name, first, second, confidence) for name in names]
-    whole, *parts = [row for row in rows if row["a_seconds"] or row["b_seconds"]]
-    for row in (whole, *parts):
-        row["share"] = row["change"] / whole["change"] if whole["change"] else None
-    for row, adjusted in zip(parts, holm([row["p_value"] for row in parts]), strict=True):
-        row["p_adjusted"] = adjusted
+    every = [_measured(name, first, second, confidence) for name in names]
+    length, *rest = [one for one in every if one.a or one.b]
+    judged_parts = judged(rest, Options(confidence=confidence))
+    whole, *parts = [_row(one, length) for one in (length, *judged_parts)]
     parts.sort(key=lambda row: -abs(row["change"]))
     shown = parts[:_MOST]
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
@@ -62,7 +63,7 @@ def report(
     if more := len(parts) - len(shown):
         notes.append(note("more.parts", n=more))
     return Report(
-        "compare", (whole, *parts), (table,), tuple(notes), _said(whole, parts, 1 - confidence)
+        "compare", (whole, *parts), (table,), tuple(notes), _sentence(length, judged_parts)
     )
 
 
@@ -82,20 +83,36 @@ def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
         )
 
 
-def _row(name: str, a: pl.DataFrame, b: pl.DataFrame, confidence: float) -> _Row:
-    values = [one[name] if name in one.columns else pl.Series([0.0] * one.height) for one in (a, b)]
-    found = difference(*(one.to_numpy() for one in values), confidence=confidence)
+def _measured(name: str, a: pl.DataFrame, b: pl.DataFrame, confidence: float) -> Contrast[float]:
+    """Return a part of the steps of both sides: their means and B minus A."""
+    one, other = (
+        side[name].to_numpy() if name in side.columns else np.zeros(side.height) for side in (a, b)
+    )
+    found = difference(one, other, confidence=confidence)
+    means = (float(one.mean()), float(other.mean()))
+    return Contrast({"name": name}, *means, difference=found, p_value=found.p_value)
+
+
+def _gap(one: Contrast[float]) -> MeanDifference:
+    if one.difference is None:
+        raise ValueError("steps have a difference")
+    return one.difference
+
+
+def _row(one: Contrast[float], length: Contrast[float]) -> _Row:
+    gap, whole = _gap(one), _gap(length)
     return {
-        "name": name,
-        "n_a": a.height,
-        "n_b": b.height,
-        "a_seconds": values[0].mean(),
-        "b_seconds": values[1].mean(),
-        "change": found.estimate,
-        "change_low": found.low,
-        "change_high": found.high,
-        "p_value": found.p_value,
-        "p_adjusted": None,
+        "name": one.keys["name"],
+        "n_a": gap.n_a,
+        "n_b": gap.n_b,
+        "a_seconds": one.a,
+        "b_seconds": one.b,
+        "change": gap.estimate,
+        "change_low": gap.low,
+        "change_high": gap.high,
+        "p_value": gap.p_value,
+        "p_adjusted": one.p_adjusted,
+        "share": gap.estimate / whole.estimate if whole.estimate else None,
     }
 
 
@@ -128,16 +145,22 @@ def _noise(a: pl.DataFrame, b: pl.DataFrame, whole: _Row, tests: int) -> Note:
     return note("samples.profile", a=what[0], b=what[1], holm=holm, steps=steps)
 
 
-def _said(whole: _Row, parts: Sequence[_Row], alpha: float) -> str:
-    change = whole["change"]
-    low, high = whole["change_low"], whole["change_high"]
-    if low is not None and low <= 0 <= high:
+def _sentence(length: Contrast[float], parts: Sequence[Contrast[float]]) -> str:
+    """Return what the steps come to, with the parts that account for it most."""
+    whole = _gap(length)
+    tested = whole.low is not None
+    if tested and not side_of(0.0, whole.low, whole.high):
         return "The difference in the time of a step is not significant."
-    ratio = whole["a_seconds"] / whole["b_seconds"]
-    word = "shorter" if change < 0 else "longer"
-    said = f"A step of B is {units.seconds(abs(change))} {word} ({ratio:.2f} times as fast)"
-    alike = [row for row in parts if row["change"] * change > 0]
-    if low is not None:
-        alike = [row for row in alike if row["p_adjusted"] < alpha]
-    told = [f"{row['name']} {units.seconds(abs(row['change']))}" for row in alike[:3]]
-    return f"{said}: {', '.join(told) or 'no single part differs significantly'}."
+    word = "shorter" if whole.estimate < 0 else "longer"
+    alike = [
+        (abs(_gap(one).estimate), one.keys["name"])
+        for one in parts
+        if _gap(one).estimate * whole.estimate > 0 and (one.verdict.word.directed or not tested)
+    ]
+    alike.sort(key=lambda part: -part[0])
+    largest = ", ".join(f"{name} {units.seconds(change)}" for change, name in alike[:3])
+    return (
+        f"A step of B is {units.seconds(abs(whole.estimate))} {word} "
+        f"({length.a / length.b:.2f} times as fast): "
+        f"{largest or 'no single part differs significantly'}."
+    )

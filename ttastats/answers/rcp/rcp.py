@@ -46,8 +46,10 @@ from ttastats.report.grouping import (
     with_left_out,
 )
 from ttastats.stats.convergence import Reference, convergence, passes, stopped_early
+from ttastats.stats.decision import side_of
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.outcomes import Outcomes
+from ttastats.stats.verdict import Verdict
 
 #: Truly faster setups whose chance to pass is told.
 _FASTER = (0.05, 0.1)
@@ -263,7 +265,7 @@ def _ratio(entry: Outcomes, reference: Reference, options: RcpOptions) -> dict[s
     if limits is None or not math.isfinite(limits[1]):
         return numbers | {"status": _no_interval(entry, reference), "verdict": "unavailable"}
     low, high = limits
-    verdict = "earlier" if high < 1 else "later" if low > 1 else "undecided"
+    verdict = (Verdict.UNDECIDED, Verdict.LATER, Verdict.EARLIER)[side_of(1.0, low, high)].value
     return numbers | {"low": low, "high": high, "verdict": verdict}
 
 

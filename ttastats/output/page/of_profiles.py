@@ -18,6 +18,8 @@ from ttastats.output.plots.profiled import kinds, shared
 from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
+from ttastats.stats.decision import side_of
+from ttastats.stats.verdict import Verdict
 from ttastats.traces import answers
 
 #: What the head tells of profiles, by the measures that know it in words or as a number.
@@ -124,12 +126,9 @@ def _steps(profiles: Profiles) -> list[Conclusion]:
 
 
 def _verdict(a: str, b: str, change: Report) -> Conclusion:
-    """Give how the steps of B differ from those of A, as the comparison says it."""
+    """Return how the steps of B differ from those of A, as the comparison says it."""
     whole, about = change.rows[0], f"{b} against {a}"
     low, high = whole["change_low"], whole["change_high"]
-    if low is None or low <= 0 <= high:
-        word = "not tested" if low is None else "undecided"
-        return Conclusion(about, word, change.sentence, tone="dim")
-    if whole["change"] < 0:
-        return Conclusion(about, "faster", change.sentence, tone="good")
-    return Conclusion(about, "slower", change.sentence, tone="bad")
+    word = (Verdict.UNDECIDED, Verdict.SLOWER, Verdict.FASTER)[side_of(0.0, low, high)]
+    label = "not tested" if low is None else word.label
+    return Conclusion(about, label, change.sentence, tone=word.tone)
