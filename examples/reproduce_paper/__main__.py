@@ -25,10 +25,10 @@ from rich.console import Console
 from ttastats import api, ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note
+from ttastats.base.units import Digits
 from ttastats.cli.train import needs_torch
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Row, Table, Text
-from ttastats.report.digits import Digits
 from ttastats.report.grouping import ENTRY
 from ttastats.report.render import as_table
 from ttastats.stats.means import MeanDifference, difference

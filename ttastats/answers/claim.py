@@ -13,6 +13,7 @@ from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
+from ttastats.base.units import Digits, digits_of
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
@@ -20,7 +21,6 @@ from ttastats.outcomes.direction import is_upwards
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
-from ttastats.report.digits import Digits, digits_of
 from ttastats.report.fields import Field
 from ttastats.report.grouping import (
     ENTRY,

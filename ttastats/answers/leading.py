@@ -9,10 +9,10 @@ from operator import itemgetter
 from ttastats.answers.qualities import QualityRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import units
+from ttastats.base.units import digits_of
 from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
-from ttastats.report.digits import digits_of
 from ttastats.report.grouping import BENCHMARK, row_names
 from ttastats.report.row import R, of_kind
 
@@ -86,7 +86,7 @@ def _next(timed: Sequence[tuple[str, SummaryRow, float]]) -> str:
     """Say how far the second entry is behind, and what a summary, which tests nothing, leaves."""
     (_, best, least), (label, second, mean), *_ = timed
     ratio = mean / least
-    factor = f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.0f}×"
+    factor = units.times(ratio) if ratio < 10 else f"{ratio:.0f}×"
     axis = AXES[best.axis]
     many = "much" if axis.progress is None else "many"
     takes = f"takes {factor} as long" if axis.is_time else f"needs {factor} as {many}"

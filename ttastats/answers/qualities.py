@@ -9,6 +9,7 @@ import polars as pl
 
 from ttastats.base import percentages, units
 from ttastats.base.note import Note, note, wording
+from ttastats.base.units import Digits, digits_of
 from ttastats.outcomes.at_budget import SHORT
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
@@ -16,7 +17,6 @@ from ttastats.outcomes.direction import is_upwards
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Text
-from ttastats.report.digits import Digits, digits_of
 from ttastats.report.fields import Field
 from ttastats.report.grouping import (
     BENCHMARK,

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.answers.compare.compare_notes import FAILED
+from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
@@ -168,12 +169,7 @@ def _slope(curve: pl.DataFrame) -> str:
     slope = loglog_slope(scales, sides)
     if slope.estimate is None:
         return "unknown"
-    interval = (
-        f" [{slope.low:.2f}, {slope.high:.2f}]"
-        if slope.low is not None and slope.high is not None
-        else ""
-    )
-    return f"{slope.estimate:.2f}{interval}"
+    return f"{slope.estimate:.2f}{units.within(slope.low, slope.high)}"
 
 
 def distinct_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:

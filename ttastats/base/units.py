@@ -1,9 +1,10 @@
-"""How seconds, fractions and counts are written for people; inside, only base units are used."""
+"""How is a number written for people? Inside, only base units are used."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 #: What an amount of an axis is written in.
@@ -14,7 +15,7 @@ _UP_TO = {"d": math.inf, "h": 48 * 3_600.0, "min": 120 * 60.0, "s": 120.0}
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Give `value` with at least `digits` significant digits, never in exponent form.
+    """Return `value` with at least `digits` significant digits, never in exponent form.
 
     Digits before the decimal point are never rounded away: 1234.5 at 3 digits is "1234".
     """
@@ -25,7 +26,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def seconds(value: float, digits: int = 3) -> str:
-    """Give a duration in the unit a person would say it in: ms, s, min, h or d."""
+    """Return a duration in the unit a person would say it in: ms, s, min, h or d."""
     size = abs(value)
     if not math.isfinite(value):
         return significant(value)
@@ -38,13 +39,13 @@ def seconds(value: float, digits: int = 3) -> str:
 
 
 def joules(value: float, digits: int = 3) -> str:
-    """Give an energy: J, kJ, MJ, GJ or TJ."""
+    """Return an energy: J, kJ, MJ, GJ or TJ."""
     scale, unit = next((s, u) for s, u in _ENERGY_UNITS if abs(value) >= s or s == 1.0)
     return f"{significant(value / scale, digits)} {unit}"
 
 
 def scaled(number: float, unit: str) -> str:
-    """Give a number with the prefix of its size: `312 TFLOP/s`, `16.2 GB`; 1 kB is 1,000 B."""
+    """Return a number with the prefix of its size: `312 TFLOP/s`, `16.2 GB`; 1 kB is 1,000 B."""
     scale, prefix = next((s, p) for s, p in _PREFIXES if abs(number) >= s or s == 1.0)
     return f"{significant(number / scale)} {prefix}{unit}"
 
@@ -54,7 +55,7 @@ _ENERGY_UNITS = ((1e12, "TJ"), (1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J")
 
 
 def counted(number: float, what: str) -> str:
-    """Give a mean number of epochs, steps or samples with its name: `4,200 steps`."""
+    """Return a mean number of epochs, steps or samples with its name: `4,200 steps`."""
     if not math.isfinite(number):
         return f"{significant(number)} {what}"
     if number >= 1e7:
@@ -65,7 +66,7 @@ def counted(number: float, what: str) -> str:
 
 
 def amount(number: float, unit: Amount, digits: int = 3) -> str:
-    """Give an amount of an axis in its unit: `74.0 min`, `4,200 steps`, `$12.50`, `13.1 MJ`."""
+    """Return an amount of an axis in its unit: `74.0 min`, `4,200 steps`, `$12.50`, `13.1 MJ`."""
     if unit == "seconds":
         return seconds(number, digits)
     if unit == "joules":
@@ -76,14 +77,14 @@ def amount(number: float, unit: Amount, digits: int = 3) -> str:
 
 
 def dollars(number: float) -> str:
-    """Give an amount of money in cents, below a cent in as many digits as it takes."""
+    """Return an amount of money in cents, below a cent in as many digits as it takes."""
     if 0 < abs(number) < 0.1:
         return f"${significant(number, 2)}"
     return f"${number:,.2f}"
 
 
 def percent(fraction: float) -> str:
-    """Give a fraction as a percentage; 0.1378 is "13.8%", 0.0019 is "0.19%"."""
+    """Return a fraction as a percentage; 0.1378 is "13.8%", 0.0019 is "0.19%"."""
     if not math.isfinite(fraction):
         return f"{significant(fraction)}%"
     size = abs(fraction) * 100
@@ -92,7 +93,7 @@ def percent(fraction: float) -> str:
 
 
 def count(number: float) -> str:
-    """Give a count: whole numbers bare, others with two decimals at most."""
+    """Return a count: whole numbers bare, others with two decimals at most."""
     if not math.isfinite(number):
         return significant(number)
     if float(number).is_integer():
@@ -121,6 +122,16 @@ def ratio(number: float) -> str:
     return f"{number:.{decimals}f}"
 
 
+def times(number: float) -> str:
+    """Return a factor: `1.74×`."""
+    return f"{number:.2f}×"
+
+
+def within(low: float | None, high: float | None) -> str:
+    """Return the interval behind a number of two decimals, if there is one: ` [0.88, 0.98]`."""
+    return "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+
+
 def ratio_interval(estimate: float | None, low: float | None, high: float | None) -> str:
     """Return a ratio with its interval as far as they are known: `1.057 [1.054, 1.060]`."""
     if estimate is None:
@@ -137,12 +148,72 @@ def runs_needed(number: int) -> str:
 
 
 def plural(number: int, singular: str, plural_form: str | None = None) -> str:
-    """Give "1 run" or "2 runs"."""
+    """Return "1 run" or "2 runs"."""
     return f"{number:,} {singular if number == 1 else plural_form or singular + 's'}"
 
 
 def listed(names: Sequence[str], most: int = 6, between: str = ", ") -> str:
-    """Give `a, b and 3 more`, or with semicolons between `a, 1; b, 2; and 3 more`."""
+    """Return `a, b and 3 more`, or with semicolons between `a, 1; b, 2; and 3 more`."""
     rest = len(names) - most
     more = f"{between.rstrip(', ')} and {rest} more" if rest > 0 else ""
     return between.join(names[:most]) + more
+
+
+#: Digits of a quality whose spread is not known.
+_USUAL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """The decimals of some numbers that belong together, and their unit with a space before it."""
+
+    decimals: int
+    unit: str = ""
+
+    def of(self, value: float) -> str:
+        """Return a number in its unit."""
+        return self._bare(value) + self.unit
+
+    def signed(self, value: float) -> str:
+        """Return a difference with its sign, in its unit."""
+        return f"{value:+.{self.decimals}f}{self.unit}"
+
+    def _bare(self, value: float) -> str:
+        return f"{value:.{self.decimals}f}"
+
+    def mean(self, value: float | None, spread: float | None) -> str:
+        """Return a mean with its standard deviation, as far as they are known."""
+        if value is None:
+            return "–"
+        around = "" if spread is None else f" ±{self._bare(spread)}"
+        return f"{self._bare(value)}{around}{self.unit}"
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        """Return an interval, if there is one."""
+        return (
+            "–"
+            if low is None or high is None
+            else (f"[{self._bare(low)}, {self._bare(high)}]{self.unit}")
+        )
+
+    def gap(self, estimate: float | None, low: float | None, high: float | None) -> str:
+        """Return a difference with its interval, as far as they are known."""
+        if estimate is None:
+            return "–"
+        if low is None or high is None:
+            return self.signed(estimate)
+        bare = (f"{value:+.{self.decimals}f}" for value in (estimate, low, high))
+        return "{} [{}, {}]".format(*bare) + self.unit
+
+
+def digits_of(
+    exact: Sequence[float], spread: float | None, mean: float | None, unit: str = ""
+) -> Digits:
+    """Return two digits of the spread, and at least those of numbers that were given exactly."""
+    size = abs(mean or 0.0)
+    usual = _USUAL - 1 - (math.floor(math.log10(size)) if 0 < size < math.inf else 0)
+    decimals = usual
+    if spread is not None and 0 < spread < math.inf:
+        decimals = 1 - math.floor(math.log10(spread))
+    given = [len(f"{value:.9f}".rstrip("0").partition(".")[2]) for value in exact]
+    return Digits(min(max(0, decimals, *given), 12), unit)

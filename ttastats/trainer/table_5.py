@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from ttastats import api
+from ttastats.base.units import Digits, digits_of
 from ttastats.outcomes.at_budget import at_stop
 from ttastats.report.cells import Cell, Column, Line, Table, Text
-from ttastats.report.digits import Digits, digits_of
 from ttastats.stats.verdict import Verdict
 
 _COMPARED = ("difference", "difference_low", "difference_high", "p_adjusted", "verdict")

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import api
+from ttastats.base import units
 from ttastats.base.note import Note, note
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text
@@ -145,10 +146,9 @@ def _sentence(rows: Sequence[dict[str, Any]]) -> str:
     if not others:
         return ""
     best = max(others, key=lambda row: row["cpu_throughput_speedup"])
-    low, high = best["cpu_tta_low"], best["cpu_tta_high"]
-    sure = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
+    interval = units.within(best["cpu_tta_low"], best["cpu_tta_high"])
     return (
         f"In CPU seconds {best['setup']} trains {best['cpu_throughput_speedup']:.2f} times as fast "
-        f"as {rows[0]['setup']}; speedup to the target {best['cpu_tta_speedup']:.2f}{sure}: "
+        f"as {rows[0]['setup']}; speedup to the target {best['cpu_tta_speedup']:.2f}{interval}: "
         f"{best['cpu_verdict']}."
     )

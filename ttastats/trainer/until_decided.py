@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from ttastats import api
+from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.sides import looks
@@ -89,4 +90,5 @@ def _fixed(row: Mapping[str, Any]) -> str:
     needed = runs_needed(row["speedup"], cv)
     if needed is None:
         return "no fixed number of runs detects a difference of 0"
-    return f"with a fixed number, {row['speedup']:.2f}× would have needed {needed:,} (80% power)"
+    ratio = units.times(row["speedup"])
+    return f"with a fixed number, {ratio} would have needed {needed:,} (80% power)"

@@ -12,9 +12,9 @@ import polars as pl
 from ttastats.answers.qualities import with_value
 from ttastats.base import units
 from ttastats.base.note import Note
+from ttastats.base.units import Digits, digits_of
 from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.direction import is_upwards
-from ttastats.report.digits import Digits, digits_of
 from ttastats.sides import contrast
 from ttastats.sides.contrast import Contrast
 from ttastats.sides.design.side import setup_names

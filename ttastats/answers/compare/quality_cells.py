@@ -7,8 +7,8 @@ from typing import Any
 
 from ttastats.answers.qualities import with_value
 from ttastats.base import units
+from ttastats.base.units import Digits, digits_of
 from ttastats.report.cells import Cell, PValue, Text
-from ttastats.report.digits import Digits, digits_of
 from ttastats.sides.design.findings import words
 from ttastats.sides.quality_comparison import QualityComparison, SideAt
 from ttastats.stats.verdict import Verdict

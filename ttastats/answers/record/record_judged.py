@@ -18,9 +18,9 @@ from ttastats.answers.record.contest_rules import Rules
 from ttastats.answers.record.record_checks import Check, Result, Sides, evidence, number, once
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
+from ttastats.base.units import Digits, digits_of
 from ttastats.outcomes import left_out
 from ttastats.outcomes.budget import END
-from ttastats.report.digits import Digits, digits_of
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of

@@ -299,11 +299,11 @@ def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
         yield _text(layout.words.x, layout.words.y, "–", "t")
         return
     place, tone = layout.ratio, "dim" if row.carried else row.tone
-    words = f"{row.ratio:.2f}×"
+    words = units.times(row.ratio)
     if row.low and row.high:
         x, end = _x(ratios, row.low, place), _x(ratios, row.high, place)
         yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
-        words += f" [{row.low:.2f}, {row.high:.2f}]"
+        words += units.within(row.low, row.high)
     if row.ratio > 0:
         x = _x(ratios, row.ratio, place)
         yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
@@ -314,7 +314,7 @@ def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
     if row.parts and layout.bars:
         yield from _bars(row, ratios, replace(place, y=layout.bars.y), layout.parts is None)
     if row.parts and layout.parts:
-        said = " · ".join(f"{name} {ratio:.2f}×" for name, ratio in row.parts)
+        said = " · ".join(f"{name} {units.times(ratio)}" for name, ratio in row.parts)
         yield _text(layout.parts.x, layout.parts.y, said, "t")
 
 
