@@ -17,8 +17,8 @@ from ttastats.base.records import Run
 from ttastats.outcomes.conditions import parse_all
 from ttastats.output.plots import curves
 from ttastats.report.answer import Report
-from ttastats.sides import choice
-from ttastats.sides.choice import Selection
+from ttastats.sides import question
+from ttastats.sides.question import Selection
 
 Command = Callable[..., Report]
 
@@ -127,9 +127,9 @@ def test_runs_are_chosen_by_their_results(condition: str, seeds: list[int]) -> N
 
 
 def test_results_are_those_of_the_target_asked_for() -> None:
-    judged = choice.chosen(TABLE, ["reached=true"], ["0.5"])
+    judged = question.chosen(TABLE, ["reached=true"], ["0.5"])
     assert judged.runs.height == 16
-    assert choice.chosen(TABLE, ["tta<26"], ["0.5"]).runs["seed"].to_list() == [20, 21]
+    assert question.chosen(TABLE, ["tta<26"], ["0.5"]).runs["seed"].to_list() == [20, 21]
 
 
 def test_a_choice_by_results_is_said() -> None:
@@ -142,7 +142,7 @@ def test_a_choice_by_results_is_said() -> None:
 
 
 def test_the_rows_of_a_choice_are_those_of_its_runs() -> None:
-    found = choice.chosen(TABLE, ["reached=false"])
+    found = question.chosen(TABLE, ["reached=false"])
     assert found.rows.collect().get_column("seed").unique().to_list() == [9]
     (panel,) = api.material(TABLE, where=["reached=false"]).panels
     assert curves.evaluations(panel).collect().height == 2

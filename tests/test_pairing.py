@@ -17,8 +17,8 @@ from ttastats.base.records import Evaluation, Run
 from ttastats.outcomes.conditions import parse_all
 from ttastats.report.answer import Report
 from ttastats.sides import comparison, setups
-from ttastats.sides.choice import Selection
 from ttastats.sides.pairing import Pair
+from ttastats.sides.question import Selection
 from ttastats.table import tables
 
 _LOGS = itertools.count(1)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from inspect import signature
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.test_axis import losses
 from ttastats import api
+from ttastats.base.errors import TtastatsError
 from ttastats.formats.own_logs.block import block_of
 from ttastats.outcomes import columns
 from ttastats.sides.question import Question
@@ -44,6 +47,16 @@ def test_the_signature_of_a_function_names_all_keywords_with_their_defaults(
 def test_a_keyword_that_a_function_does_not_have_is_refused(name: str, keyword: str) -> None:
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{keyword}'"):
         getattr(api, name)(losses([[0.5]]), **{keyword: ()})
+
+
+def test_a_name_for_each_side_or_for_none(tmp_path: Path) -> None:
+    table, absent = losses([[0.5]]), tmp_path / "absent.parquet"
+    for compared in (api.compare, api.html_report, api.plots, api.targets):
+        with pytest.raises(TtastatsError, match="1 label for 2 sides"):
+            compared(table, absent, labels=["x"])
+    days = losses([[0.5, 0.4], [0.4, 0.3], [0.5, 0.2]]).with_columns(system=pl.col("source"))
+    with pytest.raises(TtastatsError, match="2 labels for 3 sides"):
+        api.compare(days, same=True, by=["system"], labels=["x", "y"], at_end=True)
 
 
 def test_columns_are_known_by_their_former_names_too() -> None:

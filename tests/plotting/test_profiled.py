@@ -15,7 +15,7 @@ from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
-from ttastats.ingestion.profiled import are_profiles
+from ttastats.ingestion.profiled import is_profile
 from ttastats.output.plots import drawing, theme
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.output.plots.profiled import kinds
@@ -212,9 +212,8 @@ def test_traces_are_profiles_and_logs_and_tables_are_not(path: Path, tmp_path: P
     trace.write_bytes(made_traces.trace(made_traces.steps_on_a_device(), 0))
     log.write_text('{"loss": 1}')
     pl.DataFrame({"run_id": ["a"]}).write_parquet(runs)
-    assert are_profiles([path, trace])
-    assert not any(are_profiles([one]) for one in (log, runs, tmp_path / "none.parquet"))
-    assert not are_profiles([path, runs])
+    assert all(map(is_profile, (path, trace)))
+    assert not any(map(is_profile, (log, runs, tmp_path / "none.parquet")))
 
 
 def test_profiles_of_one_name_are_called_by_their_files_in_the_order_given(

@@ -34,8 +34,7 @@ from ttastats.api.tables import (
     runs,
 )
 from ttastats.report.answer import Report
-from ttastats.sides.choice import Source
-from ttastats.sides.question import Question
+from ttastats.sides.question import Question, Source
 from ttastats.table.frames import from_frame
 
 if TYPE_CHECKING:

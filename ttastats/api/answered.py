@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ttastats.report.answer import Report
 from ttastats.report.filtering import filtered
-from ttastats.sides.choice import Chosen
+from ttastats.sides.question import Chosen
 
 
 def answered(report: Report, *sides: Chosen) -> Report:

@@ -12,8 +12,16 @@ from ttastats.outcomes.budget import END
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.choice import Chosen, Source, chosen
-from ttastats.sides.question import Counted, Judged, JudgedAt, Question, takes
+from ttastats.sides.question import (
+    Chosen,
+    Counted,
+    Judged,
+    JudgedAt,
+    Question,
+    Source,
+    chosen,
+    takes,
+)
 
 
 @takes(JudgedAt)
@@ -228,11 +236,7 @@ def claim(
         )
     budget = what.budget or (None if threshold is None else END)
     try:
-        (found,) = (
-            question.sides([source], what)
-            if budget is None
-            else question.sides_at([source], what, budget, of_answer=False)
-        )
+        (found,) = question.sides([source], what, budget)
     except TtastatsError as error:
         raise question.about_claim(error) if threshold is not None else error from None
     keys = question.keys(what.by, ENTRY, found)
@@ -261,10 +265,11 @@ def targets(
     from ttastats.report.grouping import BENCHMARK, ENTRY
 
     sources, what = [a] if b is None else [a, b], Question(**asked)
+    names = question.labels(sources, labels)
     found = question.sides(sources, what)
     for one in found if metric else ():
         expect_metric(one.rows, metric or "", "--metric")
-    sides = question.labelled(found, what, labels or question.labels(sources))
+    sides = question.labelled(found, what, names)
     keys = question.keys(what.by, ENTRY if b is None else BENCHMARK, found[0])
     # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
@@ -312,7 +317,7 @@ def judge_record(
     _refuse_sides(sources, against)
     what = Question(where=where, target=target, metric=metric)
     found, asked = record_sides.sides(sources, asked, what)
-    labels = labels or question.labels(sources)
+    labels = question.labels(sources, labels)
     made = [
         (benchmark, judged(sides, asked, against))
         for benchmark, sides in record_sides.by_benchmark(found, labels)

@@ -17,8 +17,7 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.choice import Source
-from ttastats.sides.question import ComparedAt, Question, takes
+from ttastats.sides.question import ComparedAt, Question, Source, takes
 
 if TYPE_CHECKING:
     from ttastats.sides.options import Options, View
@@ -79,9 +78,9 @@ def compare(
     if same:
         return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
     judge = judge_of(what, (fail_on, require), also, block, profiles)
+    names = question.labels(sources, what.labels)
     found = question.judged(sources, what, of_answer=True)
-    sides = question.labelled(found, what, what.labels or question.labels(sources))
-    return answered(judge(sides, view), *found)
+    return answered(judge(question.labelled(found, what, names), view), *found)
 
 
 def judge_of(
@@ -174,10 +173,11 @@ def _of_one_setup(
         )
     sets = replace(what, by=()) if len(sources) == 1 else what
     judge = judge_of(sets, gates, also)
-    found, labels = question.judged(sources, sets, of_answer=True), question.labels(sources)
+    names = question.labels(sources, what.labels if len(sources) > 1 else ())
+    found = question.judged(sources, sets, of_answer=True)
     if len(sources) == 1:
-        labels, found = question.sets(found[0], what.by)
-    sides = question.labelled(found, sets, what.labels or labels)
+        names, found = question.sets(found[0], what.by, what.labels)
+    sides = question.labelled(found, sets, names)
     report = judge(sides, replace(view or View(), same=True))
     return answered(same.told(report, options.confidence), *found)
 

@@ -13,9 +13,8 @@ from ttastats.api.comparing import judge_of
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note
 from ttastats.outcomes.target import expect_metric
-from ttastats.sides import choice, question
-from ttastats.sides.choice import Chosen, Source
-from ttastats.sides.question import Compared, ComparedAt, Question, takes
+from ttastats.sides import question
+from ttastats.sides.question import Chosen, Compared, ComparedAt, Question, Source, takes
 
 if TYPE_CHECKING:
     from ttastats.output.page.document import Page
@@ -114,8 +113,8 @@ def html_report(
     options = what.options or Options()
     judge = judge_of(what, (fail_on, require), also)
     if output is not None:
-        place.expect(Path(output), [path for source in sources for path in choice.files(source)])
-    names = what.labels or question.short_labels(sources)
+        place.expect(Path(output), [path for source in sources for path in question.files(source)])
+    names = question.short_labels(sources, what.labels)
     found = question.judged(sources, what)
     short = shortened(names, _LONGEST_LABEL) or {}  # sentences repeat them
     made = _material(found, what, [short.get(name, name) for name in names])
@@ -153,10 +152,11 @@ def html_report(
 def material(*sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Material:
     """Give what plots are made of; `metric` is that of `plot`."""
     what = Question(**asked)
+    names = question.labels(sources, what.labels)
     found = question.sides(sources, what)
     for one in found if metric else ():
         expect_metric(one.rows, metric, "--metric", of_training=True)
-    made = _material(found, what, what.labels or question.labels(sources))
+    made = _material(found, what, names)
     return replace(made, metric=metric)
 
 

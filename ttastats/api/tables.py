@@ -15,9 +15,8 @@ from ttastats.base import atomic
 from ttastats.ingestion import given
 from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
-from ttastats.sides import choice, question
-from ttastats.sides.choice import Source, chosen
-from ttastats.sides.question import AtBudget, Question
+from ttastats.sides import question
+from ttastats.sides.question import AtBudget, Question, Source, chosen
 from ttastats.table import schema, store
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
     TtastatsError
         A file cannot be used, or a condition is malformed.
     """
-    return choice.rows(source, where)
+    return question.rows(source, where)
 
 
 def run_table(
@@ -72,7 +71,7 @@ def runs(
     if (budget := what.budget) is not None:
         from ttastats.answers import qualities  # scipy costs start-up time
 
-        (at,) = question.sides_at([source], what, budget, of_answer=False)
+        (at,) = question.sides([source], what, budget)
         return answered(qualities.of_runs(at.runs, budget), at)
     found = chosen(source, where, target, by_evaluation=True)
     return answered(runs_report.report(found.runs), found)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ttastats.base import percentages
-from ttastats.cli.options import AtBudgetOptions, Files, JudgedOptions, Output
+from ttastats.cli.options import AtBudgetOptions, Files, JudgedOptions, Output, keywords
 from ttastats.cli.output import show
 
 
@@ -73,8 +73,7 @@ def claim(
         steps=steps,
         level=percentages.fraction(level, "--level", below=0.5),
         sigma=sigma,
-        **asked.judged(),
-        **budget.asked(),
+        **keywords(asked, budget),
     )
     show(report, output)
     if not all(row["holds"] for row in report.rows):

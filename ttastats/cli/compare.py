@@ -19,6 +19,7 @@ from ttastats.cli.options import (
     Verbose,
     columns,
     given,
+    keywords,
     refuse_of_runs,
     tables,
 )
@@ -79,7 +80,7 @@ def compare(
     if same:
         _expect_no_number(files or [])
     sources = sides.of(files or (), one_will_do=same)
-    view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.label))
+    view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.labels))
     report = api.compare(
         *sources,
         view=view,
@@ -89,8 +90,8 @@ def compare(
         same=same,
         fail_on=judging.fail_on,
         require=judging.require,
-        **sides.compared(sources, asked, options),
-        **budget.asked(),
+        options=options,
+        **keywords(sides, asked, budget),
     )
     show(report, output)
     if report.gate is not None and not report.gate.passed:
@@ -152,4 +153,4 @@ def targets(
     sources = parts.of(files, one_will_do=True)
     if len(sources) > 2:
         raise TtastatsError("more than two files", remedy="Compare two at a time.")
-    show(api.targets(*sources, points=points, metric=metric, **asked.counted()), output)
+    show(api.targets(*sources, points=points, metric=metric, **keywords(asked)), output)

@@ -7,16 +7,13 @@ from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import complete
-
-if TYPE_CHECKING:
-    from ttastats.sides import question
 
 
 class Format(StrEnum):
@@ -159,27 +156,12 @@ class CountedOptions:
         help="Count stopped runs as right-censored at the time they stopped (not in MLPerf logs).",
     )
 
-    def counted(self) -> question.Counted:
-        """Give the keywords of the API."""
-        return {
-            "by": columns(self.by),
-            "where": self.where or (),
-            "unit": self.unit,
-            "clock": self.clock,
-            "price": self.price,
-            "censor_stopped": self.censor_stopped,
-        }
-
 
 @dataclass(frozen=True)
 class JudgedOptions(CountedOptions):
     """What is asked of groups of runs that may be judged by another target."""
 
     target: Target = None
-
-    def judged(self) -> question.Judged:
-        """Give the keywords of the API."""
-        return {**self.counted(), "target": self.target or ()}
 
 
 Also = Annotated[
@@ -225,16 +207,6 @@ class AtBudgetOptions:
         show_default=False,
     )
 
-    def asked(self) -> question.AtBudget:
-        """Give the keywords of the API."""
-        return {
-            "at_end": self.at_end,
-            "at": self.at,
-            "best": self.best,
-            "interpolate": self.interpolate,
-            "metric": self.metric,
-        }
-
 
 @dataclass(frozen=True)
 class Output:
@@ -242,6 +214,16 @@ class Output:
 
     output_format: Format = typer.Option(Format.table, "--format", "-f", help="Output format.")
     no_pager: bool = typer.Option(False, "--no-pager", help="Do not page long output.")
+
+
+def keywords(*groups: Any) -> dict[str, Any]:
+    """Return what options ask, as keywords of the API, which have the names of their fields."""
+    from ttastats.sides.question import Question  # polars costs start-up time
+
+    names = {each.name for each in fields(Question)}
+    values = {each.name: getattr(group, each.name) for group in groups for each in fields(group)}
+    asked = {name: values[name] for name in values if name in names and values[name] is not None}
+    return asked | ({"by": columns(asked["by"])} if "by" in asked else {})
 
 
 def given(*groups: Any) -> list[str]:
@@ -280,33 +262,32 @@ def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command whose groups of options (dataclasses) are options one by one."""
+    """Return a command whose groups of options (dataclasses) are options one by one."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
 
     @wraps(command)
-    def called(**given: Any) -> None:
+    def called(**words: Any) -> None:
         for name, group in groups.items():
-            own = {field.name: given.pop(field.name) for field in fields(group)}
-            given[name] = group(**own)  # type: ignore[operator]
-        command(**given)
+            values = {field.name: words.pop(field.name) for field in fields(group)}
+            words[name] = group(**values)  # type: ignore[operator]
+        command(**words)
 
-    options = [
-        option
-        for one in signature(command).parameters.values()
-        for option in (
-            _options(groups[one.name])
-            if one.name in groups
-            else [one.replace(annotation=hints[one.name])]
-        )
-    ]
+    options = []
+    for parameter in signature(command).parameters.values():
+        group = groups.get(parameter.name)
+        if group is None:
+            options.append(parameter.replace(annotation=hints[parameter.name]))
+            continue
+        inside = get_type_hints(group, include_extras=True)
+        options += [
+            Parameter(
+                field.name,
+                Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=inside[field.name],
+            )
+            for field in fields(group)
+        ]
     called.__signature__ = Signature(options)  # type: ignore[attr-defined]
     return called
-
-
-def _options(group: Any) -> list[Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
-        for one in fields(group)
-    ]

@@ -15,6 +15,7 @@ from ttastats.cli.options import (
     JudgedOptions,
     confidence_level,
     given,
+    keywords,
     refuse_of_runs,
     tables,
 )
@@ -110,11 +111,11 @@ def plot(
 
     sources = sides.of(files, one_will_do=True)
     options = Options(confidence=confidence_level(confidence))
-    chosen = sides.compared(sources, asked, options)
+    question = {"metric": metric, "options": options, **keywords(sides, asked)}
     if output is None:
-        _print(kind, api.material(*sources, metric=metric, **chosen))
+        _print(kind, api.material(*sources, **question))
         return
-    _write(output, api.plot(kind, *sources, metric=metric, **chosen), drawn)
+    _write(output, api.plot(kind, *sources, **question), drawn)
 
 
 def _draw_profiles(

@@ -15,6 +15,7 @@ from ttastats.cli.options import (
     JudgedOptions,
     columns,
     given,
+    keywords,
     refuse_of_runs,
     tables,
 )
@@ -23,7 +24,7 @@ from ttastats.cli.progress import progress
 from ttastats.cli.sides import Judging, SideOptions
 
 if TYPE_CHECKING:
-    from ttastats.sides.choice import Source
+    from ttastats.sides.question import Source
 
 
 def report(
@@ -59,7 +60,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page with verdict, numbers and plots."""
     from ttastats import api
-    from ttastats.ingestion.profiled import are_profiles
+    from ttastats.ingestion.profiled import is_profile
     from ttastats.output.page import place
     from ttastats.report.render import words
 
@@ -68,7 +69,7 @@ def report(
         place.expect(output, map(Path, files))
     path = None if to_stdout else output
     options = judging.options()
-    if are_profiles([Path(file) for file in files]):
+    if all(is_profile(Path(file)) for file in files):
         refuse_of_runs((*given(sides, asked, judging, budget), *(["--also"] if also else [])))
         paths = [files] if together else files
         page = api.profile_page(*paths, output=path, title=title, confidence=options.confidence)
@@ -84,8 +85,8 @@ def report(
                 require=judging.require,
                 on_progress=on_progress,
                 command=shlex.join(["ttastats", *sys.argv[1:]]),
-                **sides.compared(sources, asked, options),
-                **budget.asked(),
+                options=options,
+                **keywords(sides, asked, budget),
             )
     if to_stdout:
         show_page(page.html)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from ttastats.base import percentages, units
+from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import complete
-from ttastats.cli.options import Confidence, Ddof, JudgedOptions, confidence_level
+from ttastats.cli.options import Confidence, Ddof, confidence_level
 
 if TYPE_CHECKING:
-    from ttastats.sides import question
-    from ttastats.sides.choice import Source
     from ttastats.sides.options import Options
+    from ttastats.sides.question import Source
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class PartOptions:
     def of(self, files: Sequence[str], *, one_will_do: bool = False) -> list[Source]:
         """Give the tables to compare: several files, or two parts of one."""
         from ttastats.outcomes.conditions import parse_all
-        from ttastats.sides.choice import Selection
+        from ttastats.sides.question import Selection
 
         if self.a or self.b:
             if len(files) != 1 or not (self.a and self.b):
@@ -65,7 +64,7 @@ class PartOptions:
 class SideOptions(PartOptions):
     """Which runs are set against which, by what name and how matched."""
 
-    label: list[str] | None = typer.Option(
+    labels: list[str] | None = typer.Option(
         None,
         "--label",
         metavar="NAME",
@@ -74,19 +73,6 @@ class SideOptions(PartOptions):
     pool: bool = typer.Option(
         False, "--pool", help="Pool all runs of a benchmark, even if the hardware differs."
     )
-
-    def compared(
-        self, sources: Sequence[Source], asked: JudgedOptions, options: Options
-    ) -> question.Compared:
-        """Give the keywords of the API; as many labels as sources, or none."""
-        given = self.label or ()
-        if given and len(given) != len(sources):
-            raise TtastatsError(
-                f"{units.plural(len(given), 'label')} for {units.plural(len(sources), 'side')}",
-                where="--label",
-                remedy="Repeat --label once per side, in their order.",
-            )
-        return {**asked.judged(), "labels": given, "pool": self.pool, "options": options}
 
 
 @dataclass(frozen=True)
@@ -116,14 +102,14 @@ class ProfileOptions:
         return None
 
     def alone(self, files: Sequence[str]) -> tuple[Sequence[Path], Sequence[Path]] | None:
-        """Give the profiles of A and of B where no runs are named.
+        """Return the profiles of A and of B where no runs are named.
 
         Raises
         ------
         TtastatsError
             There is nothing to compare, or a profile stands among runs.
         """
-        from ttastats.ingestion.profiled import are_profiles
+        from ttastats.ingestion.profiled import is_profile
 
         both = self.both()
         if not files and both is None:
@@ -132,16 +118,15 @@ class ProfileOptions:
             )
         if not files:
             return both
-        paths = [Path(file) for file in files]
-        if len(paths) == 2 and are_profiles(paths):
-            return paths[:1], paths[1:]
-        for path in paths:
-            if are_profiles([path]):
-                raise TtastatsError(
-                    "is a profile, but other files are runs",
-                    where=str(path),
-                    remedy="Pass it as --profile-a or --profile-b.",
-                )
+        profiles = [path for path in map(Path, files) if is_profile(path)]
+        if len(profiles) == len(files) == 2:
+            return profiles[:1], profiles[1:]
+        if profiles:
+            raise TtastatsError(
+                "is a profile, but other files are runs",
+                where=str(profiles[0]),
+                remedy="Pass it as --profile-a or --profile-b.",
+            )
         return None
 
 

@@ -21,6 +21,7 @@ from ttastats.cli.options import (
     Where,
     columns,
     confidence_level,
+    keywords,
     sort_by,
     tables,
 )
@@ -47,7 +48,7 @@ def runs(
     """Show one row per run: whether and when it reached the target, epochs, time per epoch."""
     from ttastats import api
 
-    report = api.runs(files, where=where or (), target=target or (), **budget.asked())
+    report = api.runs(files, where=where or (), target=target or (), **keywords(budget))
     _show_arranged(report, sort, top, output)
 
 
@@ -68,7 +69,7 @@ def summary(
 
     level = confidence_level(confidence)
     report = api.summary(
-        files, ddof=ddof, confidence=level, dots=verbose, **asked.judged(), **budget.asked()
+        files, ddof=ddof, confidence=level, dots=verbose, **keywords(asked, budget)
     )
     _show_arranged(report, sort, top, output)
 
@@ -85,7 +86,7 @@ def variance(
     """Decompose the variance of runs into epochs to the target and time per epoch."""
     from ttastats import api
 
-    _show_arranged(api.variance(files, ddof=ddof, **asked.judged()), sort, top, output)
+    _show_arranged(api.variance(files, ddof=ddof, **keywords(asked)), sort, top, output)
 
 
 def power(
@@ -137,7 +138,7 @@ def power(
         effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect or ()],
         power=percentages.fraction(level, "--power"),
         max_runs=max_runs,
-        **asked.judged(),
+        **keywords(asked),
     )
     show(report, output)
 
@@ -146,7 +147,7 @@ def scaling(files: Files, *, asked: JudgedOptions, output: Output) -> None:
     """Show speedup and efficiency over the number of accelerators."""
     from ttastats import api
 
-    show(api.scaling(files, **asked.judged()), output)
+    show(api.scaling(files, **keywords(asked)), output)
 
 
 def score(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ttastats.base.errors import TtastatsError
-from ttastats.ingestion import cache, traces
-from ttastats.ingestion.sources import find
-from ttastats.ingestion.traces import Traces
+from ttastats.table import footer
 from ttastats.table.store import is_parquet
-from ttastats.traces import store, table
+
+if TYPE_CHECKING:
+    from ttastats.ingestion.traces import Traces
 
 
 def rows(paths: Sequence[Path]) -> Traces:
@@ -23,6 +24,9 @@ def rows(paths: Sequence[Path]) -> Traces:
     TtastatsError
         A path is missing, or holds neither.
     """
+    from ttastats.ingestion.traces import Traces  # which tables do not need
+    from ttastats.traces import store, table
+
     inside = {path: _kept(path) for path in paths}
     kept = [one for some in inside.values() for one in some]
     found = store.read(kept) if kept or not paths else table.whole([])
@@ -36,12 +40,25 @@ def rows(paths: Sequence[Path]) -> Traces:
     )
 
 
-def are_profiles(paths: Sequence[Path]) -> bool:
-    """Tell whether files are profiles or traces, not tables of runs."""
-    return all(store.is_profile(path) if _is_parquet(path) else _is_trace(path) for path in paths)
+def is_profile(path: Path) -> bool:
+    """Return whether a path is a profile or a trace, and not a table of runs or a log."""
+    if not _is_parquet(path):
+        return _is_trace(path)
+    try:
+        return footer.table_of(footer.metadata_of(path, "")) == "profile"
+    except TtastatsError:
+        return False
+
+
+def _is_parquet(path: Path) -> bool:
+    return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
 
 
 def _is_trace(path: Path) -> bool:
+    """Return whether a path is a file with a trace, whose table as a log is not kept."""
+    from ttastats.ingestion import cache, traces
+    from ttastats.ingestion.sources import find
+
     if not path.is_file() or cache.is_kept(str(path)):
         return False
     return any(traces.is_trace(source) for source in find([str(path)]))
@@ -50,15 +67,14 @@ def _is_trace(path: Path) -> bool:
 def _kept(path: Path) -> list[Path]:
     """Give the profiles that a path stands for."""
     if path.is_dir():
-        return [one for one in sorted(path.glob("*.parquet")) if store.is_profile(one)]
+        return [one for one in sorted(path.glob("*.parquet")) if is_profile(one)]
     return [path] if _is_parquet(path) else []
 
 
-def _is_parquet(path: Path) -> bool:
-    return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
-
-
 def _traces(path: Path) -> Traces:
+    from ttastats.ingestion import traces
+    from ttastats.ingestion.sources import find
+
     found = traces.read(find([str(path)]))
     if not found.rows.is_empty():
         return found

@@ -1,26 +1,29 @@
-"""What is asked of one or more sources, in keywords that functions share, and of which runs."""
+"""Which runs is a question about, in keywords that functions share, and how are they judged?"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar, get_args
 
 import polars as pl
 
+from ttastats.base import units
 from ttastats.base.errors import TtastatsError
+from ttastats.base.nearest import nearest
 from ttastats.base.note import Note, note
 from ttastats.base.records import FORMER_NAMES
-from ttastats.outcomes import at_budget, axis, columns, counted
+from ttastats.ingestion import given
+from ttastats.outcomes import at_budget, axis, columns, counted, select, time_to_target
 from ttastats.outcomes import budget as budgets
 from ttastats.outcomes.budget import Budget
+from ttastats.outcomes.conditions import Condition, parse_all
+from ttastats.outcomes.target import UserTarget, suited
 from ttastats.outcomes.target import parse_all as parse_targets
-from ttastats.sides import choice
-from ttastats.sides.choice import Chosen, Selection, Source, chosen
 from ttastats.sides.pairing import Side
 from ttastats.sides.shared_runs import refuse_overlap
 from ttastats.table import schema
@@ -28,6 +31,31 @@ from ttastats.table.frames import is_frame
 
 if TYPE_CHECKING:
     from ttastats.sides.options import Options
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """The runs of a table that meet conditions, as a side of a comparison."""
+
+    table: given.Source
+    conditions: tuple[Condition, ...]
+
+
+Source = given.Source | Selection
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """The runs of a question, one row each (`time_to_target.runs`), and notes on the choice.
+
+    `rows` is the tidy table of their evaluations. `of_answer` are conditions on the numbers of
+    the answer, for the report to meet.
+    """
+
+    runs: pl.DataFrame
+    rows: pl.LazyFrame
+    notes: tuple[Note, ...] = ()
+    of_answer: tuple[Condition, ...] = ()
 
 
 class Counted(TypedDict, total=False):
@@ -134,24 +162,24 @@ class Question:
 
     @property
     def budget(self) -> Budget | None:
-        """Give the budget at which qualities are asked for; None where a time is.
+        """Return the budget at which qualities are asked for; None where a time is.
 
         Raises
         ------
         TtastatsError
             The keywords are no budget, or a metric is named without one.
         """
-        found = budgets.parse(
+        budget = budgets.parse(
             self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
         )
-        if found is None and self.metric:
+        if budget is None and self.metric:
             raise TtastatsError(
                 "--metric needs a budget",
                 where=f"--metric {self.metric}",
                 remedy="Add --at-end or --at step=...; for the time to a quality, use --target "
                 "'METRIC>=...'",
             )
-        return found
+        return budget
 
 
 _P = ParamSpec("_P")
@@ -161,12 +189,12 @@ _R = TypeVar("_R")
 def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Write out the keywords of a function that takes them as `**asked`, and refuse others."""
     fields = signature(Question).parameters
-    asked = [fields[name] for name in fields if name in keywords.__annotations__]
+    taken = [fields[name] for name in fields if name in keywords.__annotations__]
 
     def written_out(function: Callable[_P, _R]) -> Callable[_P, _R]:
         own = signature(function)
         named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-        shown = own.replace(parameters=[*named, *asked])
+        shown = own.replace(parameters=[*named, *taken])
 
         @wraps(function)
         def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -179,123 +207,233 @@ def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, 
     return written_out
 
 
+# --------------------------------------------------------------------------------- runs of a source
+
+_NO_ROWS = pl.DataFrame(schema=schema.POLARS)
+
+#: Conditions by what their columns are of.
+_Conditions = Mapping[columns.Kind, tuple[Condition, ...]]
+
+
+def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
+    """Return the rows of the tidy table that meet all conditions, those on evaluations included."""
+    table, conditions = _opened(source, where)
+    _refuse(conditions["other"], schema.EVALUATION_NAMES)
+    if conditions["result"]:
+        by_runs = Selection(table, (*conditions["run"], *conditions["result"]))
+        return select.where(chosen(by_runs).rows, conditions["evaluation"])
+    return select.where(given.tidy(table), (*conditions["run"], *conditions["evaluation"]))
+
+
+def chosen(
+    source: Source,
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+    *,
+    by_evaluation: bool = False,
+    of_answer: bool = False,
+    name: str = "",
+) -> Chosen:
+    """Return the runs that meet the conditions, judged by all their evaluations.
+
+    Conditions on runs come before the judgement, those on its results after it. A table of judged
+    runs is taken as it is: its target is settled.
+
+    Parameters
+    ----------
+    by_evaluation
+        Take conditions on evaluations: keep the runs with one that meets all of them.
+    of_answer
+        Leave conditions on other columns in `where` to the report.
+    name
+        What errors call the source, where there are several.
+
+    Raises
+    ------
+    TtastatsError
+        A condition is malformed or not for this question, no run meets them, or the targets
+        cannot be asked.
+    """
+    table, conditions = _opened(source, where)
+    of_side = source.conditions if isinstance(source, Selection) else ()
+    others = [each for each in conditions["other"] if not of_answer or each in of_side]
+    _refuse(others, schema.EVALUATION_NAMES if by_evaluation else ())
+    if conditions["evaluation"] and not by_evaluation:
+        raise TtastatsError(
+            f"{conditions['evaluation'][0].column} is a column of evaluations, but this command "
+            "selects whole runs",
+            where=conditions["evaluation"][0].place,
+            remedy="Use --target for another quality target. `ttastats runs` lists the runs "
+            "with such an evaluation; `ttastats export FILE -o rows.csv` writes the rows.",
+        )
+    judged = given.judged(table)
+    every = given.tidy(table) if judged is None else judged.lazy()
+    targets = parse_targets(target) if judged is None else ()
+    try:
+        if judged is None:
+            return _judged(every, conditions, targets)
+        kept = select.where(every, conditions["run"]).collect()
+        if kept.is_empty():
+            raise select.unmet(judged, conditions["run"], "run")
+        return _by_result(kept, conditions, _NO_ROWS.lazy())
+    except TtastatsError as error:
+        if not name:
+            raise
+        where_ = f"{name}: {error.where}" if error.where else name
+        raise TtastatsError(error.what, where=where_, remedy=error.remedy) from None
+
+
+def _opened(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
+    """Return the table of a source, and the conditions on its runs."""
+    table, of_side = (
+        (source.table, source.conditions) if isinstance(source, Selection) else (source, ())
+    )
+    kinds: dict[columns.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(columns.Kind), ())
+    for condition in (*parse_all(where), *of_side):
+        kinds[columns.kind(condition.column)] += (condition,)
+    return table, kinds
+
+
+def _refuse(conditions: Sequence[Condition], also: Sequence[str]) -> None:
+    """Refuse conditions on columns that no run has."""
+    known = (*columns.of_runs(), *also)
+    for condition in conditions:
+        error = columns.unknown(condition.column, known, condition.option)
+        if nearest(condition.column, known):
+            raise error
+        hint = (
+            "Columns of an answer, such as cv or verdict, can be used with --where in summary, "
+            "variance, power, scaling, score, rcp and compare."
+        )
+        raise TtastatsError(error.what, where=error.where, remedy=f"{hint}\n  {error.remedy}")
+
+
+def _judged(every: pl.LazyFrame, conditions: _Conditions, targets: Sequence[UserTarget]) -> Chosen:
+    """Judge the runs of a tidy table that meet the conditions."""
+    rows = select.where(every, conditions["run"])
+    if conditions["evaluation"]:
+        having = select.where(rows, conditions["evaluation"]).select(schema.RUN).unique()
+        rows = rows.join(having, on=schema.RUN, how="semi")
+    suitable, left_out = suited(rows, targets)
+    runs = time_to_target.runs(suitable, targets)
+    if runs.is_empty():
+        raise _none(every, conditions)
+    found = _by_result(runs, conditions, suitable)
+    # Which values no run has takes another look at the file.
+    due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
+    notes = select.remarks(_heads(every, due), due, "run") if due else []
+    notes += [Note("not_asked", text) for text in left_out]
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame) -> Chosen:
+    """Keep the runs whose results meet the conditions, and say that they were chosen so."""
+    asked = conditions["result"]
+    if not asked:
+        return Chosen(judged, tidy, (), conditions["other"])
+    runs = select.where(judged.lazy(), asked).collect()
+    if runs.is_empty():
+        raise select.unmet(judged, asked, "run")
+    notes = select.remarks(judged, asked, "run")
+    places = " ".join(condition.place for condition in asked)
+    notes.append(note("chosen_by_result", conditions=places, n=runs.height, all=judged.height))
+    rows = tidy.join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
+    return Chosen(runs, rows, tuple(notes), conditions["other"])
+
+
+def _heads(every: pl.LazyFrame, conditions: Sequence[Condition]) -> pl.DataFrame:
+    """Return one row per run with the columns that conditions ask about."""
+    names = {*schema.RUN, *(condition.column for condition in conditions)}
+    return every.select(sorted(names)).unique(schema.RUN).collect()
+
+
+def _none(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
+    """Return the error for conditions that no run meets."""
+    runs, asked = _heads(every, conditions["run"]), conditions["evaluation"]
+    if asked and not select.where(runs.lazy(), conditions["run"]).collect().is_empty():
+        names = [condition.column for condition in asked]
+        evaluations = select.where(every, conditions["run"]).select(names).collect()
+        return select.unmet(evaluations, asked, "evaluation")
+    return select.unmet(runs, conditions["run"], "run")
+
+
+# -------------------------------------------------------------------------------- runs of each side
+
+
 def judged(
     sources: Sequence[Source], question: Question, *, of_answer: bool = False
 ) -> list[Chosen]:
-    """Give the runs of each source: their times to a target, or at a budget their qualities.
+    """Return the runs of each source: their times to a target, or at a budget their qualities.
 
     Raises
     ------
     TtastatsError
-        As `sides`, or `sides_at`.
+        As `sides`.
     """
-    if (budget := question.budget) is not None:
-        return sides_at(sources, question, budget, of_answer=of_answer)
-    return sides(sources, question, of_answer=of_answer)
-
-
-def group(
-    source: Source, question: Question, by_default: Sequence[str]
-) -> tuple[Chosen, tuple[str, ...]]:
-    """Give the runs of a source and the columns that put them together."""
-    (found,) = sides([source], question, of_answer=True)
-    return found, keys(question.by, by_default, found)
-
-
-def keys(by: Sequence[str], by_default: Sequence[str], found: Chosen) -> tuple[str, ...]:
-    """Give the columns that put runs together, once they are known to be there."""
-    columns.check(by, found.runs.columns, option="--by")
-    return tuple(by or by_default)
+    return sides(sources, question, question.budget, of_answer=of_answer)
 
 
 def sides(
-    sources: Sequence[Source], question: Question, *, of_answer: bool = False
+    sources: Sequence[Source],
+    question: Question,
+    budget: Budget | None = None,
+    *,
+    of_answer: bool = False,
 ) -> list[Chosen]:
-    """Give the runs of each source, all on one axis; errors name the source among several.
+    """Return the runs of each source; errors name the source among several.
+
+    All are on one axis or, at a budget, on none, with their quality there (`at_budget.runs`).
 
     Raises
     ------
     TtastatsError
-        As `choice.chosen`; or the sources have no axis in common, or parts of a table share runs.
+        As `chosen`; or the sources have no axis in common, a source has no evaluations or no run
+        with a value at the budget, or parts of a table share runs.
     """
-    found = _chosen(sources, question, of_answer=of_answer)
-    return _on_axis(found, axis.by_clock(question.unit, question.clock), question.price)
-
-
-def _chosen(sources: Sequence[Source], question: Question, *, of_answer: bool) -> list[Chosen]:
-    """Give the runs of each source that are asked about, judged by their targets."""
-    several = len(sources) > 1
-    found = [
-        chosen(
-            source,
-            question.where,
-            question.target,
-            of_answer=of_answer,
-            name=label if several and not isinstance(source, Selection) else "",
-        )
-        for source, label in zip(sources, labels(sources), strict=True)
-    ]
+    unit, names = axis.by_clock(question.unit, question.clock), labels(sources)
+    found = []
+    for source, label in zip(sources, names, strict=True):
+        name = label if len(sources) > 1 and not isinstance(source, Selection) else ""
+        where, target = question.where, question.target
+        found.append(chosen(source, where, target, of_answer=of_answer, name=name))
     # Two files may hold the same run, sent in twice; two parts of a table that do are a mistake.
     parts = [
-        (label, one.runs)
-        for source, label, one in zip(sources, labels(sources), found, strict=True)
+        (label, each.runs)
+        for source, label, each in zip(sources, names, found, strict=True)
         if isinstance(source, Selection) or is_frame(source)
     ]
     if len(parts) > 1:
         refuse_overlap(parts)
     if question.censor_stopped:
-        found = [replace(one, runs=counted.with_stopped(one.runs)) for one in found]
-    return found
+        found = [replace(each, runs=counted.with_stopped(each.runs)) for each in found]
+    axis.expect(unit)
+    if question.price != "":
+        found = [_priced(each, unit, question.price) for each in found]
+    if budget is not None:
+        letters = [chr(ord("A") + number) if len(found) > 1 else "" for number in range(len(found))]
+        return [
+            _at(each, question, budget, letter) for each, letter in zip(found, letters, strict=True)
+        ]
+    tables, text = axis.settled([each.runs for each in found], unit)
+    notes = (Note("axis", text),) if text else ()
+    return [
+        replace(each, runs=runs, notes=(*each.notes, *notes))
+        for each, runs in zip(found, tables, strict=True)
+    ]
 
 
-def sides_at(
-    sources: Sequence[Source], question: Question, budget: Budget, *, of_answer: bool = True
-) -> list[Chosen]:
-    """Give the runs of each source with their quality at a budget (`at_budget.runs`), on no axis.
-
-    Raises
-    ------
-    TtastatsError
-        As `sides`; or a source has no evaluations, or no run with a value at the budget.
-    """
-    unit = axis.by_clock(question.unit, question.clock)
-    found = _chosen(sources, question, of_answer=of_answer)
-    found = _priced(found, unit, question.price)
-    letters = [chr(ord("A") + number) if len(found) > 1 else "" for number in range(len(found))]
-    return [_at(one, question, budget, letter) for one, letter in zip(found, letters, strict=True)]
-
-
-def with_claim(question: Question, quality: str) -> tuple[float | None, Question]:
-    """Give the threshold of a claim such as `val_loss <= 3.28`, and the question it makes.
-
-    Raises
-    ------
-    TtastatsError
-        It is no such claim, or a target is asked for besides.
-    """
-    if not quality:
-        return None, question
-    (claimed,) = parse_targets([quality], "--quality")
-    for option, given in (("--target", question.target), ("--metric", question.metric)):
-        if given:
-            raise TtastatsError(
-                f"{option} cannot be combined with a claim about a quality",
-                where=f"--quality {quality!r} {option}",
-                remedy=f"Remove {option}: the claim names the quality.",
-            )
-    return claimed.value, replace(question, target=(quality,))
-
-
-def about_claim(error: TtastatsError) -> TtastatsError:
-    """Give an error about the target that a claim stands for as one about the claim."""
-    where, remedy = (
-        None if text is None else text.replace("--target", "--quality")
-        for text in (error.where, error.remedy)
-    )
-    return TtastatsError(error.what, where=where, remedy=remedy)
+def _priced(found: Chosen, unit: str, price: str | float) -> Chosen:
+    """Replace the prices of hours."""
+    if unit != "cost":
+        raise TtastatsError(
+            "needs --in cost", where="--price", remedy="Add --in cost, or remove --price."
+        )
+    hour = axis.priced(found.runs, price)
+    return replace(found, runs=found.runs.with_columns(hour), rows=found.rows.with_columns(hour))
 
 
 def _at(found: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
+    """Return the runs of a side with their quality at a budget."""
     targets = parse_targets(question.target)
     if found.rows.head(1).collect().is_empty():
         raise TtastatsError(
@@ -310,49 +448,68 @@ def _at(found: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     return replace(found, runs=runs)
 
 
-def _on_axis(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chosen]:
-    """Put the runs of all sides on one axis, the prices of hours replaced where that is asked."""
-    axis.expect(unit)
-    found = _priced(found, unit, price)
-    tables, said = axis.settled([one.runs for one in found], unit)
-    notes = (Note("axis", said),) if said else ()
-    return [
-        replace(one, runs=runs, notes=(*one.notes, *notes))
-        for one, runs in zip(found, tables, strict=True)
-    ]
+def group(
+    source: Source, question: Question, by_default: Sequence[str]
+) -> tuple[Chosen, tuple[str, ...]]:
+    """Return the runs of a source and the columns that put them together."""
+    (found,) = sides([source], question, of_answer=True)
+    return found, keys(question.by, by_default, found)
 
 
-def _priced(found: Sequence[Chosen], unit: str, price: str | float) -> list[Chosen]:
-    """Replace the prices of hours where that is asked."""
-    axis.expect(unit)
-    if price != "":
-        if unit != "cost":
+def keys(by: Sequence[str], by_default: Sequence[str], found: Chosen) -> tuple[str, ...]:
+    """Return the columns that put runs together, once they are known to be there."""
+    columns.check(by, found.runs.columns, option="--by")
+    return tuple(by or by_default)
+
+
+def with_claim(question: Question, quality: str) -> tuple[float | None, Question]:
+    """Return the threshold of a claim such as `val_loss <= 3.28`, and the question it makes.
+
+    Raises
+    ------
+    TtastatsError
+        It is no such claim, or a target is asked for besides.
+    """
+    if not quality:
+        return None, question
+    (claimed,) = parse_targets([quality], "--quality")
+    for option, value in (("--target", question.target), ("--metric", question.metric)):
+        if value:
             raise TtastatsError(
-                "needs --in cost",
-                where="--price",
-                remedy="Add --in cost, or remove --price.",
+                f"{option} cannot be combined with a claim about a quality",
+                where=f"--quality {quality!r} {option}",
+                remedy=f"Remove {option}: the claim names the quality.",
             )
-        per_hour = [axis.priced(one.runs, price) for one in found]
-        found = [
-            replace(one, runs=one.runs.with_columns(hour), rows=one.rows.with_columns(hour))
-            for one, hour in zip(found, per_hour, strict=True)
-        ]
-    return list(found)
+    return claimed.value, replace(question, target=(quality,))
+
+
+def about_claim(error: TtastatsError) -> TtastatsError:
+    """Return an error about the target that a claim stands for as one about the claim."""
+    where, remedy = (
+        None if text is None else text.replace("--target", "--quality")
+        for text in (error.where, error.remedy)
+    )
+    return TtastatsError(error.what, where=where, remedy=remedy)
+
+
+# --------------------------------------------------------------------------------- names of sides
 
 
 def labelled(found: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
-    """Give the runs of each source as sides to be paired."""
+    """Return the runs of each source as sides to be paired."""
     targets = parse_targets(question.target)
-    for one in found:
-        columns.check(question.by, one.runs.columns, option="--by")
+    for each in found:
+        columns.check(question.by, each.runs.columns, option="--by")
     return [
-        Side(label, one.runs, one.rows, targets, at_budget=question.budget is not None)
-        for label, one in zip(labels, found, strict=True)
+        Side(label, each.runs, each.rows, targets, at_budget=question.budget is not None)
+        for label, each in zip(labels, found, strict=True)
     ]
 
 
-def sets(found: Chosen, names: Sequence[str]) -> tuple[list[str], list[Chosen]]:
-    """Give the sets of runs that columns (or `day`, ...) tell apart in one table, with their names.
+def sets(
+    found: Chosen, by: Sequence[str], names: Sequence[str] = ()
+) -> tuple[Sequence[str], list[Chosen]]:
+    """Return names and runs of the sets that columns (or `day`, ...) tell apart in one table.
 
     Raises
     ------
@@ -362,28 +519,52 @@ def sets(found: Chosen, names: Sequence[str]) -> tuple[list[str], list[Chosen]]:
     from ttastats.sides.blocking import labelled  # scipy costs start-up time
 
     option = "--same --by"
-    label = labelled(found.runs, names, option)
+    label = labelled(found.runs, by, option)
     known = label.drop_nulls().unique().sort().to_list()
     if len(known) < 2:
         raise TtastatsError(
             f"all runs belong to one set: {known[0]}",
-            where=f"{option} {','.join(names)}",
+            where=f"{option} {','.join(by)}",
             remedy="Use a column that identifies sessions, such as --by day.",
         )
     if unknown := label.null_count():
-        left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(names))
+        left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(by))
         found = replace(found, notes=(*found.notes, left_out))
-    return known, [_part_of(found, found.runs.filter(label == one)) for one in known]
+    parts = [found.runs.filter(label == each) for each in known]
+    return _expect_as_many(names, known), [
+        replace(
+            found,
+            runs=runs,
+            rows=found.rows.join(runs.lazy(), on=schema.RUN, how="semi", nulls_equal=True),
+        )
+        for runs in parts
+    ]
 
 
-def _part_of(found: Chosen, runs: pl.DataFrame) -> Chosen:
-    rows = found.rows.join(runs.lazy(), on=schema.RUN, how="semi", nulls_equal=True)
-    return replace(found, runs=runs, rows=rows)
+def files(source: Source) -> list[Path]:
+    """Return the files of a source; a table in memory has none."""
+    return given.paths(source.table if isinstance(source, Selection) else source)
 
 
-def labels(sources: Sequence[Source]) -> list[str]:
-    """Name sources by their paths or conditions, and tables in memory by letters."""
-    return [label(source, number) for number, source in enumerate(sources)]
+def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:
+    """Name sources by `names`, else by paths or conditions, and tables in memory by letters.
+
+    Raises
+    ------
+    TtastatsError
+        There are not as many names.
+    """
+    return _expect_as_many(names, [label(source, number) for number, source in enumerate(sources)])
+
+
+def _expect_as_many(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]:
+    if names and len(names) != len(sides):
+        raise TtastatsError(
+            f"{units.plural(len(names), 'label')} for {units.plural(len(sides), 'side')}",
+            where="--label",
+            remedy="Repeat --label once per side, in their order.",
+        )
+    return names or sides
 
 
 def label(source: Source, number: int) -> str:
@@ -393,23 +574,24 @@ def label(source: Source, number: int) -> str:
     return str(source) if isinstance(source, str | Path) else chr(ord("A") + number)
 
 
-def short_labels(sources: Sequence[Source]) -> list[str]:
-    """Name sources by their files without folders, if that tells them apart, or as `labels`.
+def short_labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:
+    """Name sources as `labels`, but by their files without folders, if that tells them apart.
 
     Parts of one table chosen by the value of one column are called by that value.
     """
-    short = [", ".join(map(_short, choice.files(source))) for source in sources]
+    long = labels(sources, names)
+    if names:
+        return long
+    short = [
+        ", ".join(path.name if path.is_dir() else path.stem for path in files(source))
+        for source in sources
+    ]
     if "" not in short and len(set(short)) == len(short):
         return short
-    named = [_EQUAL.fullmatch(text) for text in labels(sources)]
-    known = [match for match in named if match]
-    if len(known) == len(named) and len({match[1] for match in known}) == 1:
-        return [match[2] for match in known]
-    return labels(sources)
-
-
-def _short(path: Path) -> str:
-    return path.name if path.is_dir() else path.stem
+    equal = [match for name in long if (match := _EQUAL.fullmatch(name))]
+    if len(equal) == len(long) and len({match[1] for match in equal}) == 1:
+        return [match[2] for match in equal]
+    return long
 
 
 #: A condition on one column that is met by one value.

@@ -19,9 +19,8 @@ from ttastats.outcomes.budget import END, Budget
 from ttastats.outcomes.direction import is_upwards
 from ttastats.outcomes.target import UserTarget
 from ttastats.outcomes.target import parse_all as parse_targets
-from ttastats.sides import choice, question, shared_runs
-from ttastats.sides.choice import Chosen, Source
-from ttastats.sides.question import Question
+from ttastats.sides import question, shared_runs
+from ttastats.sides.question import Chosen, Question, Source
 from ttastats.table import schema
 
 #: Qualities at a step are as fine as they are.
@@ -37,7 +36,7 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     Raises
     ------
     TtastatsError
-        As `question.sides_at`; or the runs lack the metric of the rules, or have no target.
+        As `question.sides`; or the runs lack the metric of the rules, or have no target.
     """
     if rules.value == "target":
         return question.sides(sources, replace(what, unit="seconds")), rules
@@ -50,7 +49,7 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     targets = () if value is None else (UserTarget(value, metric or None, up),)
     what = replace(what, target=tuple(map(_written, targets)), metric=metric)
     try:
-        found = question.sides_at(sources, what, END)
+        found = question.sides(sources, what, END, of_answer=True)
     except TtastatsError as error:
         of_rules = (error.where or "").startswith("--target")
         where = f"--rules {rules.name}" if of_rules else error.where
@@ -93,7 +92,7 @@ def _metric(sources: Sequence[Source], rules: Rules, what: Question, named: str 
     if not wanted:
         return ""
     logged = [
-        choice.rows(source, what.where)
+        question.rows(source, what.where)
         .filter(schema.of_evaluations())
         .select(pl.col("metric").unique().sort())
         .collect()["metric"]
