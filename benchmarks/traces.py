@@ -1,4 +1,4 @@
-"""Measure what reading a large trace costs beside `json.load`; prints a table of docs/profile.md.
+"""Measure what reading a large trace costs beside `json.load`; prints a table.
 
     python benchmarks/traces.py --megabytes 1000 --turns 3
 
