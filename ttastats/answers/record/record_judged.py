@@ -24,6 +24,7 @@ from ttastats.outcomes.budget import END
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of
+from ttastats.stats.decision import side_of
 from ttastats.stats.means import AgainstNumber, against
 from ttastats.stats.quantiles import t_tail
 from ttastats.stats.ranks import mann_whitney
@@ -272,8 +273,8 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
     said = f"A {units.seconds(mean_a)}, B {units.seconds(mean_b)}"
     said += "" if estimate is None else f": ratio {units.ratio_interval(estimate, low, high)}"
     said += "" if p_value is None else f", {units.p_text(p_value)}"
-    sure = low is not None and high is not None
-    result = _result(passed=sure and (low or 0.0) > 1, failed=sure and (high or 0.0) < 1)
+    way = side_of(1.0, low, high)
+    result = _result(passed=way > 0, failed=way < 0)
     check = Check("faster", result, said, disproves=True)
     if not decides:
         check = Check("time ratio", "told", said, decides=False)
