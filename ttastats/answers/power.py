@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import polars as pl
+from msgspec import UNSET, UnsetType, structs
 
 from ttastats.answers.summary import row_of
 from ttastats.base.note import Note, note, wording
@@ -17,6 +18,8 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity
 from ttastats.report.fields import Field
+from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
+from ttastats.report.row import Key, Row
 from ttastats.stats.failures import expected_time
 from ttastats.stats.power import LEAST_RUNS, detectable_ratio, runs_needed
 from ttastats.stats.sequential import FIRST_LOOK, expected
@@ -30,6 +33,48 @@ _ROUND = ("suite", "round")
 _NAMED = 6
 
 
+#: By effect, as the ratio of the means: `1.05`.
+_ByEffect = dict[str, int | None]
+
+
+class LooksKeys(Row, frozen=True):
+    """What a plan of looks takes."""
+
+    max_runs: Annotated[int, Key("most runs a side of a plan of looks", "runs")]
+    sequential_runs: Annotated[
+        dict[str, float | None], Key("runs a side that it takes on average, by ratio", "runs")
+    ]
+    sequential_decided: Annotated[
+        dict[str, float | None], Key("how often it ends decided, by ratio", "fraction")
+    ]
+
+
+class PowerRow(Row, frozen=True):
+    """The plan for one CV: of a group of runs, or supposed."""
+
+    n: Annotated[int | None, Key("runs on each side", "runs", "runs per side")]
+    cv: Annotated[
+        float | None,
+        Key(
+            "coefficient of variation that the plan is for; where runs failed, that of the "
+            "expected time to a success",
+            "fraction",
+            "CV [95%]",
+            interval=True,
+        ),
+    ]
+    detectable_ratio: Annotated[float | None, Key("the ratio that `n` runs detect", "ratio")]
+    runs_needed: Annotated[_ByEffect, Key("runs on each side to detect a ratio, by ratio", "runs")]
+    cv_low: Low
+    cv_high: High
+    reached: ReachedCount | UnsetType
+    axis: AxisName | UnsetType
+    runs_needed_low: Annotated[_ByEffect, Key("the same at the lower limit of the CV", "runs")]
+    runs_needed_high: Annotated[_ByEffect, Key("the same at the upper limit of the CV", "runs")]
+    looks: LooksKeys | UnsetType
+    left_out: LeftOutKeys | UnsetType = UNSET
+
+
 def from_runs(
     runs: pl.DataFrame,
     by: Sequence[str],
@@ -39,23 +84,20 @@ def from_runs(
     power: float,
     max_runs: int | None = None,
 ) -> Report:
-    """Give the plan for each group, from the CV its runs show; `n` replaces their number.
+    """Return the plan for each group, from the CV its runs show; `n` replaces their number.
 
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[PowerRow] = []
     few: list[Note] = []
     for keys, group in grouping.groups(runs, by):
         if _successes_lacking(group):
             few.append(_few_successes(keys, group))
         cv, low, high = _spread(group)
-        count = n if n is not None else group.height
-        limits: dict[str, Any] = {"cv_low": low, "cv_high": high}
-        limits["reached"] = int(group["reached"].sum())
-        limits["axis"] = axes.of(runs).name
-        needed = _runs_by_limit(low, high, effects, power)
-        rows.append(grouping.key_row(keys) | plan(cv, count, effects, power) | limits | needed)
-        rows[-1] |= _looks(cv, effects, max_runs)
+        plan = _Plan(effects, power, max_runs)
+        row = _row_of(cv, low, high, group.height if n is None else n, plan)
+        about = {"reached": int(group["reached"].sum()), "axis": axes.of(runs).name}
+        rows.append(structs.replace(row, keys=grouping.key_row(keys), **about))
     keys_shown = grouping.shown_keys(rows, by)
     report = _report(
         rows, keys_shown, grouping.common_title(rows, by), effects, power, axes.of(runs), max_runs
@@ -68,7 +110,7 @@ def from_runs(
 
 
 def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:
-    """Give the CV to plan from, with its limits where there are any.
+    """Return the CV to plan from, with its limits where there are any.
 
     Where runs failed it is the CV one run would have to have for the uncertainty of the expected
     time to a success: failures are what so many runs must outweigh.
@@ -114,54 +156,59 @@ def from_cv(
     power: float,
     max_runs: int | None = None,
 ) -> Report:
-    """Give the plan for a CV (a fraction) that is known or supposed."""
-    row = plan(cv, n, effects, power) | {"cv_low": None, "cv_high": None}
-    row |= _runs_by_limit(None, None, effects, power)
-    row |= _looks(cv, effects, max_runs)
+    """Return the plan for a CV (a fraction) that is known or supposed."""
+    row = _row_of(cv, None, None, n, _Plan(effects, power, max_runs))
     return _report([row], (), "", effects, power, max_runs=max_runs)
 
 
-def _looks(cv: float | None, effects: Sequence[float], max_runs: int | None) -> dict[str, Any]:
-    """Give the runs that a plan of looks takes on average, and how often it ends decided."""
-    if max_runs is None:
-        return {}
-    found = [None if cv is None else expected(1 + effect, cv, max_runs) for effect in effects]
-    names = _names(effects)
-    return {
-        "max_runs": max_runs,
-        "sequential_runs": {
-            name: one.runs if one else None for name, one in zip(names, found, strict=True)
-        },
-        "sequential_decided": {
-            name: one.decided if one else None for name, one in zip(names, found, strict=True)
-        },
-    }
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is asked: which differences, with which power, and the most runs of a plan of looks."""
 
+    effects: Sequence[float]
+    power: float
+    max_runs: int | None
 
-def plan(cv: float | None, n: int | None, effects: Sequence[float], power: float) -> dict[str, Any]:
-    """Give the numbers for one CV: what `n` runs a side detect, and runs needed by effect."""
-    needed: dict[str, int | None] = dict.fromkeys(_names(effects))
-    if cv is None:
-        return {"n": n, "cv": None, "detectable_ratio": None, "runs_needed": needed}
-    detectable = detectable_ratio(n, cv, power=power) if n else None
-    for effect, name in zip(effects, needed, strict=True):
-        needed[name] = runs_needed(1 + effect, cv, power=power)
-    return {"n": n, "cv": cv, "detectable_ratio": detectable, "runs_needed": needed}
-
-
-def _runs_by_limit(
-    low: float | None, high: float | None, effects: Sequence[float], power: float
-) -> dict[str, dict[str, int | None]]:
-    """Return the runs needed by effect at both limits of the CV; None where there are none."""
-    return {
-        f"runs_needed_{name}": {
-            effect_name: None
-            if cv is None or math.isinf(cv)
-            else runs_needed(1 + effect, cv, power=power)
-            for effect, effect_name in zip(effects, _names(effects), strict=True)
+    def runs_needed(self, cv: float | None) -> _ByEffect:
+        """Return the runs needed by effect; None where no CV is known."""
+        if cv is None or math.isinf(cv):
+            return dict.fromkeys(_names(self.effects))
+        return {
+            name: runs_needed(1 + effect, cv, power=self.power)
+            for effect, name in zip(self.effects, _names(self.effects), strict=True)
         }
-        for name, cv in (("low", low), ("high", high))
+
+
+def _row_of(
+    cv: float | None, low: float | None, high: float | None, n: int | None, plan: _Plan
+) -> PowerRow:
+    detectable = detectable_ratio(n, cv, power=plan.power) if n and cv is not None else None
+    return PowerRow(
+        n=n,
+        cv=cv,
+        detectable_ratio=detectable,
+        runs_needed=plan.runs_needed(cv),
+        cv_low=low,
+        cv_high=high,
+        reached=UNSET,
+        axis=UNSET,
+        runs_needed_low=plan.runs_needed(low),
+        runs_needed_high=plan.runs_needed(high),
+        looks=UNSET if plan.max_runs is None else _looks(cv, plan.effects, plan.max_runs),
+    )
+
+
+def _looks(cv: float | None, effects: Sequence[float], max_runs: int) -> LooksKeys:
+    """Return the runs that a plan of looks takes on average, and how often it ends decided."""
+    ends = {
+        name: None if cv is None else expected(1 + effect, cv, max_runs)
+        for effect, name in zip(effects, _names(effects), strict=True)
     }
+    return LooksKeys(
+        max_runs,
+        {name: end.runs if end else None for name, end in ends.items()},
+        {name: end.decided if end else None for name, end in ends.items()},
+    )
 
 
 def _names(effects: Sequence[float]) -> list[str]:
@@ -169,7 +216,7 @@ def _names(effects: Sequence[float]) -> list[str]:
 
 
 def _report(
-    rows: Sequence[dict[str, Any]],
+    rows: Sequence[PowerRow],
     keys: Sequence[str],
     title: str,
     effects: Sequence[float],
@@ -179,8 +226,7 @@ def _report(
 ) -> Report:
     shown = [
         *fields.keys(keys, heads=False),
-        fields.number("CV [95%]", "cv", "fraction", interval=True),
-        fields.number("runs per side", "n"),
+        *fields.of(PowerRow, "cv", "n"),
         fields.words("can detect", _detectable),
         *map(_needed, effects, _names(effects)),
         *(map(_taken, effects, _names(effects)) if max_runs is not None else ()),
@@ -190,40 +236,41 @@ def _report(
     notes = [method, *_range_notes(rows)]
     if max_runs is not None:
         notes.append(note("sequential.power", max_runs=max_runs, first=FIRST_LOOK))
-    if any(row.get("reached", row["n"]) != row["n"] for row in rows if "entry" in row):
+    if any(row.reached != row.n for row in rows if row.keys):
         notes.append(note("failed_runs.power", expected=axis.expected))
-    if any(row["cv"] == 0 for row in rows):
+    if any(row.cv == 0 for row in rows):
         notes.append(note("zero_variance.power"))
     return Report("power", tuple(rows), (table,), tuple(notes))
 
 
-def _range_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
+def _range_notes(rows: Sequence[PowerRow]) -> Iterator[Note]:
     """Yield what the CV of few runs leaves open of a plan."""
-    planned = [row for row in rows if row["cv"] is not None and "entry" in row]
-    if any(row["cv_high"] is not None for row in planned):
+    planned = [row for row in rows if row.cv is not None and row.keys]
+    if any(row.cv_high is not None for row in planned):
         yield note("plan_range")
-    if any(row["cv_high"] is None for row in planned):
+    if any(row.cv_high is None for row in planned):
         yield note("plan_guess")
 
 
-def _detectable(row: Mapping[str, Any]) -> str:
-    ratio = row["detectable_ratio"]
+def _detectable(row: PowerRow) -> str:
+    ratio = row.detectable_ratio
     return "–" if ratio is None else f"{ratio:.3f}×"
 
 
 def _needed(effect: float, name: str) -> Field:
     title = Column(f"runs for {100 * effect:.3g}%", "right")
 
-    def cell(row: Mapping[str, Any]) -> Quantity:
-        needed, *limits = (row[f"runs_needed{end}"][name] for end in ("", "_low", "_high"))
-        return Quantity(needed, "count", *limits)
+    def cell(row: PowerRow) -> Quantity:
+        low, high = row.runs_needed_low[name], row.runs_needed_high[name]
+        return Quantity(row.runs_needed[name], "count", low, high)
 
     return Field(title, cell)
 
 
 def _taken(effect: float, name: str) -> Field:
-    def said(row: Mapping[str, Any]) -> str:
-        runs, decided = row["sequential_runs"][name], row["sequential_decided"][name]
+    def text(row: PowerRow) -> str:
+        runs = row.looks.sequential_runs[name] if row.looks else None
+        decided = row.looks.sequential_decided[name] if row.looks else None
         return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
 
-    return fields.words(f"looks for {100 * effect:.3g}%", said)
+    return fields.words(f"looks for {100 * effect:.3g}%", text)

@@ -82,10 +82,8 @@ def described(kind: type[Row]) -> dict[str, Key]:
 def _described(kind: type[Row]) -> Iterator[tuple[str, Key]]:
     hints = get_type_hints(kind, include_extras=True)
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
-        hint = hints[name]
-        parts = [part for part in (hint, *get_args(hint))
-                 if isinstance(part, type) and issubclass(part, Row)]  # fmt: skip
-        if parts:
-            yield from _described(parts[0])
-        elif get_origin(hint) is Annotated:
-            yield from ((key, about) for about in hint.__metadata__ if isinstance(about, Key))
+        for part in (hints[name], *get_args(hints[name])):  # a key that may be absent is a union
+            if isinstance(part, type) and issubclass(part, Row):
+                yield from _described(part)
+            elif get_origin(part) is Annotated:
+                yield from ((key, about) for about in part.__metadata__ if isinstance(about, Key))

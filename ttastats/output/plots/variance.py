@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import polars as pl
 
 from ttastats.answers import variance as variance_report
+from ttastats.answers.variance import VarianceRow
 from ttastats.base import units
 from ttastats.output.plots import charts, names, theme
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.report.grouping import ENTRY, shown_keys
+from ttastats.report.row import of_kind
 
 KIND = "variance"
 _STEP = 19.0
@@ -64,27 +66,28 @@ def _rows(material: Material, number: int) -> list[dict[str, Any]]:
     if side.runs.select(by).unique().height > _MOST_GROUPS:
         return []
     report = variance_report.report(side.runs, by)
-    rows = [row for row in report.rows if row["share_epochs"] is not None]
+    every = of_kind(report.records, VarianceRow)
+    rows = [row for row in every if row.share_epochs is not None]
     letter = chr(ord("A") + number) if material.compares else ""
     return [_row(row, label, letter) for row, label in zip(rows, _labels(rows, by), strict=True)]
 
 
-def _labels(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[str]:
+def _labels(rows: Sequence[VarianceRow], by: Sequence[str]) -> list[str]:
     """Give the groups' names; where there are several benchmarks, with theirs."""
     keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
-    full = [names.label([row[key] for key in keys]) if keys else "all runs" for row in rows]
+    full = [names.label([row.get(key) for key in keys]) if keys else "all runs" for row in rows]
     short = names.short(list(dict.fromkeys(full)))
     return [short[name] for name in full]
 
 
-def _row(row: Mapping[str, Any], label: str, letter: str) -> dict[str, Any]:
+def _row(row: VarianceRow, label: str, letter: str) -> dict[str, Any]:
     numbers = (
         "n", "with_epochs", "share_epochs", "share_epochs_low", "share_epochs_high",
         "share_epoch_time", "cv_ratio",
     )  # fmt: skip
     group = f"{letter}: {label}" if letter else label
-    about = {"benchmark": row["benchmark"], "entry": row["entry"], "group": group}
-    return about | {name: row[name] for name in numbers}
+    about = {"benchmark": row.keys["benchmark"], "entry": row.keys["entry"], "group": group}
+    return about | {name: row.get(name) for name in numbers}
 
 
 def _plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
