@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -25,9 +25,21 @@ from ttastats.report.grouping import (
     failed_notes,
     groups,
     left_out_notes,
+    mean_of,
     row_keys,
     with_left_out,
 )
+from ttastats.report.keys import (
+    AxisName,
+    Ert,
+    High,
+    LeftOutKeys,
+    Low,
+    ReachedCount,
+    RunCount,
+    TtaMean,
+)
+from ttastats.report.row import AnyRow, Key, Row
 from ttastats.sides.numbers import expected_seconds, outcomes_of
 from ttastats.stats.outcomes import outcomes
 from ttastats.stats.results import Ratio
@@ -39,12 +51,54 @@ CURVE = (*BENCHMARK, "submitter", "hardware", "framework")
 
 
 def curve_keys(by: Sequence[str]) -> tuple[str, ...]:
-    """Give the columns of a curve that is asked for: it never mixes benchmarks or rounds."""
+    """Return the columns of a curve that is asked for: it never mixes benchmarks or rounds."""
     return row_keys(by) if by else CURVE
 
 
+class ScalingRow(Row, frozen=True):
+    """One entry at its number of accelerators, against the smallest of its curve."""
+
+    entry: Annotated[str, Key("the entry")]
+    accelerators: Annotated[int, Key("its accelerators", "accelerators")]
+    base_entry: Annotated[str, Key("the smallest entry of the curve with a success")]
+    base_accelerators: Annotated[int, Key("its accelerators", "accelerators")]
+    global_batch_size: Annotated[
+        int | None, Key("batch size that the runs of the entry share", "samples", "batch")
+    ]
+    n: RunCount
+    reached: ReachedCount
+    axis: AxisName
+    tta_mean_seconds: TtaMean
+    ert_seconds: Ert
+    failed_runs: Annotated[bool, Key("whether a run of the entry or of the base failed")]
+    speedup: Annotated[float | None, Key("mean of the base over that of the entry", "ratio")]
+    speedup_low: Low
+    speedup_high: High
+    efficiency: Annotated[
+        float | None, Key("speedup over the ratio of the accelerators", "fraction")
+    ]
+    efficiency_low: Low
+    efficiency_high: High
+    throughput_speedup: Annotated[float | None, Key("speedup of the time per epoch", "ratio")]
+    throughput_speedup_low: Low
+    throughput_speedup_high: High
+    throughput_efficiency: Annotated[
+        float | None,
+        Key("that over the ratio of the accelerators", "fraction", "= throughput"),
+    ]
+    throughput_efficiency_low: Low
+    throughput_efficiency_high: High
+    statistical_efficiency: Annotated[
+        float | None,
+        Key("epochs of the base over those of the entry", "fraction", "× statistical"),
+    ]
+    statistical_efficiency_low: Low
+    statistical_efficiency_high: High
+    left_out: LeftOutKeys = LeftOutKeys()
+
+
 def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
-    """Give speedup and efficiency of every entry against the smallest of its curve.
+    """Return speedup and efficiency of every entry against the smallest of its curve.
 
     Raises
     ------
@@ -53,12 +107,12 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     """
     by = curve_keys(by)
     known = runs.filter(pl.col("accelerators").is_not_null(), pl.col("accelerators") > 0)
-    rows: list[dict[str, Any]] = []
+    rows: list[ScalingRow] = []
     curves: list[_Curve] = []
     for keys, group in groups(known, by):
-        found = _curve(keys, group)
-        rows += found
-        if found:
+        points = _curve(keys, group)
+        rows += points
+        if points:
             curves.append((keys, group))
     if not rows:
         raise TtastatsError(
@@ -66,7 +120,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
             remedy="Give logs at several scales, or group by fewer columns: --by submitter.",
         )
     axis = axes.of(runs)
-    failed = any(row["failed_runs"] for row in rows)
+    failed = any(row.failed_runs for row in rows)
     unknown = counted(runs, by).height - counted(known, by).height
     notes = (
         *_notes(by, curves, axis),
@@ -83,8 +137,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
 _Curve = tuple[Mapping[str, Any], pl.DataFrame]
 
 
-def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[dict[str, Any]]:
-    """Give the rows of one curve, smallest scale first; none if there is one scale only."""
+def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[ScalingRow]:
+    """Return the rows of one curve, smallest scale first; none if there is one scale only."""
     points = [
         (str(entry), int(accelerators), group)
         for (accelerators, entry), group in curve.sort("accelerators", "entry").group_by(
@@ -95,37 +149,37 @@ def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[dict[str, Any]]
     if len({accelerators for _, accelerators, _ in solved}) < 2:
         return []
     base = solved[0]
-    return [dict(keys) | _numbers(base, point) for point in points]
+    return [_row_of(keys, base, point) for point in points]
 
 
 Point = tuple[str, int, pl.DataFrame]
 
 
-def _numbers(base: Point, point: Point) -> dict[str, Any]:
+def _row_of(keys: Mapping[str, Any], base: Point, point: Point) -> ScalingRow:
     entry, accelerators, group = point
     solved = group.filter("reached")
     batches = group.get_column("global_batch_size").drop_nulls().unique().sort().to_list()
-    row = {
-        "entry": entry,
-        "accelerators": accelerators,
-        "base_entry": base[0],
-        "base_accelerators": base[1],
-        "global_batch_size": batches[0] if len(batches) == 1 else None,
-        "n": group.height,
-        "reached": solved.height,
-        "axis": axes.of(group).name,
-        "tta_mean_seconds": solved.get_column("tta_seconds").mean(),
-        "ert_seconds": expected_seconds(group),
-        "failed_runs": any(runs.height > runs["reached"].sum() for runs in (base[2], group)),
-    }
     speedup, parts = _compared(base, point) if solved.height else (None, None)
-    row |= _ratio("speedup", speedup)
-    of_time = axes.of(group).is_time
-    efficiency = None if speedup is None or not of_time else (base[1] / accelerators)
-    row |= _ratio("efficiency", speedup, efficiency)
-    for name in ("throughput_speedup", "throughput_efficiency", "statistical_efficiency"):
-        row |= _ratio(name, getattr(parts, name) if parts else None)
-    return row
+    scale = base[1] / accelerators if axes.of(group).is_time else None
+    return ScalingRow(
+        entry,
+        accelerators,
+        base[0],
+        base[1],
+        batches[0] if len(batches) == 1 else None,
+        group.height,
+        solved.height,
+        axes.of(group).name,
+        mean_of(solved.get_column("tta_seconds")),
+        expected_seconds(group),
+        any(runs.height > runs["reached"].sum() for runs in (base[2], group)),
+        *_limits(speedup),
+        *_limits(speedup, scale),
+        *_limits(parts.throughput_speedup if parts else None),
+        *_limits(parts.throughput_efficiency if parts else None),
+        *_limits(parts.statistical_efficiency if parts else None),
+        keys=dict(keys),
+    )
 
 
 def _compared(base: Point, point: Point) -> tuple[Ratio | None, Scaling | None]:
@@ -148,13 +202,17 @@ def _compared(base: Point, point: Point) -> tuple[Ratio | None, Scaling | None]:
     return speedup, parts
 
 
-def _ratio(name: str, ratio: Ratio | None, factor: float | None = 1.0) -> dict[str, float | None]:
-    values = (ratio.estimate, ratio.low, ratio.high) if ratio else (None, None, None)
-    names = (name, f"{name}_low", f"{name}_high")
-    return {
-        key: None if value is None or factor is None else value * factor
-        for key, value in zip(names, values, strict=True)
-    }
+#: A ratio and the limits of its interval.
+_Limits = tuple[float | None, float | None, float | None]
+
+
+def _limits(ratio: Ratio | None, factor: float | None = 1.0) -> _Limits:
+    if ratio is None or factor is None:
+        return None, None, None
+    value, low, high = (
+        None if end is None else end * factor for end in (ratio.estimate, ratio.low, ratio.high)
+    )
+    return value, low, high
 
 
 def _slope(curve: pl.DataFrame) -> str:
@@ -172,27 +230,27 @@ def _slope(curve: pl.DataFrame) -> str:
     return f"{slope.estimate:.2f}{units.within(slope.low, slope.high)}"
 
 
-def distinct_keys(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
-    """Give the benchmark and the keys in which curves differ; no more than tell them apart."""
-    differ = [name for name in by if len({row[name] for row in rows}) > 1]
+def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
+    """Return the benchmark and the keys in which curves differ; no more than tell them apart."""
+    differ = [name for name in by if len({row.get(name) for row in rows}) > 1]
     shown = [name for name in by if name == "benchmark" or name in differ]
-    number = len({tuple(row[name] for name in differ) for row in rows})
+    number = len({tuple(row.get(name) for name in differ) for row in rows})
     for name in ("framework", "hardware"):
         others = [other for other in shown if other != name]
-        if len({tuple(row[other] for other in others) for row in rows}) == number:
+        if len({tuple(row.get(other) for other in others) for row in rows}) == number:
             shown = others
     return tuple(shown)
 
 
-def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], axis: Axis) -> Table:
+def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
     keys = distinct_keys(rows, by)
-    same = [name for name in by if name not in keys and len({row[name] for row in rows}) == 1]
+    same = [name for name in by if name not in keys and len({row.get(name) for row in rows}) == 1]
     speedup = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
     shown = [
         *fields.keys(keys),
         Field(Column("entry", rank=1), partial(fields.key, "entry")),
-        fields.number("accelerators", "accelerators"),
-        fields.number("batch", "global_batch_size", rank=3),
+        *fields.of(ScalingRow, "accelerators"),
+        *fields.of(ScalingRow, "global_batch_size", rank=3),
         fields.reached(rank=2),
         fields.number(axis.mean, "tta_mean_seconds", axis.unit),
         *_of_failures(rows, axis),
@@ -200,26 +258,25 @@ def _table(rows: Sequence[Mapping[str, Any]], by: Sequence[str], axis: Axis) -> 
     ]
     if axis.is_time:
         shown += [
-            fields.number("efficiency", "efficiency", "fraction"),
-            fields.number("= throughput", "throughput_efficiency", "fraction", rank=1),
-            fields.number("× statistical", "statistical_efficiency", "fraction", rank=1),
+            *fields.of(ScalingRow, "efficiency"),
+            *fields.of(ScalingRow, "throughput_efficiency", "statistical_efficiency", rank=1),
         ]
-    title = " ".join(str(rows[0][name]) for name in same if rows[0][name] is not None)
+    title = " ".join(str(rows[0].get(name)) for name in same if rows[0].get(name) is not None)
     return fields.table(rows, shown, title)
 
 
-def _of_failures(rows: Sequence[Mapping[str, Any]], axis: Axis) -> list[Field]:
+def _of_failures(rows: Sequence[ScalingRow], axis: Axis) -> list[Field]:
     """Return the field of the expected time to a success, where a run failed."""
-    if all(row["reached"] == row["n"] for row in rows):
+    if all(row.reached == row.n for row in rows):
         return []
     return [fields.number("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
 
 
-def _speedup(row: Mapping[str, Any]) -> Cell:
-    if row["entry"] == row["base_entry"]:
+def _speedup(row: ScalingRow) -> Cell:
+    if row.entry == row.base_entry:
         return Text("base")
-    mark = FAILED if row["failed_runs"] and row["speedup"] is not None else ""
-    return Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"], mark=mark)
+    mark = FAILED if row.failed_runs and row.speedup is not None else ""
+    return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
 
 def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> Iterator[Note]:

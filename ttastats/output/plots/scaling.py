@@ -38,10 +38,8 @@ def plots(material: Material) -> tuple[Plot, ...]:
         report = scaling_report.report(material.sides[0].runs)
     except TtastatsError as error:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
-    every = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
-    keys = ("suite", "round", "benchmark")
-    parts = every.partition_by(keys, maintain_order=True)
-    several = every.select("suite", "round").unique().height > 1
+    parts = report.frame.partition_by(BENCHMARK, maintain_order=True)
+    several = report.frame.select("suite", "round").unique().height > 1
     return tuple(_plot(part, several) for part in parts)
 
 
