@@ -32,34 +32,78 @@ from ttastats.report.grouping import (
     unknown_last,
     with_left_out,
 )
-from ttastats.report.keys import High, LeftOutKeys, Low
-from ttastats.report.row import AnyRow, Key, Row
+from ttastats.report.keys import (
+    Benchmark,
+    Cost,
+    Entry,
+    Epochs,
+    High,
+    LeftOutKeys,
+    Low,
+    Round,
+    RunId,
+    RunSeconds,
+    RunStatus,
+    Samples,
+    Seed,
+    SetAside,
+    Source,
+    Steps,
+    Submitter,
+    Suite,
+    System,
+)
+from ttastats.report.row import AnyRow, Key, Row, described
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.means import mean_quality
 from ttastats.stats.moments import standard_deviation
 
-KEYS = (
-    "run_id", "source", "suite", "round", "benchmark", "entry", "submitter", "system",
-    "run_status", "metric", "quality", "short", "seconds", "steps", "epochs", "samples",
-    "run_seconds", "seed", "cost", "set_aside",
-)  # fmt: skip
 #: What is told beside a quality, where runs tell it.
 _PROGRESS = ("steps", "epochs", "samples")
 _SHOWN = ("suite", "round", "benchmark", "entry")
 
 
+Metric = Annotated[str | None, Key("the metric of the quality")]
+
+
+class RunQualityRow(Row, frozen=True):
+    """One run at a budget."""
+
+    run_id: RunId
+    source: Source
+    suite: Suite
+    round: Round
+    benchmark: Benchmark
+    entry: Entry
+    submitter: Submitter
+    system: System
+    run_status: RunStatus
+    metric: Metric
+    quality: Annotated[float | None, Key("quality at the budget", "unit of the metric")]
+    short: Annotated[str | None, Key("code of the reason why the run has none")]
+    seconds: Annotated[float | None, Key("time of the value", "seconds", "time")]
+    steps: Steps
+    epochs: Epochs
+    samples: Samples
+    run_seconds: RunSeconds
+    seed: Seed
+    cost: Cost
+    set_aside: SetAside
+
+
 def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
-    """Give the report of a table of runs at a budget, in the order of its sources."""
+    """Return the report of a table of runs at a budget, in the order of its sources."""
     named = runs.rename({"target_metric": "metric", "tta_seconds": "seconds"})
-    rows = tuple(named.sort("source", "run_id").select(KEYS).iter_rows(named=True))
+    ordered = named.sort("source", "run_id").select(*described(RunQualityRow))
+    rows = tuple(RunQualityRow(**row) for row in ordered.iter_rows(named=True))
     shown = [
         *fields.keys(shown_keys(rows, _SHOWN)),
-        Field(Column("log", rank=1, names=True), lambda row: Text(row["source"].split("/")[-1])),
+        Field(Column("log", rank=1, names=True), lambda row: Text(row.source.split("/")[-1])),
         *_metric(rows),
         fields.words(f"quality {budget.place}", _quality),
-        fields.number("time", "seconds", "seconds"),
-        *(fields.number(unit, unit, rank=2) for unit in _known(rows, _PROGRESS)),
+        *fields.of(RunQualityRow, "seconds"),
+        *fields.of(RunQualityRow, *_known(rows, _PROGRESS), rank=2),
     ]
     about = " ".join(part for part in (common_title(rows, _SHOWN), str(budget)) if part)
     notes = (*budget_notes(runs, budget), *set_aside_notes(runs))
@@ -71,17 +115,18 @@ def _known(rows: Sequence[AnyRow], names: Sequence[str]) -> list[str]:
     return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 
-def _metric(rows: tuple[Mapping[str, Any], ...]) -> list[Field]:
-    names = {row["metric"] for row in rows}
+def _metric(rows: Sequence[RunQualityRow] | Sequence[QualityRow]) -> list[Field]:
+    """Return the field of the metric, where the rows have several."""
+    names = {row.metric for row in rows}
     return fields.keys(["metric"], heads=False) if len(names) > 1 else []
 
 
-def _quality(row: Mapping[str, Any]) -> str:
-    return SHORT[row["short"]] if row["short"] else written(row["quality"])
+def _quality(row: RunQualityRow) -> str:
+    return SHORT[row.short] if row.short else written(row.quality)
 
 
 def written(value: float | None, digits: int = 5) -> str:
-    """Give a quality with so many digits at least, in the unit of its metric."""
+    """Return a quality with so many digits at least, in the unit of its metric."""
     return "–" if value is None else units.significant(value, digits)
 
 
@@ -126,7 +171,7 @@ def _names(runs: pl.DataFrame) -> list[str]:
 class QualityRow(Row, frozen=True):
     """One group of runs at a budget: the mean quality of those that have one."""
 
-    metric: Annotated[str | None, Key("the metric of the quality")]
+    metric: Metric
     higher_is_better: Annotated[bool | None, Key("whether more of it is better")]
     at: Annotated[str, Key("the budget")]
     n: Annotated[int, Key("runs that have a value at the budget", "runs")]
@@ -156,10 +201,9 @@ def of_groups(
     """
     rows = [_row_of(keys, group, budget, ddof, confidence) for keys, group in groups(runs, by)]
     rows.sort(key=_place)
-    metrics = ["metric"] if len({row.metric for row in rows}) > 1 else []
     shown = [
         *fields.keys(shown_keys(rows, by)),
-        *fields.keys(metrics, heads=False),
+        *_metric(rows),
         fields.words("runs", lambda row: with_value(row.n, row.missing)),
         fields.words("mean ±sd", lambda row: _digits(row).mean(row.quality_mean, row.quality_sd)),
         fields.words(
@@ -170,7 +214,7 @@ def of_groups(
         *fields.of(QualityRow, "seconds_mean", rank=2),
         *fields.of(QualityRow, *_known(rows, [f"{unit}_mean" for unit in _PROGRESS]), rank=3),
     ]
-    metric = "" if metrics or not rows else f"{rows[0].metric or 'quality'} "
+    metric = "" if _metric(rows) or not rows else f"{rows[0].metric or 'quality'} "
     parts = [common_title(rows, by), f"{metric}{budget}"]
     table = fields.table(rows, shown, "   ".join(part for part in parts if part))
     notes = [*group_notes(runs, by), *budget_notes(runs, budget)]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import polars as pl
 
 from ttastats.base import benchmarks
@@ -22,6 +23,8 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Text
 from ttastats.report.fields import Field
+from ttastats.report.keys import LeftOutKeys, RunCount
+from ttastats.report.row import Key, Row
 from ttastats.stats.sample import olympic_mean
 
 #: What decides which rules hold.
@@ -31,23 +34,43 @@ _NAMED = 4
 _SCORED = "scored"
 
 
+class ScoreRow(Row, frozen=True, kw_only=True):
+    """The official score of one entry; None with the reason in `status`."""
+
+    n: RunCount
+    required_runs: Annotated[int | None, Key("runs that the rules require", "runs")] = None
+    dropped: Annotated[
+        int | None, Key("fastest runs, and slowest, that the score leaves out", "runs")
+    ] = None
+    failed: Annotated[int | None, Key("runs that failed by the rules", "runs")] = None
+    raw_minutes: Annotated[float | None, Key("the score before scaling", "minutes")] = None
+    score_minutes: Annotated[float | None, Key("the official score", "minutes")] = None
+    scaling_factor: Annotated[
+        float | None, Key("factor of `scaling.json`; 1 without such a file", "ratio")
+    ] = None
+    status: Annotated[str, Key("`scored`, perhaps with a remark, or why there is no score")]
+    failures: Annotated[list[str], Key("each failed run with the reason")] = msgspec.field(
+        default_factory=list
+    )
+    left_out: LeftOutKeys = LeftOutKeys()
+
+
 def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
-    """Give the report of a table of runs, best score of a benchmark first.
+    """Return the report of a table of runs, best score of a benchmark first.
 
     The runs must have been judged by the official targets: `time_to_target.runs(frame)`.
     """
     judged = _judged(runs)
-    rows = [grouping.key_row(keys) | numbers(group) for keys, group in grouping.groups(judged, by)]
-    rows.sort(key=_place)
+    rows = sorted((_row_of(keys, group) for keys, group in grouping.groups(judged, by)), key=_place)
     shown = [
         *fields.keys(_shown(rows, by)),
         fields.words("runs", _runs, rank=1),
-        fields.words("score, min", lambda row: _minutes(row["score_minutes"])),
-        fields.words("raw, min", lambda row: _minutes(row["raw_minutes"]), rank=2),
+        fields.words("score, min", lambda row: _minutes(row.score_minutes)),
+        fields.words("raw, min", lambda row: _minutes(row.raw_minutes), rank=2),
         fields.words("scaling", _scaling, rank=3),
     ]
-    if any(row["status"] != _SCORED for row in rows):
-        shown.append(Field(Column("status"), lambda row: Text(row["status"])))
+    if any(row.status != _SCORED for row in rows):
+        shown.append(Field(Column("status"), lambda row: Text(row.status)))
     details = [_failed(row) for row in rows]
     title = _title(rows, by)
     return grouping.answer(
@@ -55,40 +78,37 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     )
 
 
-def numbers(group: pl.DataFrame) -> dict[str, Any]:
-    """Give the official score of one entry in minutes; None with the reason in `status`.
-
-    Its runs have been `_judged`.
-    """
+def _row_of(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
+    """Return the score of one entry, whose runs have been `_judged`."""
+    known = grouping.key_row(keys)
     rules, none_because = _rules(group)
     if rules is None:
-        names = ("required_runs", "dropped", "failed", "raw_minutes", "score_minutes")
-        empty: dict[str, Any] = {"n": group.height} | dict.fromkeys(names)
-        return empty | {"scaling_factor": None, "status": none_because, "failures": []}
+        return ScoreRow(keys=known, n=group.height, status=none_because)
     judged = _in_order(group)
     why = judged.get_column("failure")
     raw_minutes, status = _raw_score(judged, rules)
     factor = _scaling_factor(group)
-    known = raw_minutes is not None and factor is not None
-    return {
-        "n": group.height,
-        "required_runs": rules.runs,
-        "dropped": rules.dropped,
-        "failed": len(why) - why.null_count(),
-        "raw_minutes": raw_minutes,
-        "score_minutes": (raw_minutes or 0.0) * (factor or 0.0) if known else None,
-        "scaling_factor": factor,
-        "status": status if factor is not None else "several scaling factors in one group",
-        "failures": [
+    scored = raw_minutes is not None and factor is not None
+    return ScoreRow(
+        keys=known,
+        n=group.height,
+        required_runs=rules.runs,
+        dropped=rules.dropped,
+        failed=len(why) - why.null_count(),
+        raw_minutes=raw_minutes,
+        score_minutes=(raw_minutes or 0.0) * (factor or 0.0) if scored else None,
+        scaling_factor=factor,
+        status=status if factor is not None else "several scaling factors in one group",
+        failures=[
             f"{PurePosixPath(source).name}: {reason}"
             for source, reason in zip(judged.get_column("source"), why, strict=True)
             if reason is not None
         ],
-    }
+    )
 
 
 def _rules(group: pl.DataFrame) -> tuple[Scoring | None, str]:
-    """Give the rules that hold for a group, or the reason there are none."""
+    """Return the rules that hold for a group, or the reason there are none."""
     kinds = set(zip(*(group.get_column(name) for name in _KIND), strict=True))
     if len(kinds) > 1:
         return None, f"not one result: several of {', '.join(_KIND)} in one group"
@@ -121,7 +141,7 @@ def _judged(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _failure() -> pl.Expr:
-    """Give why a run counts as failed, null if it does not.
+    """Return why a run counts as failed, null if it does not.
 
     The open division sets its own targets, so there the word of the log is taken.
     """
@@ -151,7 +171,7 @@ def _failure() -> pl.Expr:
 
 
 def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]:
-    """Give an olympic mean in minutes before scaling, None with the reason, and what it is."""
+    """Return an olympic mean in minutes before scaling, None with the reason, and what it is."""
     counts = judged.get_column("failure").is_null()
     converged = judged.get_column("run_seconds").filter(counts) / 60
     n, failed = judged.height, judged.height - converged.len()
@@ -170,7 +190,7 @@ def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]
 
 
 def _scaling_factor(group: pl.DataFrame) -> float | None:
-    """Give the factor of the runs' `scaling.json`, 1 where there is none, None if they differ."""
+    """Return the factor of the runs' `scaling.json`, 1 where there is none, None if they differ."""
     factors = group.get_column("scaling_factor").fill_null(1.0).unique().to_list()
     return float(factors[0]) if len(factors) == 1 else None
 
@@ -186,56 +206,56 @@ def _in_order(group: pl.DataFrame) -> pl.DataFrame:
     return group[sorted(range(group.height), key=key)]
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    names = ("suite", "round", "benchmark", "division", "score_minutes")
-    return grouping.unknown_last(*map(row.get, names))
+def _place(row: ScoreRow) -> tuple[Any, ...]:
+    names = ("suite", "round", "benchmark", "division")
+    return grouping.unknown_last(*map(row.keys.get, names), row.score_minutes)
 
 
-def _shown(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> tuple[str, ...]:
-    """Give the keys worth a column, the benchmark first.
+def _shown(rows: Sequence[ScoreRow], by: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys worth a column, the benchmark first.
 
     An entry names submitter and system, or they name it.
     """
-    hidden = {"division"} if len({row.get("division") for row in rows}) == 1 else set()
+    hidden = {"division"} if len({row.keys.get("division") for row in rows}) == 1 else set()
     if {"submitter", "system", "entry"} <= set(by):
-        others = {tuple(row[name] for name in by if name != "entry") for row in rows}
+        others = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
         hidden |= {"entry"} if len(others) == len(rows) else {"submitter", "system"}
     shown = [name for name in grouping.shown_keys(rows, by) if name not in hidden]
     return tuple(sorted(shown, key=lambda name: name not in grouping.BENCHMARK))
 
 
-def _title(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> str:
-    divisions = {row.get("division") for row in rows}
+def _title(rows: Sequence[ScoreRow], by: Sequence[str]) -> str:
+    divisions = {row.keys.get("division") for row in rows}
     (division,) = divisions if len(divisions) == 1 else (None,)
     return f"{grouping.common_title(rows, by)} {division or ''}".strip()
 
 
-def _runs(row: Mapping[str, Any]) -> str:
-    n, required = row["n"], row["required_runs"]
+def _runs(row: ScoreRow) -> str:
+    n, required = row.n, row.required_runs
     return str(n) if required is None else f"{n}/{required}"
 
 
 def _minutes(value: float | None) -> str:
-    """Give minutes as the official tables print them."""
+    """Return minutes as the official tables print them."""
     return "–" if value is None else f"{value:.3f}"
 
 
-def _scaling(row: Mapping[str, Any]) -> str:
-    factor = row["scaling_factor"]
+def _scaling(row: ScoreRow) -> str:
+    factor = row.scaling_factor
     return "–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")
 
 
-def _failed(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _failed(row: ScoreRow) -> tuple[str, ...]:
     """Name the runs that failed, the first of them."""
-    failures = row["failures"]
+    failures = row.failures
     more = len(failures) - _NAMED
     said = [f"failed: {text}" for text in failures[:_NAMED]]
     return (*said, *((f"and {more} more failed",) if more > 0 else ()))
 
 
-def _notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
+def _notes(rows: Sequence[ScoreRow]) -> Iterator[Note]:
     yield note("official_score")
-    if scaled := sum(row["scaling_factor"] not in {None, 1.0} for row in rows):
+    if scaled := sum(row.scaling_factor not in {None, 1.0} for row in rows):
         yield note("scaled.score", scaled=scaled, n=len(rows))
-    if others := sum(str(row["status"]).startswith(f"{_SCORED}:") for row in rows):
+    if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
         yield note("run_count", n=others)

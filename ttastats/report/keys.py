@@ -5,6 +5,30 @@ from __future__ import annotations
 from typing import Annotated
 
 from ttastats.report.row import Key, Row
+from ttastats.table import schema
+
+
+def column(name: str, unit: str = "", title: str = "") -> Key:
+    """Return the key of a column of the table of runs."""
+    return Key(next(one.description for one in schema.COLUMNS if one.name == name), unit, title)
+
+
+RunId = Annotated[str, column("run_id")]
+Source = Annotated[str, column("source")]
+Suite = Annotated[str | None, column("suite")]
+Round = Annotated[str | None, column("round")]
+Benchmark = Annotated[str | None, column("benchmark")]
+Entry = Annotated[str | None, column("entry")]
+Submitter = Annotated[str | None, column("submitter")]
+System = Annotated[str | None, column("system")]
+RunStatus = Annotated[str, column("run_status")]
+RunSeconds = Annotated[float | None, column("run_seconds", "seconds")]
+Seed = Annotated[int | None, column("seed")]
+Steps = Annotated[float | None, Key("steps trained until then", "steps")]
+Epochs = Annotated[float | None, Key("epochs trained until then", "epochs")]
+Samples = Annotated[float | None, Key("samples trained until then", "samples")]
+Cost = Annotated[float | None, Key("what the time until then cost", "dollars")]
+SetAside = Annotated[str | None, Key("code of the reason why the run does not count")]
 
 RunCount = Annotated[int, Key("runs of the group", "runs")]
 ReachedCount = Annotated[int, Key("those of them that reached the target", "runs")]
