@@ -32,13 +32,14 @@ class Command(TyperCommand):
             An argument is missing.
         """
         if not ctx.resilient_parsing:  # a shell asks for completions
-            args = self._with_log_folder(ctx, args)
+            if _LOGS in args:
+                args = self._with_log_folder(ctx, args)
             self._expect_arguments(ctx, args)
         return super().parse_args(ctx, args)
 
     def _with_log_folder(self, ctx: typer.Context, args: list[str]) -> list[str]:
         option = next((one for one in self.params if _LOGS in one.opts), None)
-        if option is None or _LOGS not in args:
+        if option is None:
             return args
         at = args.index(_LOGS)
         after = args[at + 1 :]

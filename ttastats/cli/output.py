@@ -27,29 +27,26 @@ def show(report: Report, output: Output) -> None:
     output_format = output.output_format
     if output_format is Format.table:
         _print_table(report, paged=not output.no_pager)
-        _say_gate(report, output_format)
-        return
-    from ttastats.report.render import as_csv, as_json, as_markdown
+    else:
+        from ttastats.report.render import as_csv, as_json, as_markdown
 
-    renders: dict[Format, Callable[[Report], str]] = {
-        Format.json: as_json.render,
-        Format.csv: as_csv.render,
-        Format.md: as_markdown.render,
-    }
-    typer.echo(renders[output_format](report).rstrip("\n"))
+        renders: dict[Format, Callable[[Report], str]] = {
+            Format.json: as_json.render,
+            Format.csv: as_csv.render,
+            Format.md: as_markdown.render,
+        }
+        typer.echo(renders[output_format](report).rstrip("\n"))
     if output_format is Format.csv:
         for note in report.notes:
             say(f"{note.mark} {note.text}".strip())
-    _say_gate(report, output_format)
+    gate = report.gate
+    if gate is None:
+        return
+    # The output does not hold the verdict, or nobody may look at it.
+    if output_format is Format.csv or not (gate.passed or sys.stdout.isatty()):
+        from ttastats.report.render import words
 
-
-def _say_gate(report: Report, output_format: Format) -> None:
-    """Say the gate's verdict where the output does not hold it, or where nobody may look at it."""
-    from ttastats.report.render import words
-
-    unseen = report.gate is not None and not report.gate.passed and not sys.stdout.isatty()
-    if report.gate is not None and (unseen or output_format is Format.csv):
-        say(*words.gate(report.gate))
+        say(*words.gate(gate))
 
 
 def _print_table(report: Report, *, paged: bool) -> None:

@@ -174,31 +174,21 @@ def progress_of(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, N
     return of(tables[0]).progress or common_progress(*tables)
 
 
-def expect(name: str) -> None:
-    """Refuse what is no axis.
-
-    Raises
-    ------
-    TtastatsError
-        There is no such axis.
-    """
-    if name and name not in AXES:
-        raise TtastatsError(
-            f"unknown unit {name!r}",
-            where=_OPTION,
-            remedy=nearest.among(name, AXES, "Units"),
-        )
-
-
 def by_clock(name: str, clock: str) -> str:
-    """Give the axis of that name by a clock: all that was on it, or training alone.
+    """Return the axis of that name by a clock: all that was on it, or training alone.
 
     Raises
     ------
     TtastatsError
-        There is no such clock, or the axis counts no time.
+        There is no such axis or clock, or the axis counts no time.
     """
     if clock in {"", "total"}:
+        if name and name not in AXES:
+            raise TtastatsError(
+                f"unknown unit {name!r}",
+                where=_OPTION,
+                remedy=nearest.among(name, AXES, "Units"),
+            )
         return name
     if clock != "training" or name not in _OF_TRAINING:
         raise TtastatsError(
@@ -219,9 +209,8 @@ def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.Da
     Raises
     ------
     TtastatsError
-        There is no such axis, or a side tells nothing on it.
+        A side tells nothing on it.
     """
-    expect(asked)
     if any("axis" in runs.columns for runs in tables):
         return list(tables), ""
     if asked:

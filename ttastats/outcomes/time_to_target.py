@@ -94,7 +94,7 @@ def qualities(
             value=pl.col("value").filter(varied).first(),
             at=pl.col("at").max(),
             suits=suits,
-            **_amounts_trained(),
+            **_AMOUNTS,
         )
         .with_columns(timed=pl.col("stamped").any().over(keys))
         .filter("suits", pl.col("value").is_finite(), _trained())
@@ -256,6 +256,15 @@ def finite(name: str) -> pl.Expr:
     return pl.when(size < _LEAST).then(0.0).when(size <= _LARGEST).then(name)
 
 
+#: What had been trained by a checkpoint, and whether it has any stamp.
+_AMOUNTS = {
+    "epoch": finite("epoch").max(),
+    "samples_then": pl.col("samples").max(),
+    "step": pl.col("step").max(),
+    "stamped": pl.col("seconds").is_not_null().any(),
+}
+
+
 def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     """Add how many metrics the rules ask for, so that a metric never logged is not met."""
     kinds = evaluations.select("suite", "benchmark", "round").unique().collect()
@@ -286,7 +295,7 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
         & (pl.col("metric").filter(targeted).n_unique() >= pl.col("expected").max())
         & targeted.any(),
         at=pl.col("at").max(),
-        **_amounts_trained(),
+        **_AMOUNTS,
         # The first target metric speaks for the checkpoint; without a target, the first metric.
         value=pl.coalesce(pl.col("value").filter(targeted).first(), pl.col("value").first()),
         target_metric=pl.col("metric").filter(targeted).first(),
@@ -337,16 +346,6 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
         )
         .with_columns(end_evaluations=pl.col("evaluations"))
     )
-
-
-def _amounts_trained() -> dict[str, pl.Expr]:
-    """Return what had been trained by a checkpoint, and whether it has any stamp."""
-    return {
-        "epoch": finite("epoch").max(),
-        "samples_then": pl.col("samples").max(),
-        "step": pl.col("step").max(),
-        "stamped": pl.col("seconds").is_not_null().any(),
-    }
 
 
 def _trained() -> pl.Expr:

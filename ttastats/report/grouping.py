@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -129,13 +129,13 @@ def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
 
     Not suite and round where every row has the same, and no benchmark where none is known.
     """
-    return tuple(name for name in by if _tells(name, {row.get(name) for row in rows}))
-
-
-def _tells(name: str, values: Collection[Any]) -> bool:
-    if name in {"suite", "round"}:
-        return len(values) > 1
-    return name != "benchmark" or set(values) != {None}
+    values = {name: {row.get(name) for row in rows} for name in by}
+    return tuple(
+        name
+        for name in by
+        if (len(values[name]) > 1 or name not in {"suite", "round"})
+        and (values[name] != {None} or name != "benchmark")
+    )
 
 
 def common_title(rows: Sequence[AnyRow], by: Sequence[str]) -> str:
@@ -159,7 +159,19 @@ def group_notes(
 
     `labels` are the names of the groups where the first key is their number.
     """
-    yield from _varying_notes(runs, by, labels)
+    kept = counted(runs, by)
+    names, settings = varying.columns(kept, by), varying.settings(kept, by)
+    if names or settings:
+        what = [", ".join(names)] if names else []
+        if settings:
+            what.append(f"recorded settings (`extra`): {units.listed([*settings])}")
+        advice = ": split with --by or filter with --where" if names else ""
+        groups = sorted(
+            {key for some in (names, settings) for keys in some.values() for key in keys},
+            key=lambda key: unknown_last(*key),
+        )
+        which = _of_groups(kept, by, groups, labels)
+        yield note("runs_vary", what="; ".join(what), which=which, advice=advice)
     yield from left_out_notes(runs, by)
 
 
@@ -196,21 +208,6 @@ def _contention_notes(runs: pl.DataFrame) -> Iterator[Note]:
 
 #: Groups of different setups that a note names; of more it says how many.
 _MIXED = 3
-
-
-def _varying_notes(runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str]) -> Iterator[Note]:
-    kept = counted(runs, by)
-    names, settings = varying.columns(kept, by), varying.settings(kept, by)
-    if not names and not settings:
-        return
-    what = [", ".join(names)] if names else []
-    if settings:
-        what.append(f"recorded settings (`extra`): {units.listed([*settings])}")
-    advice = ": split with --by or filter with --where" if names else ""
-    groups = sorted({key for some in (names, settings) for keys in some.values() for key in keys},
-                    key=lambda key: unknown_last(*key))  # fmt: skip
-    which = _of_groups(kept, by, groups, labels)
-    yield note("runs_vary", what="; ".join(what), which=which, advice=advice)
 
 
 def _of_groups(

@@ -406,7 +406,6 @@ def sides(
         refuse_overlap(parts)
     if question.censor_stopped:
         found = [replace(each, runs=counted.with_stopped(each.runs)) for each in found]
-    axis.expect(unit)
     if question.price != "":
         found = [_priced(each, unit, question.price) for each in found]
     if budget is not None:

@@ -80,7 +80,10 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
         for text in (*_below(row, table, layout), *row.details):
             yield from _styled(_wrapped(text, width, _BELOW), "dim")
         before = row
-    yield from _styled(_without_room(table, layout, width), "dim")
+    if layout.hidden and not layout.below:
+        hidden = ", ".join(table.columns[position].title for position in layout.hidden)
+        note = f"hidden columns: {hidden} (use a wider terminal or --format csv)"
+        yield from _styled(_wrapped(note, width), "dim")
 
 
 def _styled(lines: Iterable[Line], style: str) -> Iterator[Line]:
@@ -127,14 +130,6 @@ def _below(row: TableLine, table: Table, layout: Layout) -> tuple[str, ...]:
     texts = [(table.columns[p].title, words.cell(row.cells[p])) for p in layout.hidden]
     line = " · ".join(f"{title} {text}" for title, text in texts if text)
     return (line,) if line else ()
-
-
-def _without_room(table: Table, layout: Layout, width: int | None) -> Iterator[Line]:
-    """Name the columns that stand nowhere."""
-    if layout.hidden and not layout.below:
-        titles = ", ".join(table.columns[position].title for position in layout.hidden)
-        text = f"hidden columns: {titles} (use a wider terminal or --format csv)"
-        yield from _wrapped(text, width)
 
 
 def _wrapped(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:

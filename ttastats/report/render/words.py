@@ -41,7 +41,9 @@ def quantity(value: Quantity) -> str:
     if value.spread is not None:
         parts.append(f"±{_spread(value)}")
     if value.low is not None and value.high is not None:
-        low, high = _interval(value, value.low, value.high)
+        ends = [_number(value, end) for end in (value.low, value.high)]
+        # A unit that both share with the value is not repeated.
+        low, high = (end.removesuffix("%") for end in ends) if value.unit == "fraction" else ends
         parts.append(f"[{low}, {high}]")
     return " ".join(parts) + value.mark
 
@@ -71,10 +73,3 @@ def _spread(value: Quantity) -> str:
     if value.unit in ("seconds", "joules", "dollars"):
         return units.amount(spread, value.unit, 2)
     return units.significant(spread, 2)
-
-
-def _interval(value: Quantity, low: float, high: float) -> tuple[str, str]:
-    """Give the ends; a unit that both share with the value is not repeated."""
-    if value.unit == "fraction":
-        return units.percent(low).removesuffix("%"), units.percent(high).removesuffix("%")
-    return _number(value, low), _number(value, high)
