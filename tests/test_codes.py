@@ -55,7 +55,7 @@ def _calls() -> Iterator[tuple[str, ast.Call]]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(
                 node.func, "id", getattr(node.func, "attr", "")
-            ) in {"note", "wording", "worded"}:
+            ) in {"note", "wording", "worded", "flag"}:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", node
 
 

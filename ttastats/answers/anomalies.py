@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats.base import benchmarks, units
-from ttastats.base.note import Note, note
+from ttastats.base import benchmarks
+from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.counted import RESULT, counted, standing
 from ttastats.outcomes.time_to_target import PROGRESS
@@ -57,6 +57,12 @@ def finding(
     return said | {name: about.get(name) for name in ENTRY}
 
 
+def _worded(key: str, severity: str, row: Mapping[str, Any], **fields: object) -> Finding:
+    """Return what was found in words of the table of codes, filled from a row and other fields."""
+    code = key.partition(".")[0]
+    return finding(code, severity, wording(key, **row, **fields), row, source=row.get("source"))
+
+
 def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
     """Name every run but the first of those that are the same, in one table or in several."""
     several = runs["table"].n_unique() > 1
@@ -70,16 +76,14 @@ def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
     for row in shown.iter_rows(named=True):
         where = f" in {row['first_table']}" if several else ""
         here = f" ({row['table']})" if several else ""
-        message = f"duplicate of {row['first_source']}{where}{here}"
-        yield finding("duplicate_run", "warning", message, row, source=row["source"])
+        yield _worded("duplicate_run", "warning", row, where=where, here=here)
 
 
 def _never_evaluated(runs: pl.DataFrame, silent: Collection[str | None]) -> Iterator[Finding]:
     never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
     for row in never.iter_rows(named=True):
         if row["source"] not in silent:
-            message = "no evaluation was logged; the run counts as failed"
-            yield finding("no_evaluation", "warning", message, row, source=row["source"])
+            yield _worded("no_evaluation", "warning", row)
 
 
 def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
@@ -106,13 +110,7 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
 
 def _stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> Iterator[Finding]:
     for row in stalls(runs, rows).iter_rows(named=True):
-        length, start, end, usual = map(
-            units.seconds, (row["seconds"], row["since"], row["at"], row["seconds"] / row["times"])
-        )
-        message = (
-            f"{length} between two evaluations, {start} and {end} after the start; {usual} is usual"
-        )
-        yield finding("stall", "info", message, row, source=row["source"])
+        yield _worded("stall.problem", "info", row, usual=row["seconds"] / row["times"])
 
 
 def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -210,11 +208,7 @@ def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, Finding]]:
             median=np.median(values, axis=-1).repeat(values.shape[1]),
         )
         for row in scored.filter(pl.col("far") & pl.col("beyond")).iter_rows(named=True):
-            message = (
-                f"{row['value']:.4g} {row['what']}; the median of {row['n']} runs is "
-                f"{row['median']:.4g} (modified z-score {row['z']:+.1f})"
-            )
-            yield row["group"], finding(code, "info", message, row, source=row["source"])
+            yield row["group"], _worded(code, "info", row)
 
 
 def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, Finding]]:
@@ -227,9 +221,7 @@ def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, Finding]]:
     )
     alike = told.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
     for row in alike.iter_rows(named=True):
-        took = f"{row['progress']:.4g} {row['unit']}"
-        message = f"all {row['n']} runs that reached the target took {took}"
-        yield row["group"], finding("constant_epochs", "info", message, row)
+        yield row["group"], _worded("constant_epochs.problem", "info", row)
 
 
 def _run_counts(runs: pl.DataFrame) -> Iterator[Finding]:
@@ -239,8 +231,7 @@ def _run_counts(runs: pl.DataFrame) -> Iterator[Finding]:
     for row in known.iter_rows(named=True):
         rules = benchmarks.scoring(row["suite"], row["benchmark"], row["round"], row["division"])
         if rules is not None and row["n"] != rules.runs:
-            message = f"{units.plural(row['n'], 'run')}; the rules require {rules.runs}"
-            yield finding("run_count", "warning", message, row)
+            yield _worded("run_count.problem", "warning", row, required=rules.runs)
 
 
 def rules(codes: Collection[str]) -> Iterator[Note]:

@@ -62,6 +62,7 @@ _WRITERS: dict[str, Callable[[Any, str], str]] = {
     "list": lambda names, most: units.listed(names, int(most or 6)),  # {names:list 3}: a, b, c
     "join": lambda names, _: "; ".join(names),
     "percent": lambda share, _: percentages.text(share),
+    "seconds": lambda number, _: units.seconds(number),
     "p": lambda p_value, _: units.p_text(p_value),
     "significant": lambda number, digits: units.significant(number, int(digits or 3)),
 }

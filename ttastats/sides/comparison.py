@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ttastats.base.units import p_text, plural, ratio_interval
+from ttastats.base.units import ratio_interval
 from ttastats.outcomes import axis as axes
 from ttastats.sides import looks
 from ttastats.sides.contrast import Contrast, Estimand, Parts, PowerPlan, judged
 from ttastats.sides.design import checks
+from ttastats.sides.design.findings import flag
 from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
@@ -34,7 +35,7 @@ from ttastats.stats.permutation import (
 )
 from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.ranks import mann_whitney, midranks, pair_wins
-from ttastats.stats.results import Flag, FlagCode, Floats, Ratio
+from ttastats.stats.results import Flag, Floats, Ratio
 from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
 from ttastats.stats.verdict import Verdict
 
@@ -109,7 +110,7 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
     """
     look = looks.look(base.a, base.b, most)
     if isinstance(look, str):
-        base = _flagged(base, "no_look", f"not a planned look, so undecided: {look}")
+        base = _flagged(base, flag("no_look", look=look))
         verdict = Decision(Verdict.UNDECIDED, "undecided", options.margin, flags=base.flags)
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict)
@@ -175,16 +176,14 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     a, b = base.a, base.b
     rng = np.random.default_rng(options.seed)
     if base.axis.progress:
-        message = f"--same-convergence ignored: {base.axis.noun} are compared"
-        return _flagged(base, "convergence_not_used", message)
+        return _flagged(base, flag("convergence_not_used.axis", noun=base.axis.noun))
     if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
-        reason = "some runs failed" if base.progress_unit else "epochs are not logged"
-        return _flagged(base, "convergence_not_used", f"--same-convergence ignored: {reason}")
+        reason = "failed" if base.progress_unit else "unlogged"
+        return _flagged(base, flag(f"convergence_not_used.{reason}"))
     epochs_p = permutation_test(a.progress, b.progress, rng=rng)
     base = replace(base, epochs_p=epochs_p)
     if epochs_p < 1 - options.confidence:
-        message = f"--same-convergence refused: epochs to target differ ({p_text(epochs_p)})"
-        return _flagged(base, "convergence_differs", message)
+        return _flagged(base, flag("convergence_differs", p=epochs_p))
     per_a, per_b = (
         outcomes(one.times / progress, clusters=one.outcomes.clusters, blocks=one.outcomes.blocks)
         for one, progress in ((a, a.progress), (b, b.progress))
@@ -193,8 +192,8 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     return _tested(base, per_a, per_b, "throughput", ratio, options)
 
 
-def _flagged(base: Comparison, code: FlagCode, message: str) -> Comparison:
-    return replace(base, flags=(*base.flags, Flag(code, message)))
+def _flagged(base: Comparison, another: Flag) -> Comparison:
+    return replace(base, flags=(*base.flags, another))
 
 
 def _tested(
@@ -296,28 +295,18 @@ def _flags(base: Comparison) -> Iterator[Flag]:
     for name, one in (("A", a), ("B", b)):
         if one.n_untimed:
             unknown = f"unknown {'number of ' if base.axis.progress else ''}{base.axis.noun}"
-            message = (
-                f"{plural(one.n_untimed, 'run')} of {name} failed after an {unknown}: no speedup"
-            )
-            yield Flag("untimed_failures", message)
+            yield flag("untimed_failures", n=one.n_untimed, side=name, unknown=unknown)
     if each is not None and each.p_value is not None and each.p_value < _BLOCKS_DIFFER:
         ratios = ", ".join(f"{np.exp(-gap):.3f}" for gap in each.differences.values())
-        message = (
-            f"the ratio varies between blocks more than between runs ({p_text(each.p_value)}): "
-            f"{ratios}; the verdict is for their mean, and another block may differ"
-        )
-        yield Flag("blocks_differ", message)
+        yield flag("blocks_differ", p=each.p_value, ratios=ratios)
     yield from (one.flag for one in base.findings)
     seeds = checks.paired_seeds(a.design, b.design)
     if seeds is not None and a.all_reached and b.all_reached:
         paired = ratio_between(
             *(replace(side.outcomes, blocks=own) for side, own in zip((a, b), seeds, strict=True))
         )
-        message = (
-            f"A and B have the same {a.n} seeds; compared within seeds (--block seed): "
-            f"{ratio_interval(paired.estimate, paired.low, paired.high)}"
-        )
-        yield Flag("paired_seeds", message)
+        ratio = ratio_interval(paired.estimate, paired.low, paired.high)
+        yield flag("paired_seeds", n=a.n, ratio=ratio)
 
 
 def _plan(one: Comparison, tests: int, options: Options) -> PowerPlan | None:

@@ -28,6 +28,11 @@ POOLED: FlagCode = "pooled_setups"
 WORDS = CONDITIONS
 
 
+def flag(key: str, **fields: object) -> Flag:
+    """Return the flag of a text of the table of codes."""
+    return Flag(cast("FlagCode", key.partition(".")[0]), wording(key, **fields))
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What is wrong with a comparison by its design: a code, and a message for a note.
@@ -49,8 +54,8 @@ class Finding:
         cls, key: str, effect: Effect = "note", clusters: Clusters | None = None, **fields: object
     ) -> Finding:
         """Return the finding of a text of the table of codes."""
-        code = cast("FlagCode", key.partition(".")[0])
-        return cls(code, wording(key, **fields), effect, clusters)
+        worded = flag(key, **fields)
+        return cls(worded.code, worded.message, effect, clusters)
 
     @property
     def flag(self) -> Flag:
