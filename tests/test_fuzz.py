@@ -303,7 +303,7 @@ class TestAround:
         def fail(*_: Any, **__: Any) -> Report:
             raise KeyError(0)
 
-        monkeypatch.setattr("ttastats.table.footer.expect", fail)
+        monkeypatch.setattr("ttastats.table.kind.Kind._version", fail)
         found = " ".join(around.draw("footers", [2], SEED).found)
         assert "KeyError: 0" in found
         assert "footers 2: " in found

@@ -216,6 +216,10 @@ class TestFolders:
         assert store.is_ours(tmp_path / "d")
         assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
+    def test_a_table_without_rows_has_a_part(self, many: pl.DataFrame, tmp_path: Path) -> None:
+        store.write(many.clear(), tmp_path / "d", in_parts=True)
+        assert store.read([tmp_path / "d"]).collect().equals(many.clear())
+
     def test_other_programs_read_it_and_each_part_by_itself(
         self, many: pl.DataFrame, tmp_path: Path
     ) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from unittest import mock
 from xml.etree import ElementTree
 
-import typer.main
 from markdown_it import MarkdownIt
 
 from ttastats import cli
@@ -24,8 +23,6 @@ from ttastats import cli
 #: CPU seconds a command may take over a table of some runs; drawing takes the longest.
 SECONDS = 15.0
 CODES = {0, 1, 2, 3}
-#: The command line as typer has it; putting it together takes as long as many an answer.
-_COMMANDS = typer.main.get_command(cli.app)
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 #: Beginnings of names that would do something in a page; see `columns.HOSTILE`.
 RAW = ("<img src=x", "</script><script>alert")
@@ -73,7 +70,6 @@ def run(words: Sequence[str]) -> Done:
         contextlib.redirect_stdout(stdout),
         contextlib.redirect_stderr(stderr),
         mock.patch.object(sys, "argv", ["ttastats", *words]),
-        mock.patch.object(typer.main, "get_command", return_value=_COMMANDS),
         warnings.catch_warnings(record=True) as warned,
     ):
         warnings.simplefilter("always")
