@@ -35,18 +35,20 @@ class JudgedPair:
     said: str = ""
 
 
-def targets(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Give the target of each metric of each run, from the tidy table."""
-    return (
+def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the target of each metric of each run, from the tidy table.
+
+    Without evaluations it is the one target that a table of runs tells of each, and not which way
+    is better.
+    """
+    found = (
         rows.filter(pl.col("target_value").is_finite(), pl.col("metric").is_not_null())
         .group_by(*RUN, "metric", maintain_order=True)
         .agg(pl.col("target_value", "higher_is_better").first())
         .collect()
     )
-
-
-def targets_of_runs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Give the one target that a table of runs tells of each; which way is better it does not."""
+    if not found.is_empty():
+        return found
     named = pl.col("target_value").is_not_null() & pl.col("target_metric").is_not_null()
     return runs.filter(named).select(
         *RUN,
@@ -126,7 +128,7 @@ def _by_the_strictest(
 
 
 def _values(table: pl.DataFrame) -> Mapping[str, list[float]]:
-    """Give the targets of each metric, each once."""
+    """Return the targets of each metric, each once."""
     found = table.group_by("metric", maintain_order=True).agg(
         pl.col("target_value").unique().sort()
     )
@@ -134,7 +136,7 @@ def _values(table: pl.DataFrame) -> Mapping[str, list[float]]:
 
 
 def _differ(values: Sequence[float]) -> bool:
-    """Tell whether targets differ by more than rounding: 0.759 as float32 is none of another."""
+    """Return whether targets differ by more than rounding: 0.759 as float32 is none of another."""
     if not all(map(math.isfinite, values)):
         return len(values) > 1 and set(values) != {values[0]}
     return max(values) - min(values) > quality.TOLERANCE * max(map(abs, values))
@@ -148,7 +150,7 @@ def _said(values: Mapping[str, Sequence[float]]) -> str:
 
 
 def _candidates(own: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
-    """Give targets of all metrics from the strictest to the laxest that a side has."""
+    """Return targets of all metrics from the strictest to the laxest that a side has."""
     ordered = []
     for metric, found in own.group_by("metric", maintain_order=True):
         is_higher = direction.is_upwards(found)
@@ -162,7 +164,7 @@ def _candidates(own: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
 def _rejudged(
     runs: pl.DataFrame, rows: pl.LazyFrame, candidate: Sequence[UserTarget]
 ) -> pl.DataFrame:
-    """Give the same runs in their order and on their axis, judged by other targets."""
+    """Return the same runs in their order and on their axis, judged by other targets."""
     order = runs.select(RUN)
     mine = rows.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
     anew = axis.on(time_to_target.runs(mine, candidate), axis.of(runs))
@@ -170,7 +172,7 @@ def _rejudged(
 
 
 def _all_told(before: pl.DataFrame, now: pl.DataFrame) -> bool:
-    """Tell whether every run that reached its own target is seen to reach the other, and where."""
+    """Return whether every run that reached its own target is seen to reach the other."""
     reached = now.get_column("reached").fill_null(value=False)
     known = ~reached | now.get_column("tta_seconds").is_not_null()
     return bool(((reached | ~before.get_column("reached")) & known).all())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from ttastats.table.schema import BENCHMARK
 Runs = pl.DataFrame
 Keys = Mapping[str, Any]
 
+_SIDES: tuple[Literal["a", "b"], ...] = ("a", "b")
 #: What a pair is called of which a side has no run that the other has not.
 SAME_RUNS = "the same runs"
 
@@ -82,12 +83,12 @@ class Alone:
 
     @property
     def name(self) -> str:
-        """Give `resnet 512 DGX-2H Pod`."""
+        """Return `resnet 512 DGX-2H Pod`."""
         return name_of(self.keys)
 
     @property
     def text(self) -> str:
-        """Give `resnet 512 DGX-2H Pod (5 runs of B)`."""
+        """Return `resnet 512 DGX-2H Pod (5 runs of B)`."""
         return f"{self.short} ({units.plural(self.n, 'run')} of {self.side.upper()})".lstrip()
 
 
@@ -124,18 +125,10 @@ def name_of(keys: Keys) -> str:
     return " ".join(str(value) for value in keys.values() if value is not None)
 
 
-def _short_names(keys: Sequence[Keys]) -> list[str]:
-    """Name groups without a suite and round that all share."""
-    shared = {name for name in ("suite", "round") if len({one.get(name) for one in keys}) == 1}
-    return [
-        name_of({name: value for name, value in one.items() if name not in shared}) for one in keys
-    ]
-
-
 def pairings(
     baseline: Side, others: Sequence[Side], by: Sequence[str] = (), *, pool: bool = False
 ) -> tuple[Pairing, ...]:
-    """Give the pairs of the baseline with each of the others, all by the same keys.
+    """Return the pairs of the baseline with each of the others, all by the same keys.
 
     Without `by`, runs of one suite, round and benchmark belong together, and of these, unless
     they are pooled, the ones on as many accelerators of the same hardware (`setups.match`). What
@@ -195,7 +188,13 @@ def _groups(a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool) -> _F
             matched = setups.match(parts_a[key], parts_b[key])
             columns |= set(matched.columns)
             groups += [_Group(named, one, other) for one, other in matched.alike]
-            alone += _alone_setups(named, matched)
+            alone += [
+                Alone(
+                    {**named, **dict(zip(matched.columns, setup, strict=True))}, side, runs.height
+                )
+                for side, parts in zip(_SIDES, (matched.alone_a, matched.alone_b), strict=True)
+                for setup, runs in parts
+            ]
         else:
             groups.append(_Group(named, parts_a[key], parts_b[key]))
     for key in parts_b:
@@ -206,20 +205,11 @@ def _groups(a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool) -> _F
 
 
 def _parts(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
-    """Give the runs of each group, sorted by the keys; unknown keys come last."""
+    """Return the runs of each group, sorted by the keys; unknown keys come last."""
     if not keys:
         return {(): runs}
     ordered = runs.sort(keys, nulls_last=True, maintain_order=True)
     return dict(iter(ordered.group_by(keys, maintain_order=True)))
-
-
-def _alone_setups(keys: Keys, matched: setups.Matched) -> Iterator[Alone]:
-    sides: tuple[tuple[Literal["a", "b"], Any], ...]
-    sides = (("a", matched.alone_a), ("b", matched.alone_b))
-    for side, parts in sides:
-        for key, runs in parts:
-            said = dict(zip(matched.columns, key, strict=True))
-            yield Alone({**keys, **said}, side, runs.height)
 
 
 def _pairing(
@@ -244,7 +234,12 @@ def _pairing(
             remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
             "'system=...'",
         )
-    names = _short_names([*(one.keys for one in named), *(one.keys for one in found.alone)])
+    every = [*(one.keys for one in named), *(one.keys for one in found.alone)]
+    # Without a suite and round that all share.
+    same = {name for name in ("suite", "round") if len({one.get(name) for one in every}) == 1}
+    names = [
+        name_of({name: value for name, value in one.items() if name not in same}) for one in every
+    ]
     alone = (
         replace(one, short=name) for one, name in zip(found.alone, names[len(named) :], strict=True)
     )
@@ -269,7 +264,7 @@ def _pairing(
 
 
 def _numbered(parts: Iterable[Runs]) -> Runs:
-    """Give runs with the number of their pair."""
+    """Return runs with the number of their pair."""
     return pl.concat(
         [runs.with_columns(pair=pl.lit(number)) for number, runs in enumerate(parts)],
         how="vertical_relaxed",
@@ -277,7 +272,7 @@ def _numbered(parts: Iterable[Runs]) -> Runs:
 
 
 def _pair(group: _Group, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
-    """Give a pair, and what is to be said of its targets."""
+    """Return a pair, and what is to be said of its targets."""
     a, b = (counted(shared_runs.without(runs, both)) for runs in (group.a, group.b))
     if a.is_empty() or b.is_empty():
         return Pair(group.keys, counted(group.a), counted(group.b), SAME_RUNS), ""
@@ -290,21 +285,18 @@ _Judge = Callable[[Runs, Runs], common_target.JudgedPair]
 
 
 def _judge_of(baseline: Side, other: Side) -> _Judge:
-    """Give what judges groups by a common target; one of the user's is common already."""
+    """Return what judges groups by a common target; one of the user's is common already."""
     if baseline.targets or other.targets or baseline.at_budget:
         return common_target.JudgedPair
-    known = tuple(_targets(side) for side in (baseline, other))
+    known_a, known_b = (
+        common_target.targets(side.evaluations, side.runs) for side in (baseline, other)
+    )
     rows = (baseline.evaluations, other.evaluations)
-    return lambda a, b: common_target.judge((a, b), (known[0], known[1]), rows)
-
-
-def _targets(side: Side) -> Runs:
-    found = common_target.targets(side.evaluations)
-    return common_target.targets_of_runs(side.runs) if found.is_empty() else found
+    return lambda a, b: common_target.judge((a, b), (known_a, known_b), rows)
 
 
 def _title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
-    """Say the suite and round of both sides, and those in which they differ, if no keys.
+    """Return the suite and round of both sides, and those in which they differ, if no keys.
 
     Of what a side has several there is nothing to say in a line.
     """

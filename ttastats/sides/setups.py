@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import polars as pl
 
@@ -38,7 +39,9 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
     A column in which each side has one value is no criterion: if the values are equal there is
     nothing to sort by, and if not their difference is what the comparison asks about.
     """
-    a, b = _completed(a), _completed(b)
+    # A log that broke off early has the setup of its entry, if it is one.
+    entry = [_of_entry(name).alias(f"setup_{name}") for name in COLUMNS]
+    a, b = a.with_columns(entry), b.with_columns(entry)
     columns = tuple(name for name in COLUMNS if not (_one_value(a, name) and _one_value(b, name)))
     parts_a, parts_b = _parts(a, columns), _parts(b, columns)
     partner = _partners(list(parts_a), list(parts_b), columns)
@@ -51,34 +54,29 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
 
 
 def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
-    """Give the values of a setup column, unknown last."""
+    """Return the values of a setup column, unknown last."""
     found = runs.get_column(column)
     if 0 < found.null_count() < found.len():  # else there is nothing to complete, or nothing known
         found = runs.select(_of_entry(column)).to_series()
     return tuple(found.unique().sort(nulls_last=True))
 
 
-def same(one: str | None, other: str | None) -> bool:
-    """Tell whether two names may mean one hardware: `DGX-2H` and `NVIDIA DGX-2H`.
+def same(one: Value, other: Value) -> bool:
+    """Return whether two names may mean one hardware: `DGX-2H` and `NVIDIA DGX-2H`.
 
     They do if all words of one are among the other's and one of them is a model (has a digit).
     Unknown hardware may be any.
     """
     if one is None or other is None:
         return True
-    less, more = sorted((words(one), words(other)), key=len)
+    less, more = sorted((words(str(one)), words(str(other))), key=len)
     return less == more or (less <= more and any(re.search(r"\d", word) for word in less))
 
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """Give the words of a name, whatever stands between them and however they are written."""
+    """Return the words of a name, whatever stands between them and however they are written."""
     return frozenset(re.findall(r"\w+", name.lower()))
-
-
-def _completed(runs: pl.DataFrame) -> pl.DataFrame:
-    """Add the setup of each run; a log that broke off early has that of its entry, if it is one."""
-    return runs.with_columns(_of_entry(name).alias(f"setup_{name}") for name in COLUMNS)
 
 
 def _of_entry(name: str) -> pl.Expr:
@@ -90,19 +88,15 @@ def _of_entry(name: str) -> pl.Expr:
 
 def _one_value(runs: pl.DataFrame, column: str) -> bool:
     found = values(runs, column)
-    return _one_name([_text(name) for name in found]) if column == "hardware" else len(found) == 1
+    return _one_name(found) if column == "hardware" else len(found) == 1
 
 
-def _one_name(names: Sequence[str | None]) -> bool:
+def _one_name(names: Sequence[Value]) -> bool:
     return all(same(*pair) for pair in combinations(names, 2))
 
 
-def _text(value: Value) -> str | None:
-    return None if value is None else str(value)
-
-
 def _parts(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame]:
-    """Give the runs of each setup, sorted, in their own order."""
+    """Return the runs of each setup, sorted, in their own order."""
     names = [f"setup_{name}" for name in columns]
     plain = [f"setup_{name}" for name in COLUMNS]
     if not names:
@@ -112,26 +106,24 @@ def _parts(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame
 
 
 def _partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dict[Key, Key]:
-    """Give B's setup for each of A's that has one: the equal one, or the only one that agrees."""
+    """Return B's setup for each of A's that has one: the equal one, or the only one that agrees."""
     found = {key: key for key in a if key in b}
     left_a = [key for key in a if key not in found]
     left_b = [key for key in b if key not in found]
-    agreeing = [(x, y) for x in left_a for y in left_b if _agree(x, y, columns)]
+    agree = [same if name == "hardware" else operator.eq for name in columns]
+    agreeing = [
+        (x, y)
+        for x, y in product(left_a, left_b)
+        if all(test(*pair) for test, *pair in zip(agree, x, y, strict=True))
+    ]
     count = dict.fromkeys(chain(left_a, left_b), 0)
     for key in chain.from_iterable(agreeing):
         count[key] += 1
     return found | {x: y for x, y in agreeing if count[x] == count[y] == 1}
 
 
-def _agree(a: Key, b: Key, columns: Sequence[str]) -> bool:
-    return all(
-        same(_text(x), _text(y)) if name == "hardware" else x == y
-        for x, y, name in zip(a, b, columns, strict=True)
-    )
-
-
 def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
-    """Give what both sides have: None if that is unknown, or several, or not the same.
+    """Return what both sides have: None if that is unknown, or several, or not the same.
 
     Of several names of one hardware it is the one that says most.
     """
@@ -143,6 +135,6 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
 
 
 def said(runs: pl.DataFrame, column: str) -> str:
-    """Give the values of a setup column in words."""
+    """Return the values of a setup column in words."""
     found = ["unknown" if value is None else str(value) for value in values(runs, column)]
     return units.listed(found, 3)
