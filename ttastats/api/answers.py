@@ -47,7 +47,7 @@ def summary(
         Keywords of `Question`.
     """
     what = Question(**asked)
-    (found,) = question.judged([source], what, of_answer=True)
+    (found,) = question.sides([source], what, what.budget, of_answer=True)
     return answered(summarised(found, what, ddof, confidence, dots=dots), found)
 
 

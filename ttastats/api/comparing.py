@@ -79,7 +79,7 @@ def compare(
         return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
     judge = judge_of(what, (fail_on, require), also, block, profiles)
     names = question.labels(sources, what.labels)
-    found = question.judged(sources, what, of_answer=True)
+    found = question.sides(sources, what, what.budget, of_answer=True)
     return answered(judge(question.labelled(found, what, names), view), *found)
 
 
@@ -90,7 +90,7 @@ def judge_of(
     block: Sequence[str] = (),
     profiles: tuple[Profiles, Profiles] | None = None,
 ) -> Callable[[Sequence[Side], View | None], Report]:
-    """Give what compares sides as is asked.
+    """Return what compares sides as is asked.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def _of_one_setup(
     sets = replace(what, by=()) if len(sources) == 1 else what
     judge = judge_of(sets, gates, also)
     names = question.labels(sources, what.labels if len(sources) > 1 else ())
-    found = question.judged(sources, sets, of_answer=True)
+    found = question.sides(sources, sets, sets.budget, of_answer=True)
     if len(sources) == 1:
         names, found = question.sets(found[0], what.by, what.labels)
     sides = question.labelled(found, sets, names)

@@ -115,7 +115,7 @@ def html_report(
     if output is not None:
         place.expect(Path(output), [path for source in sources for path in question.files(source)])
     names = question.short_labels(sources, what.labels)
-    found = question.judged(sources, what)
+    found = question.sides(sources, what, what.budget)
     short = shortened(names, _LONGEST_LABEL) or {}  # sentences repeat them
     made = _material(found, what, [short.get(name, name) for name in names])
     runs = [one.runs for one in found]
@@ -150,7 +150,7 @@ def html_report(
 
 @takes(Compared)
 def material(*sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Material:
-    """Give what plots are made of; `metric` is that of `plot`."""
+    """Return what plots are made of; `metric` is that of `plot`."""
     what = Question(**asked)
     names = question.labels(sources, what.labels)
     found = question.sides(sources, what)

@@ -74,17 +74,17 @@ def expect_no_stream(path: Path) -> None:
 
 
 def kept(path: Path, what: str) -> TtastatsError:
-    """Give the error for a place that holds what must not be replaced; `what` says why."""
+    """Return the error for a place that holds what must not be replaced; `what` says why."""
     return TtastatsError(f"{what}; refusing to overwrite", where=str(path), remedy=REMEDY)
 
 
 def is_empty(path: Path) -> bool:
-    """Tell whether a place is a folder with nothing in it."""
+    """Return whether a place is a folder with nothing in it."""
     return path.is_dir() and not any(path.iterdir())
 
 
 def above(path: Path) -> Path:
-    """Give the folder in which something lies, also where it is named by a link or as `.`."""
+    """Return the folder in which something lies, also where it is named by a link or as `.`."""
     return path.resolve().parent
 
 
@@ -103,14 +103,14 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """Give what may go wrong; polars is not imported for what writes without it."""
+    """Return what may go wrong; polars is not imported for what writes without it."""
     polars = sys.modules.get("polars")
     return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path` that takes its place if the block ends well.
+    """Yield a temporary file beside `path` that takes its place if the block ends well.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _move_into(place: Path, new: Path, last: str, old: Collection[str]) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside `path` that becomes it, where nothing stands.
+    """Yield a temporary folder beside `path` that becomes it, where nothing stands.
 
     Its files may be many: none is waited for until it is on the disk.
 

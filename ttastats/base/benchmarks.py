@@ -23,7 +23,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     last: str | None = None
 
     def covers(self, round_: str | None) -> bool:
-        """Tell whether it holds for a round; for one unknown only what holds for all."""
+        """Return whether it holds for a round; for one unknown only what holds for all."""
         if self.first is None or self.last is None:
             return True
         known = rounds(self.suite)
@@ -98,25 +98,25 @@ def _facts() -> Facts:
 
 
 def rounds(suite: str) -> tuple[str, ...]:
-    """Give the known rounds of a suite, oldest first."""
+    """Return the known rounds of a suite, oldest first."""
     return _facts().rounds.get(suite, ())
 
 
 def suites_ending_at_run_stop() -> tuple[str, ...]:
-    """Give the suites whose official time-to-accuracy is the length of the run."""
+    """Return the suites whose official time-to-accuracy is the length of the run."""
     ends = _facts().time_to_accuracy_ends_at
     return tuple(suite for suite, end in ends.items() if end == "run_stop")
 
 
 @cache
 def of(suite: str) -> dict[str, Benchmark]:
-    """Give the benchmarks of a suite by their canonical names."""
+    """Return the benchmarks of a suite by their canonical names."""
     return {row.name: row for row in _facts().benchmark if row.suite == suite}
 
 
 @cache
 def canonical_name(suite: str, name: str, round_: str | None) -> str:
-    """Give the canonical name of a benchmark: aliases and renamings resolved, others unchanged."""
+    """Return the canonical name of a benchmark: of aliases and renamings, or the name itself."""
     for row in _facts().renamed:
         if (row.suite, row.name) == (suite, name) and row.covers(round_):
             return row.benchmark
@@ -126,7 +126,7 @@ def canonical_name(suite: str, name: str, round_: str | None) -> str:
 
 @cache
 def targets(suite: str, benchmark: str, round_: str | None) -> tuple[Target, ...]:
-    """Give the quality targets of a benchmark in a round; all must be met at one checkpoint.
+    """Return the quality targets of a benchmark in a round; all must be met at one checkpoint.
 
     Without a round the answer is given only where every round agrees, since a guessed target
     would be a wrong result; otherwise it is empty.
@@ -152,7 +152,7 @@ def _targets(suite: str, benchmark: str) -> tuple[_Target, ...]:
 def scoring(
     suite: str, benchmark: str, round_: str | None, division: str | None = None
 ) -> Scoring | None:
-    """Give the rules of the official score, or None where there are none.
+    """Return the rules of the official score, or None where there are none.
 
     There are none outside MLPerf Training, in a round unknown, and for a benchmark that is not
     part of its round. A division unknown is taken for the closed one.
@@ -171,11 +171,11 @@ def scoring(
 
 
 def scored_suites() -> tuple[str, ...]:
-    """Give the suites that have an official score."""
+    """Return the suites that have an official score."""
     return tuple(dict.fromkeys(row.suite for row in _facts().score))
 
 
 @cache
 def metrics(suite: str, benchmark: str) -> dict[str, bool]:
-    """Give the metrics of a benchmark in any round, each with whether higher is better."""
+    """Return the metrics of a benchmark in any round, each with whether higher is better."""
     return {row.metric: row.meets == ">=" for row in _targets(suite, benchmark)}

@@ -15,7 +15,7 @@ _KEPT = 60
 
 
 def file_name(text: str | None) -> str:
-    """Give a name as it is, if it is one that any system takes, or else made so.
+    """Return a name as it is, if it is one that any system takes, or else made so.
 
     What has to be changed gets a part of its digest, so that two names never become one.
     """
@@ -28,7 +28,7 @@ def file_name(text: str | None) -> str:
 
 
 def own_name(text: str, where: str) -> str:
-    """Give a name as it is, where nothing but its folder will tell it.
+    """Return a name as it is, where nothing but its folder will tell it.
 
     Raises
     ------

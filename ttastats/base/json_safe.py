@@ -13,7 +13,7 @@ _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"
 
 
 def plain(value: Any, *, infinity: str | None = None) -> Any:
-    """Give a value, and all that is in it, as JSON can hold it: dates as text, no NaN.
+    """Return a value, and all that is in it, as JSON can hold it: dates as text, no NaN.
 
     Infinity becomes `infinity`, with a minus where it is negative, or null.
     """
@@ -31,6 +31,6 @@ def plain(value: Any, *, infinity: str | None = None) -> Any:
 
 
 def script_text(value: Any) -> str:
-    """Give JSON text that nothing in it can lead out of a `script` element."""
+    """Return JSON text that nothing in it can lead out of a `script` element."""
     text = dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_ESCAPES)

@@ -51,7 +51,7 @@ _HIGHER = frozenset(
 
 
 def evaluated(names: Iterable[str]) -> frozenset[str]:
-    """Give which metrics of a run are those of its evaluations.
+    """Return which metrics of a run are those of its evaluations.
 
     Those whose names say so (`val_loss`, `eval/accuracy`, `testAcc`); where none does, all that
     may be a quality: no clock, no count of steps, no learning rate.
@@ -63,7 +63,7 @@ def evaluated(names: Iterable[str]) -> frozenset[str]:
 
 
 def higher_is_better(name: str) -> bool | None:
-    """Give the direction that the name of a metric tells, None where it tells none."""
+    """Return the direction that the name of a metric tells, None where it tells none."""
     words = _words(name)
     words |= {word.rstrip("0123456789") for word in words}
     if words & _LOWER or any(word.endswith("loss") for word in words):
@@ -74,7 +74,7 @@ def higher_is_better(name: str) -> bool | None:
 
 
 def _words(name: str) -> set[str]:
-    """Give the words of a name in lower case, however they are parted."""
+    """Return the words of a name in lower case, however they are parted."""
     return {*_WORD.findall(name.lower()), *(word.lower() for word in _CAMEL.findall(name))}
 
 

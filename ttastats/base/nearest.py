@@ -10,7 +10,7 @@ _ALIKE = 0.65
 
 
 def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Give the three names most like one, best first; case does not count, a part counts much."""
+    """Return the three names most like one, best first; case does not count, a part counts much."""
     found = [(_likeness(name.casefold(), one.casefold()), one) for one in dict.fromkeys(known)]
     found.sort(key=lambda pair: (-pair[0], pair[1]))
     return tuple(one for likeness, one in found[:3] if likeness >= _ALIKE)
@@ -30,7 +30,7 @@ def _ratio(name: str, other: str) -> float:
 
 
 def among(name: str, known: Iterable[str], what: str, most: int = 8) -> str:
-    """Say which names come nearest and, of few names, all: `Nearest: resnet. There are: ...`."""
+    """Return which names come nearest and, of few names, all: `Nearest: resnet. There are: ...`."""
     names = list(dict.fromkeys(known))
     close = nearest(name, names)
     parts = [f"Nearest: {', '.join(close)}."] if close else []

@@ -62,7 +62,7 @@ def number(written: str, option: str) -> float:
 
 
 def text(value: float) -> str:
-    """Give a fraction as a percentage without needless digits: 0.95 is "95%", 0.995 "99.5%"."""
+    """Return a fraction as a percentage without needless digits: 0.95 is "95%", 0.995 "99.5%"."""
     return f"{100 * value:g}%"
 
 

@@ -30,7 +30,7 @@ DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def line_blocks(raw: IO[bytes], name: str, size: int, stored: int = 0) -> Iterator[bytes]:
-    """Give the bytes of a file of some name and size in blocks cut after a line feed.
+    """Yield the bytes of a file of some name and size in blocks cut after a line feed.
 
     The last one ends where the file does.
 
@@ -60,7 +60,7 @@ def line_blocks(raw: IO[bytes], name: str, size: int, stored: int = 0) -> Iterat
 def decompressed(
     raw: IO[bytes], name: str, size: int, stored: int = 0, *, at_once: bool = False
 ) -> Iterator[bytes]:
-    """Give the bytes of a file in chunks, decompressed by its name's ending.
+    """Yield the bytes of a file in chunks, decompressed by its name's ending.
 
     `stored` are the bytes that it takes in an archive which compresses each member, else 0. Those
     `at_once` are as small as the reader makes them: none waits for bytes that are damaged.
@@ -105,7 +105,7 @@ class _Zstandard:
         self._whole = True  # as is what has not begun
 
     def read(self, size: int) -> bytes:
-        """Give at most so many bytes, none at the end; a frame may follow another."""
+        """Return at most so many bytes, none at the end; a frame may follow another."""
         while True:
             if self._frame.eof:
                 self._unread, self._frame, self._whole = self._frame.unused_data, self._new(), True

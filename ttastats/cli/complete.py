@@ -11,13 +11,13 @@ _MOST = 200
 
 
 def columns(incomplete: str) -> list[str]:
-    """Give the columns of runs, behind those that stand before the last comma."""
+    """Return the columns of runs, behind those that stand before the last comma."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in _names() if name.startswith(last)]
 
 
 def conditions(incomplete: str) -> list[str]:
-    """Give `column=`, and behind it the values that runs of the named tables have."""
+    """Return `column=`, and behind it the values that runs of the named tables have."""
     column, sign, value = incomplete.partition("=")
     if not sign:
         return [f"{name}=" for name in _names() if name.startswith(column)]
@@ -25,7 +25,7 @@ def conditions(incomplete: str) -> list[str]:
 
 
 def units(incomplete: str) -> list[str]:
-    """Give what can be counted to the target."""
+    """Return what can be counted to the target."""
     from ttastats.outcomes.axis import AXES
 
     return [name for name in AXES if name.startswith(incomplete)]
@@ -38,13 +38,13 @@ def _names() -> Sequence[str]:
 
 
 def _tables() -> list[Path]:
-    """Give the tables on the line; an option without its value keeps click from parsing it."""
+    """Return the tables on the line; an option without its value keeps click from parsing it."""
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return [Path(word) for word in line.split() if word.endswith(".parquet")]
 
 
 def _values(column: str, files: Sequence[Path]) -> list[str]:
-    """Give values of a column as text, none where the tables cannot be read."""
+    """Return values of a column as text, none where the tables cannot be read."""
     import polars as pl
 
     from ttastats.base.errors import TtastatsError

@@ -26,7 +26,7 @@ def expected(error: BaseException, words: Iterable[str]) -> TtastatsError:
 
 
 def _of(error: BaseException, words: Iterable[str]) -> TtastatsError | None:
-    """Give the error that names a damaged table among the words of a command line, or None.
+    """Return the error that names a damaged table among the words of a command line, or None.
 
     Rows are read when they are needed, so that damage in the middle of a file shows late, and
     polars panics at some of it. Only then are the tables read once more, each as a whole.

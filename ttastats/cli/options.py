@@ -68,7 +68,7 @@ Target = Annotated[
 
 
 def sort_by(such_as: str) -> Any:
-    """Give the option that sorts, with columns that the rows of the command have."""
+    """Return the option that sorts, with columns that the rows of the command have."""
     return typer.Option(
         "--sort",
         metavar="COLUMN",
@@ -110,14 +110,14 @@ Confidence = Annotated[
 
 
 def confidence_level(text: str) -> float:
-    """Give a confidence level as a fraction; half or less would make an interval meaningless."""
+    """Return a confidence level as a fraction; half or less would make an interval meaningless."""
     if not text:
         return _CONFIDENCE
     return percentages.fraction(text, "--confidence", above=0.5)
 
 
 def columns(text: str) -> tuple[str, ...]:
-    """Give the names in a list separated by commas."""
+    """Return the names in a list separated by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
@@ -227,7 +227,7 @@ def keywords(*groups: Any) -> dict[str, Any]:
 
 
 def given(*groups: Any) -> list[str]:
-    """Give the options of some groups that somebody set to something else than their defaults."""
+    """Return the options of some groups that somebody set to something else than their defaults."""
     return [
         _long_name(one)
         for group in groups

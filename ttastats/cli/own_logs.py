@@ -66,7 +66,7 @@ class OwnLogs:
     )
 
     def block(self, config: str | None) -> dict[str, Any] | None:
-        """Give what is said as a block, None where nothing is.
+        """Return what is said as a block, None where nothing is.
 
         Raises
         ------

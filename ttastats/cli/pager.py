@@ -14,7 +14,7 @@ _LESS = {"LESS": "FRX"}
 
 
 def command(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Give the words of the pager, none where the reader wants none: `PAGER=` or `PAGER=cat`."""
+    """Return the words of the pager, none where the reader wants none: `PAGER=` or `PAGER=cat`."""
     try:
         words = tuple(shlex.split(environment.get("PAGER", "less")))
     except ValueError:  # an open quotation mark

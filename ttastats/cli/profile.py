@@ -55,7 +55,7 @@ class Recorded:
     )
 
     def sizes(self) -> tuple[int, ...] | None:
-        """Give the batch sizes: none of them for those that are looked for."""
+        """Return the batch sizes: none of them for those that are looked for."""
         if self.batch_sizes is None or self.batch_sizes == _AUTOMATIC:
             return None if self.batch_sizes is None else ()
         words = self.batch_sizes.split(",")
@@ -168,7 +168,7 @@ def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
 
 
 def _is_workload(path: Path) -> bool:
-    """Tell whether a file is a workload rather than a script: it says RECIPE."""
+    """Return whether a file is a workload rather than a script: it says RECIPE."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):

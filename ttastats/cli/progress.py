@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give what takes how much of how much is done, or None where nobody watches."""
+    """Yield what takes how much of how much is done, or None where nobody watches."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -39,7 +39,7 @@ class PartOptions:
     )
 
     def of(self, files: Sequence[str], *, one_will_do: bool = False) -> list[Source]:
-        """Give the tables to compare: several files, or two parts of one."""
+        """Return the tables to compare: several files, or two parts of one."""
         from ttastats.outcomes.conditions import parse_all
         from ttastats.sides.question import Selection
 
@@ -93,7 +93,7 @@ class ProfileOptions:
     )
 
     def both(self) -> tuple[Sequence[Path], Sequence[Path]] | None:
-        """Give the profiles of A and of B, if there are any."""
+        """Return the profiles of A and of B, if there are any."""
         if self.profile_a and self.profile_b:
             return self.profile_a, self.profile_b
         if self.profile_a or self.profile_b:
@@ -187,7 +187,7 @@ class Judging:
     )
 
     def options(self) -> Options:
-        """Give how a comparison is made from what the options say."""
+        """Return how a comparison is made from what the options say."""
         from ttastats.sides.looks import MAX_RUNS
         from ttastats.sides.options import Options
 

@@ -117,7 +117,7 @@ class Setup(Recipe):
     )
 
     def options(self, workload: str) -> tuple[Overrides, dict[str, list[Any]]]:
-        """Give the values that are set once, and those of a grid, by their names in the recipe."""
+        """Return the values that are set once, and those of a grid, by names of the recipe."""
         from ttastats.trainer import workloads
         from ttastats.trainer.settings import Overrides
 
@@ -132,7 +132,7 @@ class Setup(Recipe):
         return Overrides(once, self.device.value, data), grid
 
     def _texts(self) -> dict[str, str]:
-        """Give what is said of each value, which is said once."""
+        """Return what is said of each value, which is said once."""
         said = {one.name: getattr(self, one.name) for one in fields(Recipe)}
         said |= {name: getattr(self, name, None) for name in ENDS}
         texts = {
@@ -310,7 +310,7 @@ def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
 
 @contextmanager
 def needs_torch(what: str) -> Iterator[None]:
-    """Say in one line how to get PyTorch where it is missing."""
+    """Raise one line on how to get PyTorch where it is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -323,7 +323,7 @@ def needs_torch(what: str) -> Iterator[None]:
 
 @contextmanager
 def _folder(emit_log: Path | None) -> Iterator[Path]:
-    """Give the user's folder, or one that is gone afterwards."""
+    """Yield the user's folder, or one that is gone afterwards."""
     if emit_log is not None:
         yield emit_log
         return

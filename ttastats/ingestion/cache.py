@@ -73,7 +73,7 @@ def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, 
 
 
 def is_kept(path: str) -> bool:
-    """Tell whether the logs at a path, as they are now, have a table in the user's cache folder."""
+    """Return whether logs at a path, as they are now, have a table in the user's cache folder."""
     return any(_kept(folder / _key([path]), _state([path])) for folder in _folders(keep=True))
 
 
@@ -89,7 +89,7 @@ def _folders(*, keep: bool) -> Iterator[Path]:
 
 
 def _users() -> Path:
-    """Give the cache folder by the conventions of the platform."""
+    """Return the cache folder by the conventions of the platform."""
     if (base := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
         return base / "ttastats"
     if sys.platform == "win32":
@@ -107,13 +107,13 @@ def _temporary() -> Path:
 
 
 def _key(paths: Sequence[str]) -> str:
-    """Give the name for some paths: as typed, since that is what the table calls them."""
+    """Return the name for some paths: as typed, since that is what the table calls them."""
     named = [str(Path.cwd()), *paths]
     return _digest(json.dumps([__version__, schema.RUNS.version, named]).encode())
 
 
 def _state(paths: Sequence[str]) -> str:
-    """Give a digest of the files that some paths mean, and of the descriptions of logs above."""
+    """Return a digest of the files that some paths mean, and of the descriptions of logs above."""
     seen = xxhash.xxh3_128()
     for path in paths:
         for name, size, changed in _files(path):
@@ -145,7 +145,7 @@ def _digest(data: bytes) -> str:
 
 
 def _content(path: Path) -> str:
-    """Give the digest of a file."""
+    """Return the digest of a file."""
     seen = xxhash.xxh3_128()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -157,7 +157,7 @@ def _content(path: Path) -> str:
 
 
 def _kept(place: Path, state: str) -> Path | None:
-    """Give the table of a state, whole, and note that it is used."""
+    """Return the table of a state, whole, and note that it is used."""
     for found in sorted(place.glob(f"{state}.*.parquet")):
         if _is_whole(found):
             with suppress(OSError):

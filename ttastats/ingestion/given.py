@@ -87,7 +87,7 @@ READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
 
 
 def tidy(source: Source) -> pl.LazyFrame:
-    """Give the table with the columns of the schema.
+    """Return the table with the columns of the schema.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def each(source: Source) -> list[Source]:
 
 
 def problems(source: Source) -> list[Problem]:
-    """Give everything that was found wrong with what a table was read from.
+    """Return everything that was found wrong with what a table was read from.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def _by_kind(source: Source) -> tuple[list[Path], list[str]]:
 
 
 def judged(source: Source) -> pl.DataFrame | None:
-    """Give a table of runs (`time_to_target.runs`), or None if the source is something else.
+    """Return a table of runs (`time_to_target.runs`), or None if the source is something else.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def judged(source: Source) -> pl.DataFrame | None:
 
 
 def paths(source: Source) -> list[Path]:
-    """Give the files that were given; a frame is none.
+    """Return the files that were given; a frame is none.
 
     Raises
     ------

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rows(paths: Sequence[Path]) -> Traces:
-    """Give the rows of profiles, and of the traces among some paths.
+    """Return the rows of profiles, and of the traces among some paths.
 
     Of a folder that holds profiles these are taken, and its traces where it holds none.
 
@@ -65,7 +65,7 @@ def _is_trace(path: Path) -> bool:
 
 
 def _kept(path: Path) -> list[Path]:
-    """Give the profiles that a path stands for."""
+    """Return the profiles that a path stands for."""
     if path.is_dir():
         return [one for one in sorted(path.glob("*.parquet")) if is_profile(one)]
     return [path] if _is_parquet(path) else []

@@ -46,7 +46,7 @@ def runs(
     targets: Sequence[UserTarget] = (),
     metric: str = "",
 ) -> pl.DataFrame:
-    """Give one row per run with its quality at the budget, and what it had spent there.
+    """Return one row per run with its quality at the budget, and what it had spent there.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _of_another_metric(rows: pl.LazyFrame) -> pl.Expr:
 
 
 def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str) -> pl.LazyFrame:
-    """Give the evaluations of the metric that speaks for each entry."""
+    """Return the evaluations of the metric that speaks for each entry."""
     evaluations = rows.filter(schema.of_evaluations())
     if metric:
         expect_metric(rows, metric, "--metric")
@@ -146,7 +146,7 @@ _ENTRY = (*schema.BENCHMARK, "entry")
 
 
 def _metrics(evaluations: pl.LazyFrame, metric: str, *, asked: bool) -> pl.DataFrame:
-    """Give the metric of each entry: the one asked for, with a target, or the only one.
+    """Return the metric of each entry: the one asked for, with a target, or the only one.
 
     `asked`: the user set the targets, so that no other metric is meant.
     """
@@ -175,7 +175,7 @@ def _metrics(evaluations: pl.LazyFrame, metric: str, *, asked: bool) -> pl.DataF
 
 
 def _furthest(budget: Budget) -> pl.Expr:
-    """Give how far a run got by all that it logged; null where it does not tell."""
+    """Return how far a run got by all that it logged; null where it does not tell."""
     if budget.unit == "end":
         return pl.lit(None, pl.Float64)
     if budget.unit == "seconds":
@@ -186,7 +186,7 @@ def _furthest(budget: Budget) -> pl.Expr:
 
 
 def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
-    """Give what each run had at its last evaluation at or before the budget.
+    """Return what each run had at its last evaluation at or before the budget.
 
     `measured` counts all evaluations of a run, `earlier` those at or before the budget.
     """
@@ -252,7 +252,7 @@ def _around(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
 
 
 def _step() -> pl.Expr:
-    """Give the step in which a run logged a quality: its last decimal, or its smallest change.
+    """Return the step in which a run logged a quality: its last decimal, or its smallest change.
 
     Values of more decimals than anybody writes are quotients, such as shares of so many images.
     """
@@ -271,7 +271,7 @@ def _step() -> pl.Expr:
 
 
 def _between(name: str, within: pl.Expr, amount: float) -> pl.Expr:
-    """Give a column on the line between the evaluations around the budget, in its order."""
+    """Return a column on the line between the evaluations around the budget, in its order."""
     before, after = (
         (pl.col(column).cast(pl.Float64).filter(within).last(),
          pl.col(column).cast(pl.Float64).filter(~within).first())
@@ -284,7 +284,7 @@ def _between(name: str, within: pl.Expr, amount: float) -> pl.Expr:
 
 
 def _short(budget: Budget) -> pl.Expr:
-    """Say why a run has no value at the budget; null where it has."""
+    """Return why a run has no value at the budget; null where it has."""
     number = pl.col("quality").is_finite().fill_null(value=False)
     never = pl.col("measured").is_null()
     reasons = [(never, "never_evaluated")]

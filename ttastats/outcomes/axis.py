@@ -72,25 +72,25 @@ class Axis:
 
     @property
     def is_time(self) -> bool:
-        """Tell whether it is the wall clock, for which everything has names of its own."""
+        """Return whether it is the wall clock, for which everything has names of its own."""
         return self.name == "seconds"
 
     @property
     def expected(self) -> str:
-        """Give what an expected amount to a success is called: `expected steps`."""
+        """Return what an expected amount to a success is called: `expected steps`."""
         return f"expected {self.noun}"
 
     @property
     def ratio(self) -> str:
-        """Give what A's over B's is called: a speedup is one of times alone."""
+        """Return what A's over B's is called: a speedup is one of times alone."""
         return "speedup" if self.is_time else f"{self.noun} A/B"
 
     def does(self, pattern: str, factor: str = "") -> str:
-        """Give `better` or `worse` with its factor, or without one."""
+        """Return `better` or `worse` with its factor, or without one."""
         return " ".join(pattern.format(factor).split())
 
     def claim(self, text: str) -> str:
-        """Give a claim about time, such as `not slower by more than 1%`, as one about this."""
+        """Return a claim about time, such as `not slower by more than 1%`, as one about this."""
         return text.replace("faster", self.less).replace("slower", self.more)
 
 
@@ -158,19 +158,19 @@ _TOTALS = {
 
 
 def of(runs: pl.DataFrame) -> Axis:
-    """Give the axis a table of runs is on."""
+    """Return the axis a table of runs is on."""
     if "axis" not in runs.columns or runs.is_empty():
         return SECONDS
     return AXES[runs.get_column("axis")[0]]
 
 
 def of_row(row: Mapping[str, Any]) -> Axis:
-    """Give the axis of a row of a report."""
+    """Return the axis of a row of a report."""
     return AXES[row.get("axis", SECONDS.name)]
 
 
 def progress_of(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:
-    """Give the progress to show beside the axis: the common one, or that of the axis."""
+    """Return the progress to show beside the axis: the common one, or that of the axis."""
     return of(tables[0]).progress or common_progress(*tables)
 
 
@@ -235,7 +235,7 @@ def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.Da
 
 
 def _tells(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
-    """Tell whether some run that reached tells its place on an axis, or every one.
+    """Return whether some run that reached tells its place on an axis, or every one.
 
     Where none reached, those that failed have to tell theirs.
     """
@@ -267,7 +267,7 @@ def on(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
 
 
 def _position(axis: Axis) -> pl.Expr:
-    """Give where a run reached its target, or ended without; null where nobody knows."""
+    """Return where a run reached its target, or ended without; null where nobody knows."""
     if axis.progress is not None:
         return pl.col(axis.progress[0]).cast(pl.Float64)
     if axis.name == "cost":
@@ -287,7 +287,7 @@ def _position(axis: Axis) -> pl.Expr:
 
 
 def _spent(axis: Axis) -> pl.Expr:
-    """Give what had been spent by the checkpoint that met the target, or by the last one."""
+    """Return what had been spent by the checkpoint that met the target, or by the last one."""
     told = pl.col("extra").str.json_path_match(_CURVES[axis.name])
     numbers = pl.when(told.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(told)
     spent = numbers.str.json_decode(pl.List(pl.Float64)).list.get(
@@ -297,7 +297,7 @@ def _spent(axis: Axis) -> pl.Expr:
 
 
 def _total(axis: Axis) -> pl.Expr:
-    """Give the total of a run, where its way ended with it."""
+    """Return the total of a run, where its way ended with it."""
     extra = pl.col("extra")
     found = pl.coalesce(
         extra.str.json_path_match(path).cast(pl.Float64, strict=False)
@@ -311,7 +311,7 @@ def _total(axis: Axis) -> pl.Expr:
 
 
 def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
-    """Give what replaces the price of an hour: a number, or the column of a run that holds it.
+    """Return what replaces the price of an hour: a number, or the column of a run that holds it.
 
     Raises
     ------

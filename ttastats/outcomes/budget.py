@@ -45,14 +45,14 @@ class Budget:
 
     @property
     def option(self) -> str:
-        """Give it as it is written on the command line."""
+        """Return it as it is written on the command line."""
         if self.amount is None:
             return "--at-end"
         return f"{_OPTION} {self.unit}={self.amount:.15g}"
 
     @property
     def place(self) -> str:
-        """Give `at the end`, `at step 3,325`, `after 600 s`."""
+        """Return `at the end`, `at step 3,325`, `after 600 s`."""
         if self.amount is None:
             return "at the end"
         if self.unit in {"step", "epoch"}:
@@ -62,7 +62,7 @@ class Budget:
         return f"after {units.amount(self.amount, AMOUNTS[self.unit])}"
 
     def __str__(self) -> str:
-        """Give the place, and which value is taken there."""
+        """Return the place, and which value is taken there."""
         which = ", best so far" if self.best else ", interpolated" if self.interpolate else ""
         return f"{self.place}{which}"
 
@@ -126,19 +126,19 @@ class Lengths:
 
     @property
     def one(self) -> bool:
-        """Tell whether all have one length; seconds may differ a little."""
+        """Return whether all have one length; seconds may differ a little."""
         if self.unit == "seconds":
             return self.most - self.least <= _SAME_SECONDS * self.most
         return self.least == self.most
 
     def said(self, amount: float) -> str:
-        """Give an amount in words: `1,390 steps`."""
+        """Return an amount in words: `1,390 steps`."""
         unit = AMOUNTS[self.unit] if self.unit else "evaluations"
         return units.amount(amount, unit)
 
     @property
     def budget(self) -> Budget | None:
-        """Give the largest budget that every run reached."""
+        """Return the largest budget that every run reached."""
         if self.unit is None or not self.least:
             return None
         fine = self.unit == "seconds"  # no clock is read to more than milliseconds
@@ -146,7 +146,7 @@ class Lengths:
 
     @property
     def all_reach(self) -> str:
-        """Say which budget that is; empty where there is none."""
+        """Return which budget that is; empty where there is none."""
         if self.budget is None:
             return ""
         return f"{self.budget.option} is the largest budget that all reach"

@@ -30,18 +30,18 @@ _FRACTIONS = re.compile(
 
 @cache
 def results() -> tuple[str, ...]:
-    """Give the columns that a table of judged runs has and the table of `ingest` has not."""
+    """Return the columns that a table of judged runs has and the table of `ingest` has not."""
     judged = time_to_target.runs(pl.LazyFrame(schema=schema.POLARS))
     return tuple(name for name in judged.columns if name not in schema.RUN_NAMES)
 
 
 def of_runs() -> tuple[str, ...]:
-    """Give the columns by which runs can be chosen."""
+    """Return the columns by which runs can be chosen."""
     return (*schema.RUN_NAMES, *results())
 
 
 def kind(name: str) -> Kind:
-    """Tell what a column is of. What both a run and an evaluation have is that of the run."""
+    """Return what a column is of. What both a run and an evaluation have is that of the run."""
     if name in schema.RUN_NAMES:
         return "run"
     if full_name(name, results()) is not None:
@@ -50,12 +50,12 @@ def kind(name: str) -> Kind:
 
 
 def spoken(names: Iterable[str]) -> dict[str, str]:
-    """Give the names as a person says them, with what they stand for."""
+    """Return the names as a person says them, with what they stand for."""
     return {_UNSPOKEN.sub("", name): name for name in names}
 
 
 def full_name(name: str, known: Sequence[str]) -> str | None:
-    """Give the column that is meant, None if there is none."""
+    """Return the column that is meant, None if there is none."""
     if name in known:
         return name
     former = FORMER_NAMES.get(name, "")
@@ -63,12 +63,12 @@ def full_name(name: str, known: Sequence[str]) -> str | None:
 
 
 def in_percent(name: str) -> bool:
-    """Tell whether a number of a column may be written in percent."""
+    """Return whether a number of a column may be written in percent."""
     return _FRACTIONS.fullmatch(name) is not None
 
 
 def unknown(name: str, known: Iterable[str], where: str) -> TtastatsError:
-    """Give the error for a name that is no column: the nearest there are, or else all."""
+    """Return the error for a name that is no column: the nearest there are, or else all."""
     return TtastatsError(
         f"unknown column {name!r}", where=where, remedy=among(name, known, "Columns")
     )

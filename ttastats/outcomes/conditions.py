@@ -35,7 +35,7 @@ class Condition:
 
     @property
     def place(self) -> str:
-        """Give option and condition, as an error names its place."""
+        """Return option and condition, as an error names its place."""
         return f"{self.option} {self}"
 
 

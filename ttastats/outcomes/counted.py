@@ -15,7 +15,7 @@ RESULT = ("suite", "round", "division", "submitter", "system", "entry", "benchma
 
 
 def set_aside() -> pl.Expr:
-    """Give the reason why a run of a table of runs does not count, null where it does.
+    """Return the reason why a run of a table of runs does not count, null where it does.
 
     `side_log` is a log beside the result files of a submission, such as a worker's own;
     `inference` an entry that trained nothing and has no curve; `stopped` a run of one's own that

@@ -62,7 +62,7 @@ def _expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
 def _holds(
     condition: Condition, name: str, dtype: pl.DataType, operator: str, text: str
 ) -> pl.Expr:
-    """Give whether a column compares with one value; null where the column is unknown."""
+    """Return whether a column compares with one value; null where the column is unknown."""
     column = pl.col(name)
     if text == KNOWN and operator == "=":
         return column.is_not_null()
@@ -88,7 +88,7 @@ def _text(column: pl.Expr, operator: str, text: str) -> pl.Expr:
 
 
 def _pattern(text: str) -> str:
-    """Give a shell pattern (`*`, `?`) as a regular expression that polars reads."""
+    """Return a shell pattern (`*`, `?`) as a regular expression that polars reads."""
     wild = {"*": ".*", "?": "."}
     return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in text) + "$"
 
@@ -119,7 +119,7 @@ def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> f
 
 
 def _day_or_moment(condition: Condition, text: str) -> tuple[datetime, datetime]:
-    """Give a moment twice, or a day from its start to its end; in UTC unless it says otherwise."""
+    """Return a moment twice, or a day from start to end; in UTC unless it says otherwise."""
     try:
         day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
     except ValueError:

@@ -138,7 +138,7 @@ class _Metric:
     has_target: bool
 
     def admits(self, value: float) -> bool:
-        """Tell whether a target is in the metric's unit, as far as what was logged shows.
+        """Return whether a target is in the metric's unit, as far as what was logged shows.
 
         A metric that is better high and never left 0 to 1 is a fraction. Any other target may lie
         ten times as far as what was logged: a better run may come, a percentage of BLEU will not.
@@ -177,7 +177,7 @@ class _Unsuited:
 def suited(
     rows: pl.LazyFrame, targets: Sequence[UserTarget]
 ) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    """Give the rows of the benchmarks of which the targets can be asked, and what is left out.
+    """Return the rows of the benchmarks of which the targets can be asked, and what is left out.
 
     A benchmark that does not log the metric has not failed to reach it; one whose runs were never
     evaluated has.
@@ -210,7 +210,7 @@ def suited(
 
 
 def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
-    """Give what was logged by benchmark, by default what was evaluated."""
+    """Return what was logged by benchmark, by default what was evaluated."""
     value = pl.col("value").filter(pl.col("value").is_finite())
     table = (
         rows.filter(schema.of_evaluations() if which is None else which)
@@ -299,7 +299,7 @@ def _no_such_metric(metric: str, logged: _Logged, where: str) -> TtastatsError:
 
 
 def _by_metric(logged: _Logged) -> dict[str, list[str]]:
-    """Give the benchmarks that log each metric."""
+    """Return the benchmarks that log each metric."""
     found: dict[str, list[str]] = {}
     for key, metrics in logged.items():
         for metric in metrics:

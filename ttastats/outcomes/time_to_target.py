@@ -32,7 +32,7 @@ _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
 
 
 def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ()) -> pl.DataFrame:
-    """Give one row per run with `reached`, `tta_seconds` and how far it trained until then.
+    """Return one row per run with `reached`, `tta_seconds` and how far it trained until then.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
 def runs_at(
     frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
 ) -> pl.DataFrame:
-    """Give the runs as `runs` does with targets of the user, which differ by group.
+    """Return the runs as `runs` does with targets of the user, which differ by group.
 
     `goals` has the columns `by`, `metric` and `target_value`; all goals of a group must be met at
     one checkpoint.
@@ -77,7 +77,7 @@ def runs_at(
 def qualities(
     frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
 ) -> pl.DataFrame:
-    """Give the `values` of one metric of each run, at checkpoints that meet its other goals.
+    """Return the `values` of one metric of each run, at checkpoints that meet its other goals.
 
     `goals` is that of `runs_at`; the metric that is asked about has no `target_value`.
     """
@@ -119,7 +119,7 @@ def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbered(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
-    """Give each run a number: that of its first row. Texts take far longer to group by."""
+    """Return each run a number: that of its first row. Texts take far longer to group by."""
     of_row = frame.lazy().with_row_index(_NUMBER)
     return of_row.with_columns(pl.col(_NUMBER).first().over(schema.RUN))
 
@@ -138,7 +138,7 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
 
 
 def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
-    """Give a row per run; the targets stand in its evaluations, with how many are `expected`."""
+    """Return a row per run; the targets stand in its evaluations, with how many are `expected`."""
     checkpoints = _checkpoints(_met(evaluations))
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
@@ -191,7 +191,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
 
 
 def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None]:
-    """Give the best unit of progress that every run that reached tells in all tables of runs.
+    """Return the best unit of progress that every run that reached tells in all tables of runs.
 
     With it comes the name of its evaluation interval's column.
     """
@@ -202,12 +202,12 @@ def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None
 
 
 def solved(runs: pl.DataFrame, name: str) -> pl.Series:
-    """Give a column of the runs that reached: of thousands of groups faster than their rows."""
+    """Return a column of the runs that reached: of thousands of groups faster than their rows."""
     return runs.get_column(name).filter(runs.get_column("reached"))
 
 
 def evaluation_interval(runs: pl.DataFrame, column: str) -> float | None:
-    """Give the widest interval at which runs that reached were evaluated when they did.
+    """Return the widest interval at which runs that reached were evaluated when they did.
 
     None unless every one tells its own: an extra evaluation in one run says nothing of the others.
     """
@@ -217,7 +217,7 @@ def evaluation_interval(runs: pl.DataFrame, column: str) -> float | None:
 
 
 def _met(evaluations: pl.LazyFrame) -> pl.LazyFrame:
-    """Say of evaluations whether each meets its metric's target, and when."""
+    """Add to evaluations whether each meets its metric's target, and when."""
     known = pl.when(pl.col("target_value").is_finite()).then("target_value")
     evaluations = evaluations.with_columns(target_value=known)
     value, target = pl.col("value"), pl.col("target_value")
@@ -232,7 +232,7 @@ def _met(evaluations: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def evaluated_at() -> pl.Expr:
-    """Give the second at which an evaluation counts.
+    """Return the second at which an evaluation counts.
 
     It is that at which the value was known; of what was evaluated after the run, that at which
     its weights existed. Null where no such stamp is a number.
@@ -243,12 +243,12 @@ def evaluated_at() -> pl.Expr:
 
 
 def run_length() -> pl.Expr:
-    """Give the length of a run; stamps that run backwards or are no numbers tell none."""
+    """Return the length of a run; stamps that run backwards or are no numbers tell none."""
     return pl.when(pl.col("run_seconds") >= 0.0).then(finite("run_seconds"))
 
 
 def finite(name: str) -> pl.Expr:
-    """Give a number of a log, null where none could be meant: its square or inverse overflows.
+    """Return a number of a log, null where none could be meant: its square or inverse overflows.
 
     A number too small to be meant is 0.
     """
@@ -287,7 +287,7 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
-    """Give one row per evaluated checkpoint; it meets the target if all its metrics do."""
+    """Return one row per evaluated checkpoint; it meets the target if all its metrics do."""
     targeted = pl.col("target_value").is_not_null()
     return judged.group_by(_NUMBER, "eval_index").agg(
         run_seconds=run_length().first(),
@@ -304,7 +304,7 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
-    """Give what the evaluated checkpoints of each run say of when it met its target and of its end.
+    """Return what the evaluated checkpoints of each run say of its target and of its end.
 
     The target is met at the first checkpoint that meets it; weights that took no time met
     none. The end is the furthest checkpoint whose weights existed when the run ended.
@@ -359,7 +359,7 @@ def _trained() -> pl.Expr:
 
 
 def _gap(progress: pl.Expr, place: pl.Expr) -> pl.Expr:
-    """Give the larger of the gaps from `place` to the evaluations before and after it.
+    """Return the larger of the gaps from `place` to the evaluations before and after it.
 
     The smallest gap anywhere would promise too much: an extra evaluation at the start makes the
     epochs to the target no better known.

@@ -360,19 +360,6 @@ def _none(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
 # -------------------------------------------------------------------------------- runs of each side
 
 
-def judged(
-    sources: Sequence[Source], question: Question, *, of_answer: bool = False
-) -> list[Chosen]:
-    """Return the runs of each source: their times to a target, or at a budget their qualities.
-
-    Raises
-    ------
-    TtastatsError
-        As `sides`.
-    """
-    return sides(sources, question, question.budget, of_answer=of_answer)
-
-
 def sides(
     sources: Sequence[Source],
     question: Question,

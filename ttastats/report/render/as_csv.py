@@ -16,7 +16,7 @@ FORMULA = r"(^|;)([=+\-@\t\r\n＝＋－＠])"
 
 
 def render(report: Printable) -> str:
-    """Give the rows as CSV text with a header line.
+    """Return the rows as CSV text with a header line.
 
     In text cells a `'` stands before what a spreadsheet would take for a formula, and characters
     that show nothing are spelled out. Numbers are as they are.

@@ -29,12 +29,12 @@ _STYLE = """\
 
 
 def alone(report: Printable) -> str:
-    """Give a report as the HTML that a notebook shows, with the style it needs."""
+    """Return a report as the HTML that a notebook shows, with the style it needs."""
     return f'{_STYLE}<div class="ttastats">\n{render(report)}</div>\n'
 
 
 def render(report: Printable) -> str:
-    """Give the tables, notes and sentence of a report as a fragment of HTML.
+    """Return the tables, notes and sentence of a report as a fragment of HTML.
 
     Cells of numbers say the raw number (seconds, fractions) in `data-value`.
     """
@@ -70,7 +70,7 @@ def _environment() -> Environment:
 
 
 def _number(cell: Cell) -> str | None:
-    """Give the number that a cell is sorted by, in full; None where it has none at all."""
+    """Return the number that a cell is sorted by, in full; None where it has none at all."""
     match cell:
         case Quantity(value=value) | PValue(value=value):
             number = value

@@ -12,7 +12,7 @@ from ttastats.report.cells import Gate, Printable
 
 
 def render(report: Printable) -> str:
-    """Give the report as JSON text. Infinity is the string "inf", since JSON has no such number."""
+    """Return the report as JSON text. Infinity is the string "inf": JSON has no such number."""
     text = dumps(
         {
             "ttastats": __version__,
@@ -31,7 +31,7 @@ def render(report: Printable) -> str:
 
 
 def _gate(gate: Gate) -> dict[str, Any]:
-    """Give the verdict of a gate; what is undecided passed."""
+    """Return the verdict of a gate; what is undecided passed."""
     return {
         "condition": " ".join(gate.conditions),
         "passed": gate.passed,

@@ -20,7 +20,7 @@ _OWN_CODE = re.compile(r"(`[\w ./=-]+`)")
 
 
 def render(report: Printable) -> str:
-    """Give the report as Markdown text. Names from logs are data: nothing in them is markup."""
+    """Return the report as Markdown text. Names from logs are data: nothing in them is markup."""
     blocks = ["\n".join(_table(table)) for table in report.tables]
     if report.notes:
         texts = (f"{note.mark} {note.text}".strip() for note in report.notes)
@@ -47,19 +47,19 @@ def _table(table: Table) -> Iterable[str]:
 
 
 def _line(cells: Iterable[str]) -> str:
-    """Give a line of a table. A bar ends a cell even in code, save with a backslash before it."""
+    """Return a line of a table. A bar ends a cell even in code, save with a backslash before it."""
     return "| " + " | ".join(_inert(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _prose(text: str) -> str:
-    """Give a note; words that it sets in code stay so."""
+    """Return a note; words that it sets in code stay so."""
     parts = _OWN_CODE.split(text)
     parts[::2] = map(_inert, parts[::2])
     return _BLOCK.sub(r"\\", "".join(parts))
 
 
 def _inert(text: str) -> str:
-    """Give a text so that no markup, link or mention comes of it: what would be one is code."""
+    """Return a text so that no markup, link or mention comes of it: what would be one is code."""
     text = visible(text)
     parts, end = [], 0
     for link in _LINK.finditer(text):
@@ -74,7 +74,7 @@ def _escaped(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Give a word as code, between more backticks than it holds in succession."""
+    """Return a word as code, between more backticks than it holds in succession."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     room = " " if "`" in text else ""
     return f"{fence}{room}{text}{room}{fence}"

@@ -38,7 +38,7 @@ def render(report: Printable, console: Console, *, width: int | None = None) -> 
 
 
 def text(report: Printable) -> str:
-    """Give a report as plain text, however wide; in a notebook, rich would display it itself."""
+    """Return a report as plain text, however wide; in a notebook, rich would display it itself."""
     stream = io.StringIO()
     render(report, Console(file=stream, force_jupyter=False, color_system=None))
     return stream.getvalue().rstrip("\n")
@@ -95,7 +95,7 @@ def _styled(lines: Iterable[Line], style: str) -> Iterator[Line]:
 def _head(
     row: TableLine, before: TableLine | None, layout: Layout, width: int | None
 ) -> Iterator[Line]:
-    """Give what a row and those after it share, where the row before had something else."""
+    """Yield what a row and those after it share, where the row before had something else."""
     shared = [row.cells[position] for position in layout.heads]
     if before is not None and shared == [before.cells[position] for position in layout.heads]:
         return
@@ -124,7 +124,7 @@ def _aligned(row: TableLine, table: Table, layout: Layout) -> Line:
 
 
 def _below(row: TableLine, table: Table, layout: Layout) -> tuple[str, ...]:
-    """Give the cells of the columns that found no room, as one line with their titles."""
+    """Return the cells of the columns that found no room, as one line with their titles."""
     if not layout.below:
         return ()
     texts = [(table.columns[p].title, words.cell(row.cells[p])) for p in layout.hidden]

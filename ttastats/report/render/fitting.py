@@ -41,7 +41,7 @@ class Layout:
 
 
 def fit(table: Table, width: int | None) -> Layout:
-    """Give the layout of a table. `width` None is a pipe: every column, each row complete."""
+    """Return the layout of a table. `width` None is a pipe: every column, each row complete."""
     if width is None:
         everything = tuple(range(len(table.columns)))
         return Layout((), everything, (), _natural(table, everything), {}, below=True)
@@ -58,7 +58,7 @@ def fit(table: Table, width: int | None) -> Layout:
 
 
 def _heads(table: Table) -> tuple[int, ...]:
-    """Give the columns that stand above the rows: as many as enough rows share."""
+    """Return the columns that stand above the rows: as many as enough rows share."""
     leading = 0
     while leading < len(table.columns) - 1 and table.columns[leading].heads:
         leading += 1
@@ -70,7 +70,7 @@ def _heads(table: Table) -> tuple[int, ...]:
 
 
 def _candidates(table: Table, body: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Give what may be shown, the best first: all columns of the highest rank give way at once."""
+    """Yield what may be shown, the best first: all columns of the highest rank give way at once."""
     yield tuple(body)
     ranks = {table.columns[p].rank for p in body} - {0}
     for rank in sorted(ranks, reverse=True):
@@ -78,7 +78,7 @@ def _candidates(table: Table, body: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _records(table: Table, heads: tuple[int, ...], body: tuple[int, ...], width: int) -> Layout:
-    """Give the layout of a very narrow screen: names alone, and all else below them."""
+    """Return the layout of a very narrow screen: names alone, and all else below them."""
     shown = tuple(p for p in body if table.columns[p].names) or body[:1]
     hidden = tuple(p for p in body if p not in shown)
     widths = _widths(table, shown, width, _SHORTEST_NAME)
@@ -89,7 +89,7 @@ def _records(table: Table, heads: tuple[int, ...], body: tuple[int, ...], width:
 
 
 def _widths(table: Table, shown: Sequence[int], width: int, shortest: int) -> dict[int, int] | None:
-    """Give the widths, the longest names shortened first; None where that is not enough."""
+    """Return the widths, the longest names shortened first; None where that is not enough."""
     widths = _natural(table, shown)
     names = [p for p in shown if table.columns[p].names]
     excess = 1 + sum(widths.values()) + len(GAP) * (len(shown) - 1) - width
@@ -108,7 +108,7 @@ def _natural(table: Table, positions: Sequence[int]) -> dict[int, int]:
 def _short(
     table: Table, shown: Sequence[int], widths: Mapping[int, int] | None
 ) -> dict[int, dict[str, str]] | None:
-    """Give the names of each column in its width; None where they could be mistaken."""
+    """Return the names of each column in its width; None where they could be mistaken."""
     names = [p for p in shown if table.columns[p].names] if widths else []
     short = {p: shortened(_texts(table, p), widths[p]) for p in names} if widths else {}
     return None if None in short.values() else {p: found for p, found in short.items() if found}

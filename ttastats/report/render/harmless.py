@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def visible(text: str) -> str:
-    r"""Give a text with every character that shows nothing spelled out: an escape is `\x1b`.
+    r"""Return a text with every character that shows nothing spelled out: an escape is `\x1b`.
 
     Control characters, ANSI sequences and overrides of the writing direction would otherwise move
     the cursor, recolour the screen or reverse what stands beside them.
@@ -24,7 +24,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Give a text of several lines as `visible` does; the line ends stay."""
+    """Return a text of several lines as `visible` does; the line ends stay."""
     return "\n".join(visible(line) for line in text.split("\n"))
 
 

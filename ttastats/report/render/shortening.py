@@ -12,7 +12,7 @@ ELLIPSIS = "…"
 
 
 def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
-    """Give each name in at most `width` columns of a screen, without a part from its middle.
+    """Return each name in at most `width` columns of a screen, without a part from its middle.
 
     Which part is chosen for each name so that no other name can be meant: of `tyche_ngpu512_ngc`
     and `tyche_ngpu64_ngc` the numbers stay, and stay whole where that is possible. None if the
@@ -38,12 +38,12 @@ def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
 
 
 def middle_cut(name: str, width: int) -> str:
-    """Give a name in at most `width` columns, even if another one becomes the same."""
+    """Return a name in at most `width` columns, even if another one becomes the same."""
     return name if cell_len(name) <= width else ELLIPSIS.join(_parts(name, (width - 1) // 2, width))
 
 
 def _parts(name: str, head: int, width: int) -> tuple[str, str]:
-    """Give the beginning and the end of a name that stay."""
+    """Return the beginning and the end of a name that stay."""
     return _taken(name, head), _taken(name[::-1], width - head - 1)[::-1]
 
 
@@ -53,7 +53,7 @@ def _breaks_a_number(name: str, head: str, tail: str) -> bool:
 
 
 def _taken(text: str, width: int) -> str:
-    """Give as much of the beginning as fits; a wide letter takes two columns."""
+    """Return as much of the beginning as fits; a wide letter takes two columns."""
     text = text[:width]
     while cell_len(text) > width:
         text = text[:-1]

@@ -10,7 +10,7 @@ UNKNOWN = "–"
 
 
 def cell(value: Cell) -> str:
-    """Give the text of a cell."""
+    """Return the text of a cell."""
     match value:
         case Text():
             return visible(value.text)
@@ -23,7 +23,7 @@ def cell(value: Cell) -> str:
 
 
 def gate(value: Gate) -> tuple[str, ...]:
-    """Give the verdict of a gate as a headline, and a line for each group that did not pass."""
+    """Return the verdict of a gate as a headline, and a line for each group that did not pass."""
     headline = f"gate {' '.join(value.conditions)}: {'passed' if value.passed else 'failed'}"
     several = len(value.conditions) > 1
     said = [
@@ -34,7 +34,7 @@ def gate(value: Gate) -> tuple[str, ...]:
 
 
 def quantity(value: Quantity) -> str:
-    """Give a number with its spread and interval: `74.0 min ±0.2%`, `1.057 [1.054, 1.060]`."""
+    """Return a number with its spread and interval: `74.0 min ±0.2%`, `1.057 [1.054, 1.060]`."""
     if value.value is None:
         return UNKNOWN + value.mark
     parts = [_number(value, value.value)]
