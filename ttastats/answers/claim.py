@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 import polars as pl
+from msgspec import structs
 
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
@@ -18,27 +19,17 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
 from ttastats.outcomes.direction import is_upwards
-from ttastats.report import fields
+from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    ENTRY,
-    common_title,
-    group_notes,
-    groups,
-    key_row,
-    row_keys,
-    row_names,
-    shown_keys,
-    with_left_out,
-)
+from ttastats.report.keys import High, LeftOutKeys, Low
+from ttastats.report.row import Key, Row
 from ttastats.sides.design.at_budget import bend, common_budgets, evaluated_there, places_taken
 from ttastats.sides.design.findings import WORDS
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import AgainstNumber, against, by_design, smallest_change
 
-Numbers = Mapping[str, Any]
 #: What of a run a claim is about, by its option.
 Spent = Literal["seconds", "steps"]
 _COLUMNS: dict[Spent, str] = {"seconds": "tta_seconds", "steps": "steps"}
@@ -60,47 +51,66 @@ class ClaimOptions:
     sigma: float | None = None
 
 
+class ClaimRow(Row, frozen=True):
+    """A claim about a group of runs: the mean of those that have a value against a threshold."""
+
+    metric: Annotated[str | None, Key("the metric, `seconds` or `steps`")]
+    higher_is_better: Annotated[bool, Key("whether the claim is that the mean is not lower")]
+    at: Annotated[str, Key("where the runs are judged")]
+    n: Annotated[int, Key("runs that have a value", "runs")]
+    n_missing: Annotated[int, Key("runs that have none", "runs")]
+    mean: Annotated[float | None, Key("mean of the runs", "metric")]
+    sd: Annotated[float | None, Key("their standard deviation", "metric")]
+    low: Low
+    high: High
+    threshold: Annotated[float, Key("what the mean is held against", "metric")]
+    margin: Annotated[float | None, Key("by how much the mean is better", "metric")]
+    level: Annotated[float, Key("level of the one-sided test", "fraction")]
+    p_value: Annotated[float | None, Key("its p")]
+    holds: Annotated[bool, Key("whether the claim holds of all runs")]
+    why: Annotated[str | None, Key("why it does not, though the test is passed")]
+    curvature: Annotated[
+        float | None, Key("by how much interpolated values may be worse", "metric")
+    ]
+    runs_needed: Annotated[int | None, Key("runs that would show the margin at 80% power", "runs")]
+    flags: Annotated[list[str], Key("codes of what is particular to the numbers")]
+    left_out: LeftOutKeys = LeftOutKeys()
+
+
 def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
-    """Read the claims about what runs take; either text may be empty.
-
-    Raises
-    ------
-    TtastatsError
-        As `limit`.
-    """
-    asked: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
-    return tuple(_limit(text, unit) for unit, text in asked if text)
-
-
-def _limit(text: str, unit: Spent) -> Limit:
-    """Read `<= 80` or `80`.
+    """Return the claims about what runs take: `<= 80` or `80`; either text may be empty.
 
     Raises
     ------
     TtastatsError
         It is no such limit.
     """
-    match = re.fullmatch(r"\s*(?:<=?)?\s*([^\s%]+)\s*", text)
-    value = percentages.any_number(match[1]) if match else None
-    if value is None or value <= 0:
-        raise TtastatsError(
-            f"invalid claim {text!r}",
-            where=f"--{unit}",
-            remedy=f"Write --{unit} '<= 80': at most 80 {unit} on average.",
-        )
-    return Limit(unit, value)
+    texts: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
+    claims = []
+    for unit, text in texts:
+        match = re.fullmatch(r"\s*(?:<=?)?\s*([^\s%]+)\s*", text)
+        value = percentages.any_number(match[1]) if match else None
+        if text and (value is None or value <= 0):
+            raise TtastatsError(
+                f"invalid claim {text!r}",
+                where=f"--{unit}",
+                remedy=f"Write --{unit} '<= 80': at most 80 {unit} on average.",
+            )
+        if value is not None:
+            claims.append(Limit(unit, value))
+    return tuple(claims)
 
 
 def report(
     runs: pl.DataFrame,
-    by: Sequence[str] = ENTRY,
+    by: Sequence[str] = grouping.ENTRY,
     *,
     threshold: float | None,
     limits: Sequence[Limit],
     budget: Budget | None,
     rules: ClaimOptions,
 ) -> Report:
-    """Give the report of claims about a table of runs.
+    """Return the report of claims about a table of runs.
 
     Parameters
     ----------
@@ -117,47 +127,45 @@ def report(
     if budget is not None:
         _expect_evaluated(standing(runs).filter("reached"), budget)
     rows = [
-        key_row(keys) | row
-        for keys, group in groups(runs, by)
-        for row in _rows(group, threshold, limits, budget, rules)
+        row
+        for keys, group in grouping.groups(runs, by)
+        for row in _rows(grouping.key_row(keys), group, threshold, limits, budget, rules)
     ]
-    keys = shown_keys(rows, by)
     shown = [
-        *fields.keys(keys),
+        *fields.keys(grouping.shown_keys(rows, by)),
         Field(Column("claim"), lambda row: Text(_claim(row))),
-        Field(Column("runs", "right"), _runs),
-        fields.words("mean ±sd", lambda row: _digits(row).mean(row["mean"], row["sd"])),
+        fields.words("runs", _runs),
+        fields.words("mean ±sd", lambda row: _digits(row).mean(row.mean, row.sd)),
         fields.words(
             f"[{percentages.text(1 - 2 * rules.level)} CI]",
-            lambda row: _digits(row).interval(row["low"], row["high"]),
+            lambda row: _digits(row).interval(row.low, row.high),
             rank=2,
         ),
         fields.words("margin left", _margin, rank=1),
-        Field(Column("p", "right"), lambda row: PValue(row["p_value"])),
+        Field(Column("p", "right"), lambda row: PValue(row.p_value)),
         Field(Column("verdict"), _verdict),
     ]
     where = str(budget) if budget else "to the target"
-    title = "   ".join(part for part in (common_title(rows, by), where) if part)
-    table = fields.table(rows, shown, title)
-    notes = [*group_notes(runs, by), *_notes(rows, runs, budget, rules)]
-    names = row_names(rows, row_keys(by, ENTRY))
+    title = "   ".join(part for part in (grouping.common_title(rows, by), where) if part)
+    notes = [*_notes(rows, runs, budget, rules)]
+    names = grouping.row_names(rows, grouping.row_keys(by, grouping.ENTRY))
     if len(set(names)) < 2:
         names = [""] * len(rows)
     said = " ".join(_sentence(row, name, rules) for row, name in zip(rows, names, strict=True))
-    report = Report("claim", tuple(rows), (table,), tuple(notes), said, by=row_keys(by, ENTRY))
-    return with_left_out(report, runs, by)
+    answer = grouping.answer("claim", rows, shown, runs, by, notes, title=title)
+    return replace(answer, sentence=said)
 
 
 def _expect_told(runs: pl.DataFrame, limits: Sequence[Limit]) -> None:
     """Refuse a claim about what no run tells, though some got there."""
     there = standing(runs).filter("reached")
     other_axis = axes.of(runs).unit != "seconds"
-    for one in limits:
-        untold = not there[_COLUMNS[one.unit]].count() or (one.unit == "seconds" and other_axis)
+    for limit in limits:
+        untold = not there[_COLUMNS[limit.unit]].count() or (limit.unit == "seconds" and other_axis)
         if there.height and untold:
             raise TtastatsError(
-                f"no run logs its {one.unit}",
-                where=f"--{one.unit}",
+                f"no run logs its {limit.unit}",
+                where=f"--{limit.unit}",
                 remedy="`ttastats runs FILE` shows what the runs log.",
             )
 
@@ -176,78 +184,91 @@ def _expect_evaluated(runs: pl.DataFrame, budget: Budget) -> None:
 
 
 def _rows(
+    keys: dict[str, Any],
     group: pl.DataFrame,
     threshold: float | None,
     limits: Sequence[Limit],
     budget: Budget | None,
     rules: ClaimOptions,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ClaimRow]:
     if threshold is not None:
-        yield _of_quality(group, threshold, budget, rules)
-    for one in limits:
-        values = group.filter("reached")[_COLUMNS[one.unit]].drop_nulls().cast(pl.Float64)
+        yield _of_quality(keys, group, threshold, budget, rules)
+    for limit in limits:
+        values = group.filter("reached")[_COLUMNS[limit.unit]].drop_nulls().cast(pl.Float64)
         # Steps up to a budget are as the budget says; those to a target come in evaluations.
-        if one.unit == "steps" and budget is not None and values.n_unique() == 1:
-            found = by_design(values.len(), float(values[0]), one.threshold, rules.level)
+        if limit.unit == "steps" and budget is not None and values.n_unique() == 1:
+            found = by_design(values.len(), float(values[0]), limit.threshold, rules.level)
         else:
             step = min(smallest_change(values.to_numpy()), default=0.0)
             found = against(
-                values.to_numpy(), one.threshold, higher_is_better=False, level=rules.level,
+                values.to_numpy(), limit.threshold, higher_is_better=False, level=rules.level,
                 resolution=step,
             )  # fmt: skip
-        yield _row(found, one.unit, group, budget, higher=False)
+        yield _row(keys, group, budget, found, limit.unit, higher=False)
 
 
 def _of_quality(
-    group: pl.DataFrame, threshold: float, budget: Budget | None, rules: ClaimOptions
-) -> dict[str, Any]:
+    keys: dict[str, Any],
+    group: pl.DataFrame,
+    threshold: float,
+    budget: Budget | None,
+    rules: ClaimOptions,
+) -> ClaimRow:
     metric, upwards = group["target_metric"].drop_nulls(), is_upwards(group)
 
-    def shown(shift: float) -> AgainstNumber:
+    def shifted(shift: float) -> AgainstNumber:
         return against(
             group["quality"].drop_nulls().to_numpy() + shift, threshold, higher_is_better=upwards,
             level=rules.level, resolution=step_of(group), sigma=rules.sigma,
         )  # fmt: skip
 
-    found = shown(0.0)
-    row = _row(found, str(metric[0]) if metric.len() else None, group, budget, higher=upwards)
+    found = shifted(0.0)
+    name = str(metric[0]) if metric.len() else None
+    row = _row(keys, group, budget, found, name, higher=upwards)
     if budget is None or not budget.interpolate or not found.n:
         return row
     curvature = bend(group.filter("reached"))
     worse = None if curvature is None else max(0.0, -curvature if upwards else curvature)
     if worse == 0.0:
         return row
-    row |= {"curvature": worse, "flags": [*row["flags"], "interpolated"]}
-    if found.holds and (worse is None or not shown(-worse if upwards else worse).holds):
-        row |= {"holds": False, "why": WORDS["interpolated"], "runs_needed": None}
+    row = structs.replace(row, curvature=worse, flags=[*row.flags, "interpolated"])
+    if found.holds and (worse is None or not shifted(-worse if upwards else worse).holds):
+        row = structs.replace(row, holds=False, why=WORDS["interpolated"], runs_needed=None)
     return row
 
 
 def _row(
-    found: AgainstNumber, name: str | None, group: pl.DataFrame, budget: Budget | None, higher: bool
-) -> dict[str, Any]:
-    """Give the numbers of a claim: it holds of all runs of the group, or it does not."""
+    keys: dict[str, Any],
+    group: pl.DataFrame,
+    budget: Budget | None,
+    found: AgainstNumber,
+    metric: str | None,
+    *,
+    higher: bool,
+) -> ClaimRow:
+    """Return the numbers of a claim: it holds of all runs of the group, or it does not."""
     missing = group.height - found.n
-    return {
-        "metric": name,
-        "higher_is_better": higher,
-        "at": str(budget) if budget else "to the target",
-        "n": found.n,
-        "n_missing": missing,
-        "mean": found.mean,
-        "sd": found.sd,
-        "low": found.low,
-        "high": found.high,
-        "threshold": found.threshold,
-        "margin": found.margin,
-        "level": found.level,
-        "p_value": found.p_value,
-        "holds": found.holds and not missing,
-        "why": None,
-        "curvature": None,
-        "runs_needed": found.needed,
-        "flags": [flag.code for flag in found.flags],
-    }
+    return ClaimRow(
+        keys=keys,
+        metric=metric,
+        higher_is_better=higher,
+        at=str(budget) if budget else "to the target",
+        n=found.n,
+        n_missing=missing,
+        mean=found.mean,
+        sd=found.sd,
+        low=found.low,
+        high=found.high,
+        threshold=found.threshold,
+        margin=found.margin,
+        level=found.level,
+        p_value=found.p_value,
+        holds=found.holds and not missing,
+        why=None,
+        curvature=None,
+        runs_needed=found.needed,
+        flags=[flag.code for flag in found.flags],
+    )
 
 
 # ------------------------------------------------------------------------------------------ cells
@@ -256,63 +277,60 @@ def _row(
 _UNITS = {"seconds": " s", "steps": " steps"}
 
 
-def _digits(row: Numbers) -> Digits:
-    return digits_of(
-        [row["threshold"]], row["sd"], row["mean"], _UNITS.get(row["metric"] or "", "")
-    )
+def _digits(row: ClaimRow) -> Digits:
+    return digits_of([row.threshold], row.sd, row.mean, _UNITS.get(row.metric or "", ""))
 
 
-def _claim(row: Numbers) -> str:
-    sign = "≥" if row["higher_is_better"] else "≤"
-    return f"{row['metric'] or 'quality'} {sign} {row['threshold']:g}"
+def _claim(row: ClaimRow) -> str:
+    sign = "≥" if row.higher_is_better else "≤"
+    return f"{row.metric or 'quality'} {sign} {row.threshold:g}"
 
 
-def _runs(row: Numbers) -> Text:
-    missing = f" +{row['n_missing']} missing" if row["n_missing"] else ""
-    return Text(f"{row['n']}{missing}")
+def _runs(row: ClaimRow) -> str:
+    return f"{row.n} +{row.n_missing} missing" if row.n_missing else str(row.n)
 
 
-def _margin(row: Numbers) -> str:
-    return "–" if row["margin"] is None else _digits(row).signed(row["margin"])
+def _margin(row: ClaimRow) -> str:
+    return "–" if row.margin is None else _digits(row).signed(row.margin)
 
 
-def _verdict(row: Numbers) -> Text:
-    if row["holds"]:
+def _verdict(row: ClaimRow) -> Text:
+    if row.holds:
         return Text("holds", "good")
-    if row["margin"] is None:
+    if row.margin is None:
         return Text("no run", "bad")
-    why = f": {row['why']}" if row["why"] else ""
-    return Text(f"not shown{why}" if row["margin"] > 0 else "not met", "bad")
+    why = f": {row.why}" if row.why else ""
+    return Text(f"not shown{why}" if row.margin > 0 else "not met", "bad")
 
 
 # ------------------------------------------------------------------------------------------ words
 
 
-def _sentence(row: Numbers, name: str, rules: ClaimOptions) -> str:
-    """Say what became of a claim, and what is missing where it does not hold."""
-    claim = f"{name}: {_claim(row)} {row['at']}".removeprefix(": ")
-    if row["margin"] is None:
+def _sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
+    """Return what became of a claim, and what is missing where it does not hold."""
+    claim = f"{name}: {_claim(row)} {row.at}".removeprefix(": ")
+    if row.margin is None:
         return f"{claim}: no run has a value."
     digits = _digits(row)
-    p_value = "" if row["p_value"] is None else f" ({units.p_text(row['p_value'])})"
-    runs = units.plural(row["n"], "run")
+    p_value = "" if row.p_value is None else f" ({units.p_text(row.p_value)})"
+    runs = units.plural(row.n, "run")
     level = f"at the {percentages.text(rules.level)} level"
-    much = digits.of(abs(row["margin"]))
-    if row["holds"]:
+    much = digits.of(abs(row.margin))
+    if row.holds:
         return f"{claim} holds {level}{p_value}: the mean of {runs} is better by {much}."
     said = f"{claim} is not confirmed {level}{p_value}: the mean of {runs} is"
-    if row["margin"] <= 0:
-        return f"{said} {'worse by ' + much if row['margin'] < 0 else 'no better'}."
+    if row.margin <= 0:
+        return f"{said} {'worse by ' + much if row.margin < 0 else 'no better'}."
     said += f" better by {much}"
-    if row["n_missing"]:
-        return f"{said}, but {units.plural(row['n_missing'], 'run')} had no value."
-    if row["why"]:
-        worst = "any amount" if row["curvature"] is None else digits.of(row["curvature"])
-        return f"{said}, but {row['why']} and may be worse by {worst}."
-    needed = row["runs_needed"]
-    if row["p_value"] is None or needed is None:
+    if row.n_missing:
+        return f"{said}, but {units.plural(row.n_missing, 'run')} had no value."
+    if row.why:
+        worst = "any amount" if row.curvature is None else digits.of(row.curvature)
+        return f"{said}, but {row.why} and may be worse by {worst}."
+    needed = row.runs_needed
+    if row.p_value is None or needed is None:
         return f"{said}."
-    more = needed - row["n"]
+    more = needed - row.n
     if more <= 0:
         return f"{said}; more runs may confirm it."
     plan = f"{units.plural(more, 'more run')} of this kind ({needed:,} in all)"
@@ -320,17 +338,17 @@ def _sentence(row: Numbers, name: str, rules: ClaimOptions) -> str:
 
 
 def _notes(
-    rows: Sequence[Numbers], runs: pl.DataFrame, budget: Budget | None, rules: ClaimOptions
+    rows: Sequence[ClaimRow], runs: pl.DataFrame, budget: Budget | None, rules: ClaimOptions
 ) -> Iterator[Note]:
     if budget is not None:
         yield from budget_notes(runs, budget)
-    tested = [row["n"] for row in rows if row["holds"] and row["p_value"] is not None]
+    tested = [row.n for row in rows if row.holds and row.p_value is not None]
     yield from rare_note(tested, 1 - rules.level)
-    if any(row["n_missing"] for row in rows):
+    if any(row.n_missing for row in rows):
         yield note("runs_missing")
-    if any("interpolated" in row["flags"] for row in rows):
+    if any("interpolated" in row.flags for row in rows):
         yield note("interpolated.claim")
-    if any("one_run" in row["flags"] for row in rows):
+    if any("one_run" in row.flags for row in rows):
         yield note("one_run.claim")
     if rules.sigma is not None:
         yield note("sigma_known", sigma=rules.sigma)
