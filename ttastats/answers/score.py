@@ -67,7 +67,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         fields.words("runs", _runs, rank=1),
         fields.words("score, min", lambda row: _minutes(row.score_minutes)),
         fields.words("raw, min", lambda row: _minutes(row.raw_minutes), rank=2),
-        fields.words("scaling", _scaling, rank=3),
+        fields.words("scaling", lambda row: factor_text(row.scaling_factor), rank=3),
     ]
     if any(row.status != _SCORED for row in rows):
         shown.append(Field(Column("status"), lambda row: Text(row.status)))
@@ -87,7 +87,7 @@ def _row_of(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     judged = _in_order(group)
     why = judged.get_column("failure")
     raw_minutes, status = _raw_score(judged, rules)
-    factor = _scaling_factor(group)
+    factor = scaling_factor(group)
     scored = raw_minutes is not None and factor is not None
     return ScoreRow(
         keys=known,
@@ -189,7 +189,7 @@ def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]
     return mean, _SCORED if usual else f"{_SCORED}: {plural(n, 'run')}, {rules.runs} required"
 
 
-def _scaling_factor(group: pl.DataFrame) -> float | None:
+def scaling_factor(group: pl.DataFrame) -> float | None:
     """Return the factor of the runs' `scaling.json`, 1 where there is none, None if they differ."""
     factors = group.get_column("scaling_factor").fill_null(1.0).unique().to_list()
     return float(factors[0]) if len(factors) == 1 else None
@@ -240,8 +240,8 @@ def _minutes(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _scaling(row: ScoreRow) -> str:
-    factor = row.scaling_factor
+def factor_text(factor: float | None) -> str:
+    """Return a scaling factor as tables show it."""
     return "–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")
 
 

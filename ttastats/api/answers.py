@@ -174,9 +174,10 @@ def rcp(
     from ttastats.answers.rcp import convergence_records
     from ttastats.answers.rcp import rcp as rcp_report  # scipy costs start-up time
     from ttastats.answers.rcp.convergence_sides import officially_counted
+    from ttastats.answers.rcp.rcp_row import RcpOptions
     from ttastats.outcomes.counted import RESULT
 
-    options = rcp_report.RcpOptions(
+    options = RcpOptions(
         ruleset=convergence_records.ruleset(ruleset) if ruleset else "",
         confidence=confidence,
         bypass=bypass,

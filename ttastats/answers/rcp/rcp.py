@@ -6,73 +6,28 @@ and the verdict and factor of the official rules.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-import numpy as np
 import polars as pl
 
-from ttastats.answers.rcp import convergence_rules, rcp_words
-from ttastats.answers.rcp.convergence_records import Library, ruleset_of
-from ttastats.answers.rcp.convergence_rules import ConvergenceRules
-from ttastats.answers.rcp.convergence_sides import (
-    BenchmarkReference,
-    Entry,
-    Unit,
-    batch_size_of,
-    benchmark_of,
-    entry_of,
-    reference_at,
-)
+from ttastats.answers.rcp.convergence_records import Library
+from ttastats.answers.rcp.rcp_row import RcpOptions, RcpRow, row_maker
+from ttastats.answers.score import factor_text
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note, note
 from ttastats.outcomes.counted import RESULT
-from ttastats.report import fields
+from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    ENTRY,
-    common_title,
-    group_notes,
-    groups,
-    key_row,
-    row_keys,
-    shown_keys,
-    unknown_last,
-    with_left_out,
-)
-from ttastats.stats.convergence import Reference, convergence, passes, stopped_early
-from ttastats.stats.decision import side_of
-from ttastats.stats.moments import coefficient_of_variation
-from ttastats.stats.outcomes import Outcomes
+from ttastats.report.row import of_kind
 from ttastats.stats.verdict import Verdict
 
-#: Truly faster setups whose chance to pass is told.
-_FASTER = (0.05, 0.1)
-#: Sides that differ by more than this factor are counted in different units.
-_FAR = 20.0
 #: Answers of more entries show the numbers behind each verdict only if asked.
 FEW = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RcpOptions:
-    """How entries are held against the reference.
-
-    `ruleset` replaces that of each entry's round. `bypass` is the official `--rcp_bypass`.
-    `draws` of a whole submission tell the error rates of the check; `seed` is theirs.
-    """
-
-    ruleset: str = ""
-    confidence: float = 0.95
-    bypass: bool = False
-    draws: int = 10_000
-    seed: int = 1
-    verbose: bool = False
+#: Grids that differ by more than this factor shift a mean visibly.
+_COARSER = 1.5
 
 
 def report(
@@ -81,287 +36,246 @@ def report(
     options: RcpOptions,
     by: Sequence[str] = RESULT,
 ) -> Report:
-    """Give the report of a table of runs, judged by the official targets.
+    """Return the report of a table of runs, judged by the official targets.
 
     Raises
     ------
     TtastatsError
         No entry has a reference.
     """
-    known = cache(lambda *kind: benchmark_of(library, *kind))
-    rates = cache(lambda *point: _rates(options, *point))
-    rows = []
-    for keys, group in groups(runs, by):
-        rows.append(key_row(keys) | _numbers(group, known, rates, options))
-    _expect_any(rows)
-    rows.sort(key=_place)
+    row_of = row_maker(library, options)
+    rows = [row_of(grouping.key_row(keys), group) for keys, group in grouping.groups(runs, by)]
+    if all(row.reference_n is None for row in rows):
+        raise TtastatsError(
+            f"no entry has a reference: {_reasons(rows)}",
+            where="rcp",
+            remedy="--ruleset 5.0.0 selects the records of a round, --records FOLDER other "
+            "records.",
+        )
+    names = ("suite", "round", "benchmark", "batch_size", "ratio")
+    rows.sort(key=lambda row: grouping.unknown_last(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
-    details = [rcp_words.details(row, every=every) for row in rows]
-    table = fields.table(rows, _fields(rows, by, options), common_title(rows, by), details)
-    notes = (*group_notes(runs, by), *rcp_words.notes(rows, options.confidence, every=every))
-    report = Report("rcp", tuple(rows), (table,), notes, by=row_keys(by, ENTRY))
-    return with_left_out(report, runs, by)
-
-
-def unanswered(found: Report) -> int:
-    """Count the entries that have no reference to be held against."""
-    return sum(row["reference_n"] is None for row in found.rows)
-
-
-def _expect_any(rows: Sequence[Mapping[str, Any]]) -> None:
-    if any(row["reference_n"] is not None for row in rows):
-        return
-    reasons = sorted({str(row["status"]) for row in rows})
-    raise TtastatsError(
-        f"no entry has a reference: {units.listed(reasons, between='; ')}",
-        where="rcp",
-        remedy="--ruleset 5.0.0 selects the records of a round, --records FOLDER other records.",
+    return grouping.answer(
+        "rcp",
+        rows,
+        _fields(rows, by, options),
+        runs,
+        by,
+        [*_notes(rows, options.confidence, every=every)],
+        details=[_details(row, every=every) for row in rows],
     )
 
 
-# ------------------------------------------------------------------------------ numbers of an entry
+def unanswered(answer: Report) -> int:
+    """Return the number of entries that have no reference to be held against."""
+    return sum(row.reference_n is None for row in of_kind(answer.records, RcpRow))
 
 
-def _numbers(
-    group: pl.DataFrame,
-    known: Callable[..., BenchmarkReference | str],
-    rates: Callable[..., dict[str, float | None]],
-    options: RcpOptions,
-) -> dict[str, Any]:
-    """Give the numbers of one entry; `status` says why some are unknown."""
-    reached = int(group.get_column("reached").sum())
-    empty = dict.fromkeys(_NAMES) | {
-        "confidence": options.confidence,
-        "draws": options.draws,
-        "seed": options.seed,
-        "n": group.height,
-        "reached": reached,
-        "batch_size": batch_size_of(group),
-        "published_factor": _published(group),
-        "verdict": "no reference",
-    }
-    kinds = group.select("suite", "round", "benchmark").unique()
-    if kinds.height > 1:
-        return empty | {"status": "several benchmarks or rounds in one group"}
-    suite, round_, benchmark = kinds.row(0)
-    ruleset = options.ruleset or ruleset_of(round_)
-    held = known(suite, ruleset, benchmark)
-    if isinstance(held, str):
-        return empty | {"ruleset": ruleset, "status": held}
-    entry = entry_of(group, held)
-    found = empty | {
-        "ruleset": ruleset,
-        "unit": held.unit,
-        **_official(entry, held, options),
-    }
-    found |= _compared(entry, reached, held, options)
-    if entry.batch_size is None:
-        return found
-    return found | rates(held, entry.batch_size, entry.interval)
-
-
-_NAMES = (
-    *("ruleset", "batch_size", "unit", "n", "reached", "entry_mean", "entry_cv"),
-    *("reference", "reference_n", "reference_mean", "reference_cv", "reference_records"),
-    *("ratio", "low", "high", "confidence", "verdict", "status"),
-    *("interval", "reference_interval", "early", "reference_early"),
-    *("submission_runs", "reference_fails", "faster_5_passes", "faster_10_passes"),
-    *("draws", "seed", "official_verdict", "official_factor", "official_reason", "official_mean"),
-    *("official_limit", "official_reference_mean", "official_as_written", "published_factor"),
-)
-
-
-def _published(group: pl.DataFrame) -> float | None:
-    """Give the factor of the entry's own `scaling.json`, 1 if there is none."""
-    factors = group.get_column("scaling_factor").fill_null(1.0).unique().to_list()
-    return float(factors[0]) if len(factors) == 1 else None
-
-
-# -------------------------------------------------------------------------------- the official word
-
-
-def _official(entry: Entry, held: BenchmarkReference, options: RcpOptions) -> dict[str, Any]:
-    """Give the official verdict of an entry; none in a division that sets rules of its own."""
-    if (entry.division or "closed").lower() == "open":
-        return {"official_reason": "open division: not checked"}
-    if (converged := entry.converged) is None:
-        return {"official_reason": f"the runs do not log their {held.unit}"}
-
-    def check(found: ConvergenceRules) -> convergence_rules.ConvergenceVerdict:
-        return convergence_rules.check(
-            converged,
-            entry.n - len(converged),
-            entry.batch_size,
-            held.points,
-            found,
-            bypass=options.bypass,
-        )
-
-    said = check(held.rules)
-    word = "passed by bypass" if said.bypassed else "passed" if said.passed else "failed"
-    if said.reason == "too few runs":
-        return {"official_reason": f"too few runs: {held.rules.runs} required"}
-    written = check(convergence_rules.as_written(held.rules, held.ruleset))
-    return {
-        "official_verdict": word,
-        "official_reason": said.reason,
-        "official_factor": said.factor,
-        "official_mean": said.mean,
-        "official_limit": said.limit,
-        "official_reference_mean": said.point.mean if said.point else None,
-        "official_as_written": "passed" if written.passed else "failed",
-    }
-
-
-# ------------------------------------------------------------------------------ ratio with interval
-
-
-def _compared(
-    entry: Entry, reached: int, held: BenchmarkReference, options: RcpOptions
-) -> dict[str, Any]:
-    """Give the ratio of an entry over the reference at its batch size, as far as there is one."""
-    if entry.batch_size is None:
-        return {"status": "batch size unknown, or several batch sizes"}
-    found = reference_at(held, entry.batch_size, entry.interval)
-    if isinstance(found, str):
-        return {"status": found}
-    told = _told(found.reference) | {
-        "reference": found.how,
-        "reference_records": found.records,
-        "interval": entry.interval,
-        "verdict": "undecided",
-    }
-    if entry.outcomes is None:
-        untold = f"the runs do not log their {held.unit}"
-        status = untold if reached else "no run reached the target"
-        return told | {"status": status, "verdict": "unavailable"}
-    return told | _ratio(entry.outcomes, found.reference, options)
-
-
-def _told(reference: Reference) -> dict[str, Any]:
-    values, _ = reference.pool()
-    return {
-        "reference_n": reference.n,
-        "reference_mean": reference.mean,
-        "reference_cv": coefficient_of_variation(values),
-        "reference_interval": reference.interval,
-    }
-
-
-def _ratio(entry: Outcomes, reference: Reference, options: RcpOptions) -> dict[str, Any]:
-    found = convergence(entry, reference, confidence=options.confidence)
-    solved = entry.times[entry.reached]
-    numbers = {
-        "entry_mean": found.a.term.estimate if found.a else None,
-        "entry_cv": coefficient_of_variation(solved),
-        "ratio": found.ratio.estimate,
-        "early": stopped_early(solved, reference),
-        "reference_early": stopped_early(reference.pool()[0], reference),
-    }
-    if not 1 / _FAR < (found.ratio.estimate or 0.0) < _FAR:
-        unit = "entry and reference use different units"
-        return numbers | {"ratio": None, "status": unit, "verdict": "unavailable"}
-    limits = found.limits(options.confidence, epochs=True)
-    if limits is None or not math.isfinite(limits[1]):
-        return numbers | {"status": _no_interval(entry, reference), "verdict": "unavailable"}
-    low, high = limits
-    verdict = (Verdict.UNDECIDED, Verdict.LATER, Verdict.EARLIER)[side_of(1.0, low, high)].value
-    return numbers | {"low": low, "high": high, "verdict": verdict}
-
-
-def _no_interval(entry: Outcomes, reference: Reference) -> str:
-    if entry.n < 2 or reference.n < 2:
-        return "2 runs are needed on each side"
-    if reference.misfit is not None and reference.misfit[0] is None:
-        return "the interpolation error between only two records is unknown"
-    return "all runs stopped at the same evaluation, and the evaluation interval is unknown"
-
-
-# ---------------------------------------------------------------- error rates of the official check
-
-
-def _rates(
-    options: RcpOptions, held: BenchmarkReference, batch_size: int, interval: float | None
-) -> dict[str, float | None]:
-    """Give how often the reference fails its own check, and truly faster setups pass."""
-    point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
-    found = reference_at(held, batch_size, interval)
-    if point is None or isinstance(found, str):
-        return {}
-
-    def share(faster: float) -> float | None:
-        return passes(
-            found.reference,
-            point.limit - held.rules.slack,
-            held.rules.runs,
-            dropped=held.rules.dropped,
-            faster=faster,
-            draws=options.draws,
-            rng=np.random.default_rng((options.seed, batch_size)),
-        )
-
-    same = share(0.0)
-    return {
-        "submission_runs": held.rules.runs,
-        "reference_fails": None if same is None else 1 - same,
-        **{f"faster_{faster * 100:.0f}_passes": share(faster) for faster in _FASTER},
-    }
+def _reasons(rows: Sequence[RcpRow]) -> str:
+    reasons = {str(row.status) for row in rows if row.reference_n is None}
+    return units.listed(sorted(reasons), between="; ")
 
 
 # ---------------------------------------------------------------------------------------- the table
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    names = ("suite", "round", "benchmark", "batch_size", "ratio")
-    return unknown_last(*map(row.get, names))
-
-
-def _fields(
-    rows: Sequence[Mapping[str, Any]], by: Sequence[str], options: RcpOptions
-) -> list[Field]:
+def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> list[Field]:
     hidden = {"entry"} if {"submitter", "system", "entry"} <= set(by) and _named(rows) else set()
-    if len({row.get("division") for row in rows}) == 1:
+    if len({row.keys.get("division") for row in rows}) == 1:
         hidden.add("division")
-    names = [name for name in shown_keys(rows, by) if name not in hidden]
-    names.sort(key=lambda name: name not in {"suite", "round", "benchmark"})
-    level = f"{options.confidence * 100:g}%"
+    names = [name for name in grouping.shown_keys(rows, by) if name not in hidden]
+    names.sort(key=lambda name: name not in grouping.BENCHMARK)
     return [
         *fields.keys(names),
-        fields.words("BS", lambda row: _size(row["batch_size"])),
+        fields.words("BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}"),
         fields.reached(),
-        Field(Column("entry", "right", rank=2), _amount("entry")),
-        Field(Column("reference", "right", rank=2), _amount("reference")),
         Field(
-            Column(f"entry/reference [{level}]", "right"),
-            lambda row: Quantity(row["ratio"], "ratio", row["low"], row["high"]),
+            Column("entry", "right", rank=2),
+            lambda row: Quantity(row.entry_mean, row.unit or "epochs", spread=row.entry_cv),
         ),
-        Field(Column("converges"), rcp_words.word),
-        Field(Column("official"), lambda row: Text(row["official_verdict"] or "–")),
-        fields.words("factor", _factor),
+        Field(
+            Column("reference", "right", rank=2),
+            lambda row: Quantity(row.reference_mean, row.unit or "epochs", spread=row.reference_cv),
+        ),
+        Field(
+            Column(f"entry/reference [{options.confidence * 100:g}%]", "right"),
+            lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
+        ),
+        Field(Column("converges"), _word),
+        Field(Column("official"), lambda row: Text(row.official_verdict or "–")),
+        fields.words(
+            "factor",
+            lambda row: factor_text(
+                None if row.official_verdict == "failed" else row.official_factor
+            ),
+        ),
     ]
 
 
-def _named(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether submitter and system name each entry of a benchmark."""
+def _named(rows: Sequence[RcpRow]) -> bool:
+    """Return whether submitter and system name each entry of a benchmark."""
     keys = ("suite", "round", "division", "submitter", "system", "benchmark")
-    names = {tuple(row.get(key) for key in keys) for row in rows}
-    return len(names) == len(rows) and all(row.get("submitter") for row in rows)
+    names = {tuple(row.keys.get(key) for key in keys) for row in rows}
+    return len(names) == len(rows) and all(row.keys.get("submitter") for row in rows)
 
 
-def _size(batch_size: int | None) -> str:
-    return "–" if batch_size is None else f"{batch_size:,}"
+def _word(row: RcpRow) -> Text:
+    verdict = Verdict(row.verdict)
+    undecided = verdict is Verdict.UNDECIDED
+    return Text(verdict.signed if undecided else verdict.label, verdict.tone)
 
 
-def _amount(side: str) -> Callable[[Mapping[str, Any]], Quantity]:
-    def cell(row: Mapping[str, Any]) -> Quantity:
-        unit: Unit = row["unit"] or "epochs"
-        return Quantity(row[f"{side}_mean"], unit, spread=row[f"{side}_cv"])
-
-    return cell
+# ------------------------------------------------------------------------------- below each entry
 
 
-def _factor(row: Mapping[str, Any]) -> str:
-    factor = row["official_factor"]
-    if factor is None or row["official_verdict"] == "failed":
-        return "–"
-    return f"{factor:.4f}".removesuffix("0000").removesuffix(".")
+def _details(row: RcpRow, *, every: bool) -> tuple[str, ...]:
+    """Return the lines below an entry: its verdict, with `every` the numbers behind it."""
+    lines = (_official(row), _chances(row), _grid(row)) if every else ()
+    return (*(line for line in lines if line), f"verdict  {_sentence(row)}")
+
+
+def _sentence(row: RcpRow) -> str:
+    if row.ratio is None:
+        return f"none: {row.status}"
+    if row.low is None or row.high is None:
+        change = f"{_change(row.ratio)} {row.unit} than the reference"
+        return f"{change}, no interval: {row.status}"
+    if row.verdict == Verdict.UNDECIDED:
+        low, high = _change(row.low), _change(row.high)
+        return f"not significantly different from the reference: {low} to {high} {row.unit}"
+    return f"converges {row.verdict} than the reference in these runs{_in_evaluations(row)}"
+
+
+def _change(ratio: float) -> str:
+    return f"{units.percent(abs(1 - ratio))} {'fewer' if ratio < 1 else 'more'}"
+
+
+def _in_evaluations(row: RcpRow) -> str:
+    """Return how large a difference is, in runs that stop at another evaluation."""
+    interval = row.interval or row.reference_interval
+    if not interval or row.entry_mean is None or row.reference_mean is None:
+        return ""
+    each = abs(row.entry_mean - row.reference_mean) / interval
+    whole = each * row.reached
+    if each >= 1:
+        return f"; as if every run stopped {each:.1f} evaluations {row.verdict}"
+    if whole < 1:
+        return "; less than one run stopping at the next evaluation"
+    runs = f"{round(whole)} of {units.plural(row.reached, 'run')}"
+    return f"; as if {runs} stopped one evaluation {row.verdict}"
+
+
+def _official(row: RcpRow) -> str:
+    """Return the means that the official check compares, and what it says."""
+    if row.official_verdict is None:
+        return f"official  none: {row.official_reason}" if row.official_reason else ""
+    if row.official_limit is None:
+        return f"official  {row.official_verdict}: {row.official_reason}"
+    applied = _applied(row)
+    factor = f", time x{applied:.4f}" if applied > 1 else ""
+    return (
+        f"official  olympic mean {_amount(row.official_mean, row)} against "
+        f"{_amount(row.official_reference_mean, row)}, limit "
+        f"{units.counted(row.official_limit, row.unit or '')}: "
+        f"{row.official_verdict}{factor} ({row.official_reason})"
+    )
+
+
+def _amount(value: float | None, row: RcpRow) -> str:
+    return units.counted(value or 0.0, row.unit or "").rsplit(" ", 1)[0]
+
+
+def _chances(row: RcpRow) -> str:
+    if row.reference_fails is None:
+        return ""
+    fails, few, fewer = (
+        units.percent(share or 0.0)
+        for share in (row.reference_fails, row.faster_5_passes, row.faster_10_passes)
+    )
+    return (
+        f"error rates  the reference itself fails the check in "
+        f"{fails if row.reference_fails else 'none'} of {row.draws:,} "
+        f"simulated sets of {row.submission_runs} runs; a setup that needs 5% fewer "
+        f"{row.unit} passes in {few}, one that needs 10% fewer in {fewer}"
+    )
+
+
+def _grid(row: RcpRow) -> str:
+    """Return how fine evaluations are, which decides how well two means can agree."""
+    interval = row.interval or row.reference_interval
+    if row.reference_mean is None:
+        return ""
+    if not interval:
+        return "grid  unknown: no run logs two evaluations"
+    text = f"grid  one evaluation is {units.percent(interval / row.reference_mean)} of the "
+    text += "reference's mean"
+    if row.reference_interval and _grids_differ(row):
+        other = units.percent(row.reference_interval / row.reference_mean)
+        text += f" ({other} in the reference's own runs)"
+    if row.early is None:
+        return text
+    return (
+        f"{text}; stopped an evaluation or more before the reference's median: "
+        f"entry {row.early} of {row.reached}, "
+        f"reference {row.reference_early} of {row.reference_n}"
+    )
+
+
+def _grids_differ(row: RcpRow) -> bool:
+    if not row.interval or not row.reference_interval:
+        return False
+    return not 1 / _COARSER < row.interval / row.reference_interval < _COARSER
+
+
+# ---------------------------------------------------------------------------------------- footnotes
+
+
+def _notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Iterator[Note]:
+    official = [row for row in rows if row.official_verdict]
+    yield note("rcp")
+    if official:
+        yield note("official")
+    judged = [row for row in rows if row.low is not None]
+    if len(judged) > 1:
+        differ = sum(Verdict(row.verdict).directed for row in judged)
+        chance = (1 - confidence) * len(judged)
+        yield note(
+            "many_entries", differ=differ, n=len(judged), confidence=confidence, chance=chance
+        )
+    known = [row for row in rows if row.ratio is not None]
+    for key, number in (
+        ("interpolated.rcp", sum(row.reference == "interpolated" for row in rows)),
+        ("smallest", sum(row.reference == "smallest" for row in rows)),
+        ("grids_differ.rcp", sum(map(_grids_differ, known))),
+        ("failed_runs.rcp", sum(row.n - row.reached for row in known)),
+    ):
+        if number:
+            yield note(key, n=number)
+    yield from _of_official(official)
+    if lacking := sum(row.reference_n is None for row in rows):
+        yield note("no_reference", n=lacking, reasons=_reasons(rows))
+    if not every:
+        yield note("verbose")
+
+
+def _of_official(rows: Sequence[RcpRow]) -> Iterator[Note]:
+    """Yield how the official rules were applied to entries."""
+    slack = [
+        row for row in rows if row.keys["benchmark"] == "llama31_405b" and row.ruleset != "5.0.0"
+    ]
+    if slack:
+        passed = (row for row in slack if row.official_verdict != "failed")
+        yield note("slack", n=sum(row.official_as_written == "failed" for row in passed))
+    scaled = [row for row in rows if _applied(row) > 1]
+    if scaled:
+        earlier = sum(row.verdict == Verdict.EARLIER for row in scaled)
+        yield note("scaled.rcp", n=len(scaled), earlier=earlier)
+    published = [(row.published_factor, _applied(row)) for row in rows if row.published_factor]
+    if any(factor != 1.0 for factor, _ in published):
+        other = sum(abs(factor - applied) > 1e-6 for factor, applied in published)
+        key = "published.other" if other else "published.same"
+        yield note(key, n=len(published), other=other)
+
+
+def _applied(row: RcpRow) -> float:
+    return 1.0 if row.official_verdict == "failed" else row.official_factor or 1.0

@@ -1,0 +1,265 @@
+"""What does an entry come to beside the reference, by its ratio and by the official check?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+from msgspec import structs
+
+from ttastats.answers.rcp import convergence_rules
+from ttastats.answers.rcp.convergence_records import Library, ruleset_of
+from ttastats.answers.rcp.convergence_rules import ConvergenceRules, ConvergenceVerdict
+from ttastats.answers.rcp.convergence_sides import (
+    BenchmarkReference,
+    Entry,
+    Unit,
+    batch_size_of,
+    benchmark_of,
+    entry_of,
+    reference_at,
+)
+from ttastats.answers.score import scaling_factor
+from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
+from ttastats.report.row import Key, Row
+from ttastats.stats.convergence import Reference, convergence, passes, stopped_early
+from ttastats.stats.moments import coefficient_of_variation
+from ttastats.stats.outcomes import Outcomes
+from ttastats.stats.verdict import Verdict
+
+#: Sides that differ by more than this factor are counted in different units.
+_FAR = 20.0
+
+_Mean = Annotated[float | None, Key("mean of what runs needed to the target", "unit")]
+_Cv = Annotated[float | None, Key("its coefficient of variation", "fraction")]
+_Interval = Annotated[float | None, Key("distance of two evaluations", "unit")]
+_Early = Annotated[
+    int | None, Key("runs that stopped an evaluation or more before the reference's median", "runs")
+]
+_Share = Annotated[float | None, Key("share of simulated submissions", "fraction")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RcpOptions:
+    """How entries are held against the reference.
+
+    `ruleset` replaces that of each entry's round. `bypass` is the official `--rcp_bypass`.
+    `draws` of a whole submission tell the error rates of the check; `seed` is theirs.
+    """
+
+    ruleset: str = ""
+    confidence: float = 0.95
+    bypass: bool = False
+    draws: int = 10_000
+    seed: int = 1
+    verbose: bool = False
+
+
+class RcpRow(Row, frozen=True, kw_only=True):
+    """An entry beside the reference runs at its batch size; `status` says why some are unknown."""
+
+    ruleset: Annotated[str | None, Key("ruleset of the reference records")] = None
+    batch_size: Annotated[int | None, Key("global batch size of all runs", "samples")]
+    unit: Annotated[Unit | None, Key("what is counted to the target")] = None
+    n: RunCount
+    reached: ReachedCount
+    entry_mean: _Mean = None
+    entry_cv: _Cv = None
+    reference: Annotated[str | None, Key("`measured`, `interpolated` or `smallest`")] = None
+    reference_n: Annotated[int | None, Key("runs of the reference", "runs")] = None
+    reference_mean: _Mean = None
+    reference_cv: _Cv = None
+    reference_records: Annotated[tuple[str, ...] | None, Key("names of its records")] = None
+    ratio: Annotated[float | None, Key("mean of the entry over that of the reference", "ratio")] = (
+        None
+    )
+    low: Low = None
+    high: High = None
+    confidence: Annotated[float, Key("confidence of the interval", "fraction")]
+    verdict: Annotated[str, Key("whether the entry converges earlier or later")] = (
+        Verdict.NO_REFERENCE.value
+    )
+    status: Annotated[str | None, Key("why there is no verdict, interval or reference")] = None
+    interval: _Interval = None
+    reference_interval: _Interval = None
+    early: _Early = None
+    reference_early: _Early = None
+    submission_runs: Annotated[int | None, Key("runs of a submission", "runs")] = None
+    reference_fails: _Share = None
+    faster_5_passes: _Share = None
+    faster_10_passes: _Share = None
+    draws: Annotated[int, Key("simulated submissions", "submissions")]
+    seed: Annotated[int, Key("seed of the simulation")]
+    official_verdict: Annotated[
+        str | None, Key("`passed`, `failed` or `passed by bypass` by the official check")
+    ] = None
+    official_factor: Annotated[float | None, Key("factor on the time by the check", "ratio")] = None
+    official_reason: Annotated[str | None, Key("reason of the official checker")] = None
+    official_mean: Annotated[float | None, Key("olympic mean of the entry", "unit")] = None
+    official_limit: Annotated[float | None, Key("lowest mean that is passed", "unit")] = None
+    official_reference_mean: Annotated[
+        float | None, Key("mean of the reference by the check", "unit")
+    ] = None
+    official_as_written: Annotated[str | None, Key("verdict by the rules as they are written")] = (
+        None
+    )
+    published_factor: Annotated[float | None, Key("factor of `scaling.json`", "ratio")]
+    left_out: LeftOutKeys = LeftOutKeys()
+
+
+def row_maker(
+    library: Library, options: RcpOptions
+) -> Callable[[dict[str, Any], pl.DataFrame], RcpRow]:
+    """Return what makes the row of an entry of its keys and runs."""
+    known = cache(lambda *kind: benchmark_of(library, *kind))
+    rates = cache(lambda *point: _rates(options, *point))
+
+    def row_of(keys: dict[str, Any], group: pl.DataFrame) -> RcpRow:
+        row = RcpRow(
+            keys=keys,
+            confidence=options.confidence,
+            draws=options.draws,
+            seed=options.seed,
+            n=group.height,
+            reached=int(group.get_column("reached").sum()),
+            batch_size=batch_size_of(group),
+            published_factor=scaling_factor(group),
+        )
+        kinds = group.select("suite", "round", "benchmark").unique()
+        if kinds.height > 1:
+            return structs.replace(row, status="several benchmarks or rounds in one group")
+        suite, round_, benchmark = kinds.row(0)
+        ruleset = options.ruleset or ruleset_of(round_)
+        held = known(suite, ruleset, benchmark)
+        if isinstance(held, str):
+            return structs.replace(row, ruleset=ruleset, status=held)
+        entry = entry_of(group, held)
+        row = structs.replace(row, ruleset=ruleset, unit=held.unit)
+        row = _compared(_official(row, entry, held, options), entry, held)
+        if entry.batch_size is None:
+            return row
+        return structs.replace(row, **rates(held, entry.batch_size, entry.interval))
+
+    return row_of
+
+
+def _official(row: RcpRow, entry: Entry, held: BenchmarkReference, options: RcpOptions) -> RcpRow:
+    """Return a row with the official verdict; none in a division that sets rules of its own."""
+    if (entry.division or "closed").lower() == "open":
+        return structs.replace(row, official_reason="open division: not checked")
+    if (converged := entry.converged) is None:
+        return structs.replace(row, official_reason=f"the runs do not log their {held.unit}")
+
+    def check(rules: ConvergenceRules) -> ConvergenceVerdict:
+        return convergence_rules.check(
+            converged,
+            entry.n - len(converged),
+            entry.batch_size,
+            held.points,
+            rules,
+            bypass=options.bypass,
+        )
+
+    found = check(held.rules)
+    if found.reason == "too few runs":
+        return structs.replace(row, official_reason=f"too few runs: {held.rules.runs} required")
+    word = "passed by bypass" if found.bypassed else "passed" if found.passed else "failed"
+    written = check(convergence_rules.as_written(held.rules, held.ruleset))
+    return structs.replace(
+        row,
+        official_verdict=word,
+        official_reason=found.reason,
+        official_factor=found.factor,
+        official_mean=found.mean,
+        official_limit=found.limit,
+        official_reference_mean=found.point.mean if found.point else None,
+        official_as_written="passed" if written.passed else "failed",
+    )
+
+
+def _compared(row: RcpRow, entry: Entry, held: BenchmarkReference) -> RcpRow:
+    """Return a row with the ratio over the reference at its batch size, as far as there is one."""
+    if entry.batch_size is None:
+        return structs.replace(row, status="batch size unknown, or several batch sizes")
+    found = reference_at(held, entry.batch_size, entry.interval)
+    if isinstance(found, str):
+        return structs.replace(row, status=found)
+    reference = found.reference
+    row = structs.replace(
+        row,
+        reference=found.how,
+        reference_records=found.records,
+        reference_n=reference.n,
+        reference_mean=reference.mean,
+        reference_cv=coefficient_of_variation(reference.pool()[0]),
+        reference_interval=reference.interval,
+        interval=entry.interval,
+        verdict=Verdict.UNAVAILABLE.value,
+    )
+    if entry.outcomes is None:
+        unlogged = f"the runs do not log their {held.unit}"
+        return structs.replace(row, status=unlogged if row.reached else "no run reached the target")
+    return _with_ratio(row, entry.outcomes, reference)
+
+
+def _with_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
+    found = convergence(entry, reference, confidence=row.confidence)
+    solved = entry.times[entry.reached]
+    row = structs.replace(
+        row,
+        entry_mean=found.a.term.estimate if found.a else None,
+        entry_cv=coefficient_of_variation(solved),
+        early=stopped_early(solved, reference),
+        reference_early=stopped_early(reference.pool()[0], reference),
+    )
+    if not 1 / _FAR < (found.ratio.estimate or 0.0) < _FAR:
+        return structs.replace(row, status="entry and reference use different units")
+    row = structs.replace(row, ratio=found.ratio.estimate)
+    limits = found.limits(row.confidence, epochs=True)
+    if limits is None or not math.isfinite(limits[1]):
+        return structs.replace(row, status=_no_interval(entry, reference))
+    low, high = limits
+    verdict = Verdict.EARLIER if high < 1 else Verdict.LATER if low > 1 else Verdict.UNDECIDED
+    return structs.replace(row, low=low, high=high, verdict=verdict.value)
+
+
+def _no_interval(entry: Outcomes, reference: Reference) -> str:
+    if entry.n < 2 or reference.n < 2:
+        return "2 runs are needed on each side"
+    if reference.misfit is not None and reference.misfit[0] is None:
+        return "the interpolation error between only two records is unknown"
+    return "all runs stopped at the same evaluation, and the evaluation interval is unknown"
+
+
+def _rates(
+    options: RcpOptions, held: BenchmarkReference, batch_size: int, interval: float | None
+) -> dict[str, float | None]:
+    """Return how often the reference fails its own check, and truly faster setups pass."""
+    point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
+    found = reference_at(held, batch_size, interval)
+    if point is None or isinstance(found, str):
+        return {}
+
+    def share(faster: float) -> float | None:
+        return passes(
+            found.reference,
+            point.limit - held.rules.slack,
+            held.rules.runs,
+            dropped=held.rules.dropped,
+            faster=faster,
+            draws=options.draws,
+            rng=np.random.default_rng((options.seed, batch_size)),
+        )
+
+    same = share(0.0)
+    return {
+        "submission_runs": held.rules.runs,
+        "reference_fails": None if same is None else 1 - same,
+        "faster_5_passes": share(0.05),
+        "faster_10_passes": share(0.1),
+    }
