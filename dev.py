@@ -146,7 +146,15 @@ def dist(arguments: list[str]) -> int:
         shutil.unpack_archive(next(built.glob("*.tar.gz")), source)
         (unpacked,) = source.iterdir()
         away.mkdir()
-        for name in ("tests", "fixtures", "examples", "docs", "README.md", "pyproject.toml"):
+        for name in (
+            "tests",
+            "fixtures",
+            "examples",
+            "docs",
+            "README.md",
+            "CONTRIBUTING.md",
+            "pyproject.toml",
+        ):
             _copy(unpacked / name, away / name)
         bare = Path(folder, "venv")
         venv.create(bare, symlinks=True)

@@ -1,4 +1,4 @@
-"""What does each dependency cost? Measures a fresh install and renews docs/dependencies.md."""
+"""What does each dependency cost? Measures an install and renews the table in CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
-PAGE = HERE / "docs" / "dependencies.md"
+PAGE = HERE / "CONTRIBUTING.md"
 #: A row of the table: package, what is imported of it, purpose, MB, ms.
 ROW = re.compile(r"^\| `(?P<package>[\w.-]+)` \| `(?P<module>[\w.]+)` \| [^|]+ \|.*$")
-TOTAL = re.compile(r"\d+ MB in all")
+TOTAL = re.compile(r"\d+ MB in total")
 
 #: Runs in the new environment. A package is told with what it alone brings, without bytecode.
 SIZES = """
@@ -56,7 +56,7 @@ def main() -> None:
             return f"{start}| {size:.1f} | {1000 * seconds:.0f} |"
 
         text = "\n".join(ROW.sub(measured, line) for line in PAGE.read_text("utf-8").splitlines())
-    text = TOTAL.sub(f"{sizes['all'] / 1e6:.0f} MB in all", text)
+    text = TOTAL.sub(f"{sizes['all'] / 1e6:.0f} MB in total", text)
     PAGE.write_text(text + "\n", "utf-8")
 
 

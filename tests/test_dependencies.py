@@ -95,7 +95,7 @@ def test_an_extra_is_used_by_those_it_is_for(extra: str, places: tuple[str, ...]
 
 
 def test_the_documentation_says_what_each_is_for() -> None:
-    page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     rows = re.findall(
         r"^\| `([\w.-]+)` \| `[\w.]+` \| [^|]+ \| [\d.]+ \| \d+ \|$", page, re.MULTILINE
     )

@@ -44,10 +44,9 @@ def _failures_on_one_side(figure: Figure) -> bool:
 #: The first that applies is given.
 REASONS = (
     Reason(
-        "Sides of different size, with skewed times or different spreads: the estimate of the "
-        "spread and Satterthwaite's degrees of freedom are rough where the smaller side carries "
-        'most of the spread. The note "unbalanced" appears from two runs to one on. Claims of such '
-        "sides carry ‡ unless they allow for failures too, and then hold.",
+        "Sides of different size, with skewed times or different spreads. The note "
+        '"unbalanced" appears from two runs to one on. Claims of such sides carry ‡ unless they '
+        "allow for failures too, and then hold.",
         _unequal,
     ),
     Reason(
@@ -63,15 +62,13 @@ REASONS = (
         _of("epochs"),
     ),
     Reason(
-        "The smaller side happened to have no failed run, so that its expected time looks certain: "
-        "five runs of which 20 % fail all succeed in 33 % of the samples. Claims from such samples "
-        'carry ‡, and the note "unbalanced" is given.',
+        "The smaller side happened to have no failed run: five runs of which 20 % fail all succeed "
+        "in 33 % of the samples. Claims from such samples carry ‡.",
         _failures_on_one_side,
     ),
     Reason(
         "The sample had no failed run, or no slow one: five runs of which 40 % fail all succeed in "
-        "8 % of the samples. `compare` then shows mean times with the epoch-safe rule, and no "
-        "expected times. Five of five leave room for a failure rate of up to 45 %.",
+        "8 % of the samples. `compare` then shows mean times with the epoch-safe rule.",
         _of("ERT, always"),
     ),
     Reason(
@@ -85,23 +82,20 @@ REASONS = (
         _of("geometric mean row"),
     ),
     Reason(
-        "A value of the epochs that one run in ten takes occurs once or twice: the jackknife of "
-        "so few is rough. Below 10 runs no interval is shown.",
+        "The jackknife of a value of the epochs that occurs once or twice is rough.",
         _of("share of epochs"),
     ),
     Reason(
-        "So few runs have so few outcomes that the coverage of any interval varies around its "
-        "goal. Wilson's is right on average over the true fractions.",
+        "So few runs have so few outcomes that the coverage of any interval varies.",
         _of("Wilson", "Newcombe"),
     ),
     Reason(
-        "Sides of different size with skewed qualities, or normal ones with few runs on one side: "
-        'the spread of three runs is uncertain. The note "unbalanced" appears.',
+        "Sides of different size with skewed qualities, or few runs on one side. The note "
+        '"unbalanced" appears.',
         lambda f: f.quantity in {"quality difference", "quality claims"} and "+" in f.runs,
     ),
     Reason(
-        "Two runs of A against eight of B within blocks: the spread of so few is uncertain. The "
-        'note "unbalanced" appears.',
+        'Two runs of A against eight of B within blocks. The note "unbalanced" appears.',
         lambda f: f.quantity.startswith("blocks") and f.runs in FEW_OF_A,
     ),
     Reason(

@@ -91,7 +91,7 @@ def api() -> str:
     import ttastats
 
     names = [name for name in ttastats.__all__ if not name.startswith("__")]
-    promise = "[What stays the same](../stability.md) between versions."
+    promise = "What stays the same between versions: `CONTRIBUTING.md`."
     return f"# Python\n\n    import ttastats as tta\n\n{promise}\n\n" + "\n".join(
         f"::: ttastats.{name}\n" for name in sorted(names, key=str.lower)
     )
