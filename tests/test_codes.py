@@ -96,3 +96,21 @@ def test_fields_are_written_as_their_specifications_say() -> None:
     one = note("few_runs.cv", mark="x", names=["a", "b", "c", "d", "e"])
     assert (one.code, one.mark) == ("few_runs", "x")
     assert "for a, b, c and 2 more: it" in one.text
+
+
+@pytest.mark.skipif(not (ROOT / "ttastats").exists(), reason="an installed copy has no sources")
+def test_every_text_is_shown_by_some_code() -> None:
+    table = ROOT / "ttastats" / "base" / "codes.py"
+    strings = {
+        node.value
+        for path in (ROOT / "ttastats").rglob("*.py")
+        if path != table
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    made = {f"{code}.cv" for code in strings} | {
+        f"{code}.{part}"
+        for code in ("axis", "convergence_not_used")
+        for part in ("some", "none", "failed", "unlogged")
+    }
+    assert set(codes.TEXTS) - strings - made == set()

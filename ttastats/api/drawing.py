@@ -11,7 +11,6 @@ from ttastats.api.answered import answered
 from ttastats.api.answers import summarised
 from ttastats.api.comparing import judge_of
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
 from ttastats.sides.question import Chosen, Compared, ComparedAt, Question, Source, takes
@@ -125,11 +124,10 @@ def html_report(
         else summarised(found[0], what, options.ddof, options.confidence)
     )
     answer = answered(answer, *found)
-    left_out = (Note("not_drawn", sentence) for sentence in kinds.left_out(made))
     page = document.page(
         content.content(
             list(zip(names, runs, strict=True)),
-            replace(answer, notes=(*answer.notes, *left_out)),
+            replace(answer, notes=(*answer.notes, *kinds.left_out(made))),
             # The first screen shows what these would: of a comparison, and of a summary.
             kinds.all_plots(
                 made,

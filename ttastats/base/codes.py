@@ -197,7 +197,10 @@ NOTES = (
     Row("adjusted fdr holm", "compare", "p is adjusted for the number of comparisons."),
     Row("also_missing", "compare", "`--also`: runs without that metric."),
     Row("assumption", "compare", "What every claim assumes, and at most how many further runs may fail."),
-    Row("axis", "all", "The unit, if it was chosen automatically."),
+    Row("axis", "all", "The unit, if it was chosen automatically.", {
+        "axis.none": "no run logs its seconds, so this uses {to_target} (--in {name}).",
+        "axis.some": "not every side logs its seconds, so this uses {to_target} (--in {name}).",
+    }),
     Row("batch_size device steps warmup workers", "profile", "How the profile was recorded.", {
         "batch_size": "batch size: {size}.",
         "device": "device: {names:list}.",
@@ -342,8 +345,10 @@ NOTES = (
         "no_throughput.variance": "± is one standard deviation{ddof}. {to_target} do not depend on the time per epoch, so there is no variance to decompose.",
         "no_throughput.scaling": "this compares {to_target}: efficiency is defined for time only and not shown.",
     }),
-    Row("not_asked", "all", "A target does not apply to these runs."),
+    Row("not_asked", "all", "A target does not apply to these runs.",
+        "{option}: excluded (not counted as failed): {benchmarks}."),
     Row("not_drawn", "report, plot", "A plot that is not possible for these runs, with the reason.", {
+        "not_drawn": "the plot `{kind}` is omitted for more than {most:,} runs, because its intervals are slow to compute. Draw it with `ttastats plot {kind} FILE -o {kind}.html`.",
         "not_drawn.profiles": "{drawn} of {n} profiles are drawn, the first of each file.",
     }),
     Row("official rcp interpolated smallest grids_differ slack scaled published no_reference", "rcp, score", "How references are selected, and the result by the official rules.", {

@@ -15,6 +15,7 @@ import polars as pl
 
 from ttastats.base import nearest
 from ttastats.base.errors import TtastatsError
+from ttastats.base.note import wording
 from ttastats.base.units import Amount
 from ttastats.outcomes import columns, counted
 from ttastats.outcomes.time_to_target import common_progress
@@ -229,9 +230,8 @@ def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.Da
     placed = [on(runs, axis) for runs in tables]
     if axis.is_time:
         return placed, ""
-    some = any(_tells(runs, SECONDS) for runs in tables)
-    which = "not every side logs" if some else "no run logs"
-    return placed, f"{which} its seconds, so this uses {axis.to_target} (--in {axis.name})."
+    which = "some" if any(_tells(runs, SECONDS) for runs in tables) else "none"
+    return placed, wording(f"axis.{which}", to_target=axis.to_target, name=axis.name)
 
 
 def _tells(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:

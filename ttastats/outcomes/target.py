@@ -11,6 +11,7 @@ import polars as pl
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import nearest
+from ttastats.base.note import wording
 from ttastats.outcomes import direction
 from ttastats.table import schema
 
@@ -206,7 +207,7 @@ def suited(
     kept = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
     said = ", ".join(f"{_name(one.key, logged)} ({one.why})" for one in unsuited)
     option = " ".join(f"--target {target}" for target in targets)
-    return kept, (f"{option}: excluded (not counted as failed): {said}.",)
+    return kept, (wording("not_asked", option=option, benchmarks=said),)
 
 
 def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note, note
 from ttastats.output.plots import (
     leaderboard,
     profile,
@@ -82,13 +83,9 @@ def all_plots(
     return tuple(sorted(found, key=lambda plot: names.get(plot.benchmark, last)))
 
 
-def left_out(material: Material) -> tuple[str, ...]:
-    """Say which kinds `all_plots` does not try, and what to do for them."""
-    return tuple(
-        f"the plot `{kind}` is omitted for more than {_SLOW[kind]:,} runs, because its intervals "
-        f"are slow to compute. Draw it with `ttastats plot {kind} FILE -o {kind}.html`."
-        for kind in _too_slow(material)
-    )
+def left_out(material: Material) -> Iterator[Note]:
+    """Yield which kinds `all_plots` does not try, and what to do for them."""
+    return (note("not_drawn", kind=kind, most=_SLOW[kind]) for kind in _too_slow(material))
 
 
 def _too_slow(material: Material) -> tuple[str, ...]:
