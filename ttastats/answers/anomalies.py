@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from operator import itemgetter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -15,10 +15,25 @@ from ttastats.outcomes import time_to_target
 from ttastats.outcomes.counted import RESULT, counted, standing
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report.grouping import ENTRY, in_order
+from ttastats.report.keys import Benchmark, Entry, Round, Suite
+from ttastats.report.row import Key, Row
 from ttastats.stats import outliers
 from ttastats.table import schema
 
-Finding = dict[str, Any]
+
+class ProblemRow(Row, frozen=True):
+    """One problem of a log, of a run or of an entry."""
+
+    code: Annotated[str, Key("code of the problem (`--code`)")]
+    severity: Annotated[str, Key("error, warning or info")]
+    source: Annotated[str | None, Key("path of the log; none where it is of an entry")]
+    line: Annotated[int | None, Key("number of the line in the log, from 1")]
+    message: Annotated[str, Key("what is wrong")]
+    suite: Suite
+    round: Round
+    benchmark: Benchmark
+    entry: Entry
+
 
 #: A run stands still where its evaluations are this many times as far apart as is usual, if what
 #: is unusual about it is at least this share of its length.
@@ -29,8 +44,8 @@ _SPANS, _RUNS = 3, 3
 
 def findings(
     runs: pl.DataFrame, rows: pl.LazyFrame, silent: Collection[str | None] = ()
-) -> Iterator[Finding]:
-    """Give what no log tells of a table of runs (`time_to_target.runs`) and its tidy `rows`.
+) -> Iterator[ProblemRow]:
+    """Return what no log tells of a table of runs (`time_to_target.runs`) and its tidy `rows`.
 
     A column `table` of the runs names their tables. Of the logs in `silent` it is known that they
     were never evaluated.
@@ -43,7 +58,7 @@ def findings(
     yield from _run_counts(once)
 
 
-def finding(
+def problem(
     code: str,
     severity: str,
     message: str,
@@ -51,19 +66,18 @@ def finding(
     *,
     source: str | None = None,
     line: int | None = None,
-) -> Finding:
-    """Give what was found, and of which entry it is."""
-    said = {"code": code, "severity": severity, "source": source, "line": line, "message": message}
-    return said | {name: about.get(name) for name in ENTRY}
+) -> ProblemRow:
+    """Return a problem of the entry that `about` names."""
+    return ProblemRow(code, severity, source, line, message, *map(about.get, ENTRY))
 
 
-def _worded(key: str, severity: str, row: Mapping[str, Any], **fields: object) -> Finding:
+def _worded(key: str, severity: str, row: Mapping[str, Any], **fields: object) -> ProblemRow:
     """Return what was found in words of the table of codes, filled from a row and other fields."""
     code = key.partition(".")[0]
-    return finding(code, severity, wording(key, **row, **fields), row, source=row.get("source"))
+    return problem(code, severity, wording(key, **row, **fields), row, source=row.get("source"))
 
 
-def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
+def _copies(runs: pl.DataFrame) -> Iterator[ProblemRow]:
     """Name every run but the first of those that are the same, in one table or in several."""
     several = runs["table"].n_unique() > 1
     same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
@@ -79,7 +93,7 @@ def _copies(runs: pl.DataFrame) -> Iterator[Finding]:
         yield _worded("duplicate_run", "warning", row, where=where, here=here)
 
 
-def _never_evaluated(runs: pl.DataFrame, silent: Collection[str | None]) -> Iterator[Finding]:
+def _never_evaluated(runs: pl.DataFrame, silent: Collection[str | None]) -> Iterator[ProblemRow]:
     never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
     for row in never.iter_rows(named=True):
         if row["source"] not in silent:
@@ -108,13 +122,13 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
-def _stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> Iterator[Finding]:
+def _stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> Iterator[ProblemRow]:
     for row in stalls(runs, rows).iter_rows(named=True):
         yield _worded("stall.problem", "info", row, usual=row["seconds"] / row["times"])
 
 
 def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Give the spans between the checkpoints that runs evaluated while they trained.
+    """Return the spans between the checkpoints that runs evaluated while they trained.
 
     `place` is the number of a span in its run, `pace` its seconds over what was trained meanwhile.
     """
@@ -141,7 +155,7 @@ def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _usual(name: str) -> pl.Expr:
-    """Give what is usual of a span, of which `name` is its length."""
+    """Return what is usual of a span, of which `name` is its length."""
     value, place = pl.col(name), (*ENTRY, "place")
     others = pl.when(pl.len().over(place) >= _RUNS).then(value.median().over(place))
     return pl.max_horizontal(
@@ -149,7 +163,7 @@ def _usual(name: str) -> pl.Expr:
     )
 
 
-def _of_entries(runs: pl.DataFrame) -> Iterator[Finding]:
+def _of_entries(runs: pl.DataFrame) -> Iterator[ProblemRow]:
     """Name what is odd about the runs of each entry, entry by entry: all of them at once."""
     kept = _with_progress(in_order(runs, ENTRY))
     trained = kept.filter(pl.col("progress") > 0)
@@ -190,14 +204,14 @@ def _with_progress(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_unit(columns: Mapping[str, str]) -> pl.Expr:
-    """Give of each run the column that belongs to its unit."""
+    """Return of each run the column that belongs to its unit."""
     return pl.coalesce(
         pl.when(pl.col("unit") == unit).then(pl.col(column).cast(pl.Float64))
         for unit, column in columns.items()
     )
 
 
-def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, Finding]]:
+def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
     """Name the runs whose value is far from, and `beyond`, those of the others of their group."""
     sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= outliers.LEAST)
     for same in sized.partition_by("n"):
@@ -211,7 +225,7 @@ def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, Finding]]:
             yield row["group"], _worded(code, "info", row)
 
 
-def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, Finding]]:
+def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, ProblemRow]]:
     """Name entries whose runs all took as many epochs: how much they would differ is not seen."""
     entries = reached.filter(pl.col("unit").is_not_null()).group_by("group", maintain_order=True)
     told = entries.agg(
@@ -224,7 +238,7 @@ def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, Finding]]:
         yield row["group"], _worded("constant_epochs.problem", "info", row)
 
 
-def _run_counts(runs: pl.DataFrame) -> Iterator[Finding]:
+def _run_counts(runs: pl.DataFrame) -> Iterator[ProblemRow]:
     """Name the results with more or fewer runs than the rules require."""
     results = in_order(runs, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
     known = results.filter(pl.col("suite").is_not_null() & pl.col("benchmark").is_not_null())

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.answers import anomalies
-from ttastats.answers.anomalies import Finding
+from ttastats.answers.anomalies import ProblemRow
 from ttastats.base import nearest
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
@@ -30,7 +30,7 @@ def report(
     rows: pl.LazyFrame,
     codes: Sequence[str] = (),
 ) -> Report:
-    """Give the report of what was found wrong, the gravest first.
+    """Return the report of what was found wrong, the gravest first.
 
     Parameters
     ----------
@@ -48,8 +48,7 @@ def report(
     """
     own, left_out = _of_chosen(list(dict.fromkeys(problems)), runs, every)
     silent = {problem.source for problem in own if problem.code == "no_evaluation"}
-    found = [*_of_logs(own, runs), *anomalies.findings(runs, rows, silent)]
-    found.sort(key=_place)
+    found = sorted([*_of_logs(own, runs), *anomalies.findings(runs, rows, silent)], key=_place)
     chosen = _of_codes(found, codes)
     tables = (_counts(chosen), *_listings(chosen, whole=bool(codes))) if chosen else ()
     close = "" if chosen else "No problems found."
@@ -59,7 +58,7 @@ def report(
 def _of_chosen(
     problems: list[Problem], runs: pl.DataFrame, every: pl.DataFrame
 ) -> tuple[list[Problem], int]:
-    """Give the problems of the runs, and the number of those of files that have none."""
+    """Return the problems of the runs, and the number of those of files that have none."""
     if runs.height == every.height:
         return problems, 0
     chosen, known = set(runs["source"]), set(every["source"])
@@ -67,13 +66,13 @@ def _of_chosen(
     return own, sum(problem.source not in known for problem in problems)
 
 
-def _place(finding: Finding) -> tuple[Any, ...]:
-    known = (finding["source"] or "", finding["line"] or 0, finding["entry"] or "")
-    return (_SEVERITIES.index(finding["severity"]), finding["code"], *known)
+def _place(problem: ProblemRow) -> tuple[Any, ...]:
+    known = (problem.source or "", problem.line or 0, problem.entry or "")
+    return (_SEVERITIES.index(problem.severity), problem.code, *known)
 
 
-def _of_codes(found: list[Finding], codes: Sequence[str]) -> list[Finding]:
-    known = {finding["code"] for finding in found}
+def _of_codes(found: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
+    known = {problem.code for problem in found}
     for code in codes:
         if code not in known:
             raise TtastatsError(
@@ -81,29 +80,24 @@ def _of_codes(found: list[Finding], codes: Sequence[str]) -> list[Finding]:
                 where="--code",
                 remedy=nearest.among(code, sorted(known), "Known codes") if known else None,
             )
-    return [finding for finding in found if not codes or finding["code"] in codes]
+    return [problem for problem in found if not codes or problem.code in codes]
 
 
-# ---------------------------------------------------------------------------------------- finding
-
-
-def _of_logs(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[Finding]:
+def _of_logs(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[ProblemRow]:
     first = runs.select("source", *ENTRY).unique("source", keep="first")
     heads = {row["source"]: row for row in first.iter_rows(named=True)}
     for one in problems:
         about = heads.get(one.source or "", {})
-        yield anomalies.finding(
+        yield anomalies.problem(
             one.code, one.severity, one.message, about, source=one.source, line=one.line
         )
 
 
-# ---------------------------------------------------------------------------------------- showing
-
-
-def _counts(found: Sequence[Finding]) -> Table:
-    counts = Counter((finding["severity"], finding["code"]) for finding in found)
+def _counts(found: Sequence[ProblemRow]) -> Table:
+    counts = Counter((problem.severity, problem.code) for problem in found)
     files = {
-        code: len({f["source"] for f in found if f["code"] == code} - {None}) for _, code in counts
+        code: len({each.source for each in found if each.code == code} - {None})
+        for _, code in counts
     }
     rows = tuple(
         Line(
@@ -116,27 +110,27 @@ def _counts(found: Sequence[Finding]) -> Table:
     return Table(columns, rows)
 
 
-def _listings(found: Sequence[Finding], *, whole: bool) -> Iterator[Table]:
-    """Give a table for each code: where, and what."""
-    for code in dict.fromkeys(finding["code"] for finding in found):
-        same = [finding for finding in found if finding["code"] == code]
+def _listings(found: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
+    """Return a table for each code: where, and what."""
+    for code in dict.fromkeys(problem.code for problem in found):
+        same = [problem for problem in found if problem.code == code]
         shown = same if whole else same[:_SHOWN]
-        rows = [Line((Text(_where(finding)), Text(finding["message"]))) for finding in shown]
+        rows = [Line((Text(_where(problem)), Text(problem.message))) for problem in shown]
         more = f", {_SHOWN} of {len(same):,}" if len(shown) < len(same) else ""
         columns = (Column("where", names=True), Column("what"))
         yield Table(columns, tuple(rows), f"{code}{more}")
 
 
-def _where(finding: Finding) -> str:
-    if finding["source"] is None:
-        names = (finding[name] for name in ("round", "benchmark", "entry"))
+def _where(problem: ProblemRow) -> str:
+    if problem.source is None:
+        names = (problem.round, problem.benchmark, problem.entry)
         return " ".join(name for name in names if name is not None)
-    line = "" if finding["line"] is None else f":{finding['line']}"
-    return f"{finding['source']}{line}"
+    line = "" if problem.line is None else f":{problem.line}"
+    return f"{problem.source}{line}"
 
 
-def _notes(found: Sequence[Finding], left_out: int) -> Iterator[Note]:
-    counts = Counter(finding["code"] for finding in found)
+def _notes(found: Sequence[ProblemRow], left_out: int) -> Iterator[Note]:
+    counts = Counter(problem.code for problem in found)
     yield from anomalies.rules(counts)
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
         yield note("more.problems")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
+from msgspec import UNSET, UnsetType
 
 from ttastats.answers.compare.verdicts import verdict_numbers
 from ttastats.answers.target_grid import Grid, goals, grids
@@ -22,17 +23,72 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.keys import LeftOutOfA, LeftOutOfB
+from ttastats.report.keys import (
+    AxisName,
+    Ert,
+    High,
+    LeftOutOfA,
+    LeftOutOfB,
+    Low,
+    ReachedCount,
+    RunCount,
+)
+from ttastats.report.row import Key, Row
 from ttastats.sides import comparison
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.pairing import Pair, Side
+from ttastats.stats.decision import Decision
 from ttastats.stats.sensitivity import stable_range
 from ttastats.table import schema
 from ttastats.table.schema import RUN
 
 #: Groups of which the notes tell the details; of more only the rows do.
 _NAMED = 6
+
+
+class AgainstKeys(Row, frozen=True):
+    """What side B does at a target, and how that compares with side A."""
+
+    n_b: RunCount
+    reached_b: ReachedCount
+    ert_b_seconds: Ert
+    speedup: Annotated[float | None, Key("mean of A over that of B", "ratio")]
+    speedup_low: Low
+    speedup_high: High
+    p_value: Annotated[float | None, Key("p of no difference, of this target alone")]
+    p_adjusted: Annotated[float | None, Key("the same, adjusted for all targets of the group")]
+    tests: Annotated[int, Key("targets of the group at which the times differ", "targets")]
+    verdict: Annotated[str, Key("faster, slower, undecided or unavailable: of B")]
+    dagger: Annotated[bool, Key("whether the claim holds for a constant number of epochs only")]
+    conditions: Annotated[list[str], Key("codes of what has to be true for the claim")]
+    marks: Annotated[str, Key("the marks of these conditions: †, ‡")]
+    why: Annotated[str | None, Key("why nothing is decided, or what the claim carries")]
+
+
+class TargetRow(Row, frozen=True):
+    """One group of runs at one target: of one side, or of two."""
+
+    metric: Annotated[str, Key("the metric whose target varies")]
+    target: Annotated[float, Key("its target", "unit of the metric")]
+    official: Annotated[bool, Key("whether that is the official target")]
+    axis: AxisName
+    n_a: RunCount
+    reached_a: ReachedCount
+    ert_a_seconds: Ert
+    against: AgainstKeys | UnsetType
+    left_out_a: LeftOutOfA
+    left_out_b: LeftOutOfB | UnsetType
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """The answers to a grid, one for each target, and what is left out of each side's runs."""
+
+    grid: Grid
+    left_out: tuple[LeftOut, ...]
+    rows: tuple[TargetRow, ...]
+    decisions: tuple[Decision | None, ...]
 
 
 def report(
@@ -42,7 +98,7 @@ def report(
     points: int = 9,
     metric: str | None = None,
 ) -> Report:
-    """Give, for each group of one side or of two, the answer at each target of a grid.
+    """Return, for each group of one side or of two, the answer at each target of a grid.
 
     At each target the runs are judged as by a target of the user, and compared as by `compare`.
 
@@ -72,16 +128,11 @@ def report(
     asked = grids(
         [side.evaluations for side in kept], by, _shared(kept, by), points=points, metric=metric
     )
-    answers = _answers(kept, by, asked, axis)
-    gone = {id(grid): _left_out(sides, grid) for grid in asked}
-    rows = tuple(
-        _base(grid, by)
-        | {"target": target, "official": target == grid.official}
-        | answer
-        | _numbers_of(gone[id(grid)])
-        for grid in asked
-        for target, (answer, _) in zip(grid.targets, answers[id(grid)], strict=True)
-    )
+    answered = [
+        _of_grid(grid, at_targets, [left_out.of(side.runs, grid.keys) for side in sides], by)
+        for grid, at_targets in zip(asked, _runs(kept, by, asked, axis), strict=True)
+    ]
+    rows = [row for each in answered for row in each.rows]
     if not rows:
         raise TtastatsError(
             "no benchmark has evaluations on all sides",
@@ -89,14 +140,14 @@ def report(
         )
     notes = (
         *_side_notes(sides, by),
-        *_left_out_notes(asked, gone, by),
+        *_left_out_notes(answered, by),
         *_together(asked),
         *_no_official(asked),
-        *_details(asked, answers, by),
+        *_details(answered, by),
         _method(rows, axis),
     )
     table = _table(rows, by, [side.label for side in sides], axis)
-    return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
+    return Report("targets", tuple(rows), (table,), notes, by=grouping.row_keys(by))
 
 
 def _expect_of_runs(by: Sequence[str]) -> None:
@@ -120,7 +171,7 @@ def _counting(side: Side, by: Sequence[str]) -> Side:
 
 
 def _shared(sides: Sequence[Side], by: Sequence[str]) -> pl.DataFrame:
-    """Give the groups that every side has evaluations of, with the number of their runs."""
+    """Return the groups that every side has evaluations of, with the number of their runs."""
     evaluated = [side.runs.filter(pl.col("evaluations") > 0).select(by).unique() for side in sides]
     every = pl.concat([side.runs.select(by) for side in sides], how="vertical_relaxed")
     sizes = every.group_by(by).agg(n=pl.len())
@@ -129,38 +180,42 @@ def _shared(sides: Sequence[Side], by: Sequence[str]) -> pl.DataFrame:
     return sizes
 
 
-#: Numbers of a group at one target, with the comparison they come from where there are two sides.
-Answer = tuple[dict[str, Any], Comparison | None]
-
-
-def _answers(
-    sides: Sequence[Side], by: Sequence[str], asked: Sequence[Grid], axis: Axis
-) -> dict[int, list[Answer]]:
-    """Return the answers to each grid, in the order of its targets.
+def _runs(
+    sides: Sequence[Side], by: Sequence[str], grids: Sequence[Grid], axis: Axis
+) -> list[list[list[pl.DataFrame]]]:
+    """Return the runs of each side at each target of each grid.
 
     One pass over the evaluations finds the runs of all groups, each at its own target.
     """
-    runs_of: dict[int, list[list[pl.DataFrame]]] = {id(grid): [] for grid in asked}
-    for number in range(max((len(grid.targets) for grid in asked), default=0)):
-        left = [grid for grid in asked if number < len(grid.targets)]
-        now = goals(left, [grid.targets[number] for grid in left], sides[0].runs)
+    runs_of: list[list[list[pl.DataFrame]]] = [[] for _ in grids]
+    for number in range(max((len(grid.targets) for grid in grids), default=0)):
+        left = [n for n, grid in enumerate(grids) if number < len(grid.targets)]
+        targets = [grids[n].targets[number] for n in left]
+        now = goals([grids[n] for n in left], targets, sides[0].runs)
         judged = [
             {tuple(keys.values()): group for keys, group in grouping.groups(runs, by)}
             for runs in (
                 axes.on(time_to_target.runs_at(side.evaluations, now, by), axis) for side in sides
             )
         ]
-        for grid in left:
-            key = tuple(grid.keys[name] for name in by)
+        for n in left:
+            key = tuple(grids[n].keys[name] for name in by)
             # A run that reached this target nobody knows where does not count at it.
-            found = [
-                one.get(key, side.runs.head(0)) for one, side in zip(judged, sides, strict=True)
-            ]
-            runs_of[id(grid)].append(found)
-    return {id(grid): _of_grid(grid, runs_of[id(grid)]) for grid in asked}
+            runs_of[n].append(
+                [
+                    groups.get(key, side.runs.head(0))
+                    for groups, side in zip(judged, sides, strict=True)
+                ]
+            )
+    return runs_of
 
 
-def _of_grid(grid: Grid, at_targets: Sequence[Sequence[pl.DataFrame]]) -> list[Answer]:
+def _of_grid(
+    grid: Grid,
+    at_targets: Sequence[Sequence[pl.DataFrame]],
+    gone: Sequence[LeftOut],
+    by: Sequence[str],
+) -> _Answered:
     """Return the answers at all targets of a grid, judged together.
 
     Targets at which the same runs took the same times are one test: Holm counts it once.
@@ -174,41 +229,47 @@ def _of_grid(grid: Grid, at_targets: Sequence[Sequence[pl.DataFrame]]) -> list[A
             pairs.setdefault(test, Pair(grid.keys, sides[0], sides[1]))
         tests.append(test)
     judged = dict(zip(pairs, comparison.compare([*pairs.values()]), strict=True))
-    return [
-        _answer(sides, None if test is None else judged[test], len(judged))
-        for sides, test in zip(at_targets, tests, strict=True)
+    compared = [None if test is None else judged[test] for test in tests]
+    keys = {name: grid.keys.get(name) for name in grouping.row_keys(by)}
+    rows = [
+        TargetRow(
+            grid.metric,
+            target,
+            target == grid.official,
+            axes.of(sides[0]).name,
+            *_counts(sides[0]),
+            _against(sides[1], one, len(judged)) if len(sides) > 1 else UNSET,
+            LeftOutOfA(*gone[0].counts),
+            LeftOutOfB(*gone[1].counts) if len(gone) > 1 else UNSET,
+            keys=keys,
+        )
+        for target, sides, one in zip(grid.targets, at_targets, compared, strict=True)
     ]
+    decisions = tuple(None if one is None else one.verdict for one in compared)
+    return _Answered(grid, tuple(gone), tuple(rows), decisions)
 
 
 #: What a verdict on runs rests on, and what tells them apart.
 _JUDGED = (*RUN, "reached", "observed_seconds", "epochs", "samples", "steps")
 
 
-def _answer(sides: Sequence[pl.DataFrame], one: Comparison | None, tests: int) -> Answer:
-    row: dict[str, Any] = {"axis": axes.of(sides[0]).name}
-    for name, runs in zip("ab", sides, strict=False):
-        row |= {
-            f"n_{name}": runs.height,
-            f"reached_{name}": int(runs.get_column("reached").sum()),
-            f"ert_{name}_seconds": expected_seconds(runs),
-        }
-    if len(sides) < 2:
-        return row, None
+def _counts(runs: pl.DataFrame) -> tuple[int, int, float | None]:
+    """Return the number of runs, of those that reached the target, and the expected time."""
+    return runs.height, int(runs.get_column("reached").sum()), expected_seconds(runs)
+
+
+def _against(runs: pl.DataFrame, one: Comparison | None, tests: int) -> AgainstKeys:
     ratio = one.speedup.ratio if one is not None and one.speedup else None
-    return row | {
-        "speedup": ratio.estimate if ratio else None,
-        "speedup_low": ratio.low if ratio else None,
-        "speedup_high": ratio.high if ratio else None,
-        "p_value": one.p_value if one else None,
-        "p_adjusted": one.p_adjusted if one else None,
-        "tests": tests,
+    return AgainstKeys(
+        *_counts(runs),
+        speedup=ratio.estimate if ratio else None,
+        speedup_low=ratio.low if ratio else None,
+        speedup_high=ratio.high if ratio else None,
+        p_value=one.p_value if one else None,
+        p_adjusted=one.p_adjusted if one else None,
+        tests=tests,
         **verdict_numbers(one.verdict if one else None),
-    }, one
-
-
-def _base(grid: Grid, by: Sequence[str]) -> dict[str, Any]:
-    keys = {name: grid.keys.get(name) for name in grouping.row_keys(by)}
-    return keys | {"metric": grid.metric}
+    )
 
 
 def _name(grid: Grid, by: Sequence[str]) -> str:
@@ -216,25 +277,13 @@ def _name(grid: Grid, by: Sequence[str]) -> str:
     return " ".join(str(grid.keys[name]) for name in names if grid.keys[name] is not None)
 
 
-def _left_out(sides: Sequence[Side], grid: Grid) -> tuple[LeftOut, ...]:
-    """Return what is left out of the runs of each side of a group."""
-    return tuple(left_out.of(side.runs, grid.keys) for side in sides)
-
-
-def _numbers_of(gone: Sequence[LeftOut]) -> dict[str, int]:
-    parts = zip((LeftOutOfA, LeftOutOfB), gone, strict=False)
-    return {name: n for part, one in parts for name, n in part(*one.counts).numbers().items()}
-
-
-def _left_out_notes(
-    asked: Sequence[Grid], gone: Mapping[int, Sequence[LeftOut]], by: Sequence[str]
-) -> Iterator[Note]:
+def _left_out_notes(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
     """Name the groups of which logs or runs are left out, since each has many rows."""
-    for grid in asked:
-        sides = gone[id(grid)]
-        for letter, one in zip("AB", sides, strict=False):
-            if text := str(one):
-                name = f"{letter}, {_name(grid, by)}" if len(sides) > 1 else _name(grid, by)
+    for each in answered:
+        group = _name(each.grid, by)
+        for letter, gone in zip("AB", each.left_out, strict=False):
+            if text := str(gone):
+                name = f"{letter}, {group}" if len(each.left_out) > 1 else group
                 yield note("left_out_runs", name=name, text=text)
 
 
@@ -264,22 +313,20 @@ def _no_official(grids: Sequence[Grid]) -> list[Note]:
     return [note("no_official_target", names=", ".join(names))] if names else []
 
 
-def _details(
-    asked: Sequence[Grid], answers: Mapping[int, Sequence[Answer]], by: Sequence[str]
-) -> Iterator[Note]:
+def _details(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
     """Say where the first run fails, and over which targets the official verdict holds."""
-    if len(asked) > _NAMED:
+    if len(answered) > _NAMED:
         return
-    for grid in asked:
-        name = _name(grid, by)
+    for each in answered:
+        grid, name = each.grid, _name(each.grid, by)
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
             beyond = "above" if grid.higher_is_better else "below"
             yield note("first_failure", of=of, hardest=grid.hardest, beyond=beyond)
         words = {
-            target: one.verdict.word
-            for target, (_, one) in zip(grid.targets, answers[id(grid)], strict=True)
-            if one is not None and one.verdict is not None
+            target: decision.word
+            for target, decision in zip(grid.targets, each.decisions, strict=True)
+            if decision is not None
         }
         if words and grid.official is not None:
             stable = stable_range(words, grid.official)
@@ -293,10 +340,11 @@ def _details(
             )
 
 
-def _method(rows: Sequence[Mapping[str, Any]], axis: Axis) -> Note:
+def _method(rows: Sequence[TargetRow], axis: Axis) -> Note:
     what, verb = ("TTA", "is") if axis.is_time else (axis.to_target, "end at")
-    tested = any(row.get("tests", 0) > 1 for row in rows)
-    doubtful = any("‡" in row.get("marks", "") and row["verdict"] != "undecided" for row in rows)
+    compared = [row.against for row in rows if row.against]
+    tested = any(row.tests > 1 for row in compared)
+    doubtful = any("‡" in row.marks and row.verdict != "undecided" for row in compared)
     return note(
         "method.targets",
         what=what,
@@ -308,40 +356,36 @@ def _method(rows: Sequence[Mapping[str, Any]], axis: Axis) -> Note:
 
 
 def _table(
-    rows: Sequence[Mapping[str, Any]], by: Sequence[str], labels: Sequence[str], axis: Axis
+    rows: Sequence[TargetRow], by: Sequence[str], labels: Sequence[str], axis: Axis
 ) -> Table:
     expected = "ERT" if axis.is_time else axis.expected
     shown = [
         *fields.keys(grouping.shown_keys(rows, by)),
         Field(Column("metric", rank=2), partial(fields.key, "metric")),
-        fields.words("target", lambda row: f"{row['target']:.7g}{' *' * row['official']}"),
+        fields.words("target", lambda row: f"{row.target:.7g}{' *' * row.official}"),
+        fields.words("A reached", lambda row: f"{row.reached_a}/{row.n_a}"),
+        fields.number(f"A {expected}", "ert_a_seconds", axis.unit),
     ]
-    for name in "ab"[: len(labels)]:
-        shown += [
-            fields.words(f"{name.upper()} reached", partial(_reached, name)),
-            fields.number(f"{name.upper()} {expected}", f"ert_{name}_seconds", axis.unit),
-        ]
     title = grouping.common_title(rows, by)
     if len(labels) == 2:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
-        shown += [
+        compared = [
+            fields.words("B reached", lambda b: f"{b.reached_b}/{b.n_b}"),
+            fields.number(f"B {expected}", "ert_b_seconds", axis.unit),
             Field(Column(f"{axis.ratio} [95% CI]"), _speedup),
-            Field(Column("p", "right"), lambda row: PValue(row["p_adjusted"])),
-            Field(Column("verdict"), lambda row: Text(_verdict(row, axis))),
+            Field(Column("p", "right"), lambda b: PValue(b.p_adjusted)),
+            Field(Column("verdict"), lambda b: Text(_verdict(b, axis))),
         ]
+        shown += [fields.of_part(field, lambda row: row.against) for field in compared]
     return fields.table(rows, shown, title)
 
 
-def _reached(name: str, row: Mapping[str, Any]) -> str:
-    return f"{row[f'reached_{name}']}/{row[f'n_{name}']}"
+def _speedup(b: AgainstKeys) -> Quantity:
+    return Quantity(b.speedup, "ratio", b.speedup_low, b.speedup_high)
 
 
-def _speedup(row: Mapping[str, Any]) -> Quantity:
-    return Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"])
-
-
-def _verdict(row: Mapping[str, Any], axis: Axis) -> str:
+def _verdict(b: AgainstKeys, axis: Axis) -> str:
     # The marks of a row that is not decided are those of a claim that is not shown here.
-    marks = "" if row["verdict"] == "undecided" else row["marks"]
-    why = f": {row['why']}" if row["why"] else ""
-    return f"{axis.claim(row['verdict'])}{why} {marks}".strip()
+    marks = "" if b.verdict == "undecided" else b.marks
+    why = f": {b.why}" if b.why else ""
+    return f"{axis.claim(b.verdict)}{why} {marks}".strip()

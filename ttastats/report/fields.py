@@ -90,6 +90,11 @@ def of(kind: type[Row], *names: str, rank: int = 0) -> list[Field]:
     ]
 
 
+def of_part(field: Field, part: Callable[[Any], Row]) -> Field:
+    """Return the field of a part of a row as one of the row."""
+    return Field(field.column, lambda row: field.cell(part(row)))
+
+
 def words(title: str, said: Callable[[Any], str], *, rank: int = 0) -> Field:
     """Return the field of words that are aligned like numbers."""
     return Field(Column(title, "right", rank=rank), lambda row: Text(said(row)))

@@ -8,9 +8,9 @@ from ttastats.report.row import Key, Row
 from ttastats.table import schema
 
 
-def column(name: str, unit: str = "", title: str = "") -> Key:
+def column(name: str, unit: str = "") -> Key:
     """Return the key of a column of the table of runs."""
-    return Key(next(one.description for one in schema.COLUMNS if one.name == name), unit, title)
+    return Key(next(one.description for one in schema.COLUMNS if one.name == name), unit)
 
 
 RunId = Annotated[str, column("run_id")]

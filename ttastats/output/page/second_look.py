@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttastats.answers import anomalies
-from ttastats.answers.anomalies import Finding
+from ttastats.answers.anomalies import ProblemRow
 from ttastats.base import units
 from ttastats.output.plots import names, quality, tta
 from ttastats.sides.pairing import Side
@@ -76,7 +76,7 @@ _CODES = {
 
 
 def looks(sides: Sequence[Side]) -> tuple[Look, ...]:
-    """Give what `ttastats problems` finds in the runs of all sides; nothing at a budget."""
+    """Return what `ttastats problems` finds in the runs of all sides; nothing at a budget."""
     if any(side.at_budget for side in sides):
         return ()
     labelled = (side.runs.with_columns(table=pl.lit("these runs")) for side in sides)
@@ -85,18 +85,18 @@ def looks(sides: Sequence[Side]) -> tuple[Look, ...]:
     return tuple(_told(list(anomalies.findings(runs, rows))))
 
 
-def _told(found: Sequence[Finding]) -> Iterator[Look]:
+def _told(found: Sequence[ProblemRow]) -> Iterator[Look]:
     for code, words in _CODES.items():
-        mine = [finding for finding in found if finding["code"] == code]
+        mine = [problem for problem in found if problem.code == code]
         named = mine[:_NAMED] if words.each else []
-        for finding in named:
-            log = names.file_of(finding["source"])
-            said, _, _ = finding["message"].partition(" (modified")
-            yield Look(f"{log}: {said}.", finding["benchmark"], words.plot, log)
+        for problem in named:
+            log = names.file_of(problem.source or "")
+            said, _, _ = problem.message.partition(" (modified")
+            yield Look(f"{log}: {said}.", problem.benchmark, words.plot, log)
         yield from _counted(mine[len(named) :], words, " more" if named else "")
 
 
-def _counted(found: Iterable[Finding], words: _Told, more: str) -> Iterator[Look]:
-    for benchmark, number in Counter(finding["benchmark"] for finding in found).items():
+def _counted(found: Iterable[ProblemRow], words: _Told, more: str) -> Iterator[Look]:
+    for benchmark, number in Counter(problem.benchmark for problem in found).items():
         text = f"{units.count(number)}{more} {words.one if number == 1 else words.more}"
         yield Look(text, benchmark, words.plot)
