@@ -22,7 +22,7 @@ from rich.console import Console
 from ttastats import api, ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.render import as_table
 
 Entry = Mapping[str, Any]
@@ -67,7 +67,7 @@ def leaderboard(runs: pl.DataFrame, task: str) -> Table:
         Column("hardware"),
     )
     body = [
-        Row(
+        Line(
             (
                 Text(str(rank)),
                 Text(entry["entry"]),
@@ -105,7 +105,7 @@ def claims(runs: pl.DataFrame) -> Table:
         number = measured(claim, by_name)
         follows = "yes" if agrees(claim, number) else "no"
         shown = f"{number:,.{max(claim['digits'], 2)}f} {_unit(claim)}"
-        body.append(Row((Text(claim["text"]), Text(shown.strip()), Text(follows))))
+        body.append(Line((Text(claim["text"]), Text(shown.strip()), Text(follows))))
     return Table(columns, tuple(body))
 
 

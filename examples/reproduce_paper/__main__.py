@@ -28,7 +28,7 @@ from ttastats.base.note import Note
 from ttastats.base.units import Digits
 from ttastats.cli.train import needs_torch
 from ttastats.report.answer import Report
-from ttastats.report.cells import Cell, Column, PValue, Quantity, Row, Table, Text
+from ttastats.report.cells import Cell, Column, Line, PValue, Quantity, Table, Text
 from ttastats.report.grouping import ENTRY
 from ttastats.report.render import as_table
 from ttastats.stats.means import MeanDifference, difference
@@ -154,7 +154,7 @@ def _table_3b(rows: list[dict[str, Any]], found: dict[Any, Any]) -> Table:
                 Text(str(ours["n"])),
                 _match([percent], row.get("remark", "")),
             ]
-        body.append(Row(tuple(cells)))
+        body.append(Line(tuple(cells)))
     return Table(columns, tuple(body))
 
 
@@ -176,7 +176,7 @@ def _table_4(rows: list[dict[str, Any]], found: dict[Any, Any]) -> Table:
         epochs, seconds = row["epochs"], row["epoch_seconds"]
         cells = [f"{epochs[0]} ± {epochs[1]}", f"{seconds[0]} ± {seconds[1]}", str(row["ratio"])]
         if ours is None:
-            body.append(Row(tuple(map(Text, [row["row"], *cells, "–", "–", "–", "–", NO_LOGS]))))
+            body.append(Line(tuple(map(Text, [row["row"], *cells, "–", "–", "–", "–", NO_LOGS]))))
             continue
         names = ("epochs_mean", "epochs_std", "epoch_seconds_mean", "epoch_seconds_std", "cv_ratio")
         values = [ours[name] for name in names]
@@ -184,7 +184,7 @@ def _table_4(rows: list[dict[str, Any]], found: dict[Any, Any]) -> Table:
         shown = [_printed(v, p) for v, p in zip(values[:4], printed[:4], strict=True)]
         cells += [f"{shown[0]} ± {shown[1]}", f"{shown[2]} ± {shown[3]}", f"{values[4]:.1f}"]
         match = _match(list(zip(values, printed, strict=True)), row.get("remark", ""))
-        body.append(Row((*map(Text, [row["row"], *cells, str(ours["n"])]), match)))
+        body.append(Line((*map(Text, [row["row"], *cells, str(ours["n"])]), match)))
     return Table(columns, tuple(body))
 
 
@@ -200,7 +200,7 @@ def _table_5(parts: list[dict[str, Any]]) -> Table:
         for model, percent in part["percent"].items():
             points = f"{percent - baseline:+.1f}" if percent != baseline else "baseline"
             cells = (f"{part['part']}: {model}", f"{percent}%", points)
-            body.append(Row(tuple(map(Text, cells))))
+            body.append(Line(tuple(map(Text, cells))))
     return Table(columns, tuple(body))
 
 
@@ -217,7 +217,7 @@ def _table_6(rows: list[dict[str, Any]]) -> Table:
     return Table(columns, tuple(_row_6(row["row"], row["reference"], row["dgx1"]) for row in rows))
 
 
-def _row_6(name: str, reference: Sequence[float], dgx1: Sequence[float]) -> Row:
+def _row_6(name: str, reference: Sequence[float], dgx1: Sequence[float]) -> Line:
     """Return what three runs of each side show, from their means and standard deviations."""
     gap = difference(_three_runs(*reference), _three_runs(*dgx1))
     detectable = detectable_difference(3, (_SAMPLE_SD * reference[1], _SAMPLE_SD * dgx1[1]))
@@ -230,7 +230,7 @@ def _row_6(name: str, reference: Sequence[float], dgx1: Sequence[float]) -> Row:
         PValue(gap.p_value),
         Text(digits.of(detectable)),
     )
-    return Row(cells, (_shown(gap, detectable),))
+    return Line(cells, (_shown(gap, detectable),))
 
 
 #: From the standard deviation of three values that divides by n to the one that divides by n - 1.
@@ -272,7 +272,7 @@ def _table_7(rows: list[dict[str, Any]], runs: pl.DataFrame) -> Table:
     return Table(columns, tuple(_row_7(row, runs) for row in rows))
 
 
-def _row_7(row: dict[str, Any], runs: pl.DataFrame) -> Row:
+def _row_7(row: dict[str, Any], runs: pl.DataFrame) -> Line:
     epochs = f"{row['epochs'][0]}, {row['epochs'][1]}"
     printed = [
         Text(row["row"]),
@@ -281,7 +281,7 @@ def _row_7(row: dict[str, Any], runs: pl.DataFrame) -> Row:
         Text(f"{row['tta']}x"),
     ]
     if "entries" not in row:
-        return Row((*printed, *[Text("–")] * 4, Text("no public logs of the larger scale")))
+        return Line((*printed, *[Text("–")] * 4, Text("no public logs of the larger scale")))
     sides = [
         runs.filter(pl.col("benchmark") == row["benchmark"], pl.col("entry") == entry, "reached")
         for entry in row["entries"]
@@ -289,7 +289,7 @@ def _row_7(row: dict[str, Any], runs: pl.DataFrame) -> Row:
     first = [side.filter(pl.col("source").str.ends_with("result_0.txt")) for side in sides]
     throughput, tta = (first[0][name][0] / first[1][name][0] for name in _MEASURES)
     match = _match([(throughput, row["throughput"]), (tta, row["tta"])], "result_0 differs")
-    return Row(
+    return Line(
         (
             *printed,
             Text(f"{throughput:.3f}x"),

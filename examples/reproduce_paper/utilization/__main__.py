@@ -24,7 +24,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note
 from ttastats.output.plots import drawing
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Row, Table, Text
+from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.render import as_table
 from ttastats.traces import answers, store
 from ttastats.trainer.profiler import workload
@@ -128,13 +128,13 @@ def _communication(paper: Mapping[str, Any], found: Mapping[str, Rows]) -> Table
     titles = ("Tables 8, 9: communication", "of the time", "exposed", "pure")
     columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
     theirs = [
-        Row((Text(f"paper: {name}"), Quantity(percent / 100, "fraction"), Text("–"), Text("–")))
+        Line((Text(f"paper: {name}"), Quantity(percent / 100, "fraction"), Text("–"), Text("–")))
         for table in ("table_8", "table_9")
         for name, percent in paper[table].items()
     ]
     shares = ("under_way_share", "exposed_share", "pure_share")
     ours = [
-        Row((
+        Line((
             Text(f"here: {row['profile']}, gloo"),
             *(Quantity(row[share], "fraction") for share in shares),
         ))
@@ -161,13 +161,13 @@ def _whole_steps(
     slow = Quantity(paper["slow_share"], "fraction")
     less = Quantity(paper["slow_share_without_batch_norm"], "fraction")
     body = [
-        Row((Text("paper: ResNet-50, fp32, V100"), achieved, share, slow, Text("–"))),
-        Row((Text("paper: without batch norm"), Text("–"), Text("–"), less, Text("–"))),
+        Line((Text("paper: ResNet-50, fp32, V100"), achieved, share, slow, Text("–"))),
+        Line((Text("paper: without batch norm"), Text("–"), Text("–"), less, Text("–"))),
     ]
     for name in PROFILES:
         told = {row["name"]: row["value"] for row in _of(found[name], "measured")}
         body.append(
-            Row((
+            Line((
                 Text(f"here: {found[name][0]['profile']}"),
                 Quantity(told["flops_per_second"], "flop/second"),
                 Quantity(told["utilization"], "fraction"),
@@ -191,7 +191,7 @@ def _layers(rows: Rows) -> Table:
     titles = ("Figure 11: cifar10", "step", "speedup", "of peak")
     columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
     body = (
-        Row((
+        Line((
             Text(row["name"]),
             Quantity(row["seconds"], "seconds"),
             Quantity(row["speedup"], "ratio"),
@@ -221,7 +221,7 @@ def _longest(paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]) -> T
     titles = ("TBD, Tables V and VI", "longest not above average", "share of time", "of fp32 peak")
     columns = (*map(Column, titles[:2]), *(Column(title, "right") for title in titles[2:]))
     body = (
-        Row((
+        Line((
             Text(name),
             Text(kernel["name"]),
             Quantity(kernel["share"], "fraction"),
@@ -256,7 +256,7 @@ def _batch_norm(paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]) -
             Quantity(estimate, "fraction") if name in estimates else Text("below 100%"),
             Text(agrees),
         )
-        body.append(Row(cells))
+        body.append(Line(cells))
     return Table(columns, tuple(body))
 
 
@@ -274,14 +274,14 @@ def _feature_maps(paper: Mapping[str, float], found: Mapping[str, Rows]) -> Tabl
     titles = ("TBD, Figure 8: memory of a step", "feature maps", "in all")
     columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
     body = [
-        Row((Text(f"paper: {name}"), Quantity(share, "fraction"), Text("–")))
+        Line((Text(f"paper: {name}"), Quantity(share, "fraction"), Text("–")))
         for name, share in paper.items()
     ]
     for name in _ONE_WORKER:
         sizes = {row["name"]: row["bytes"] for row in _of(found[name], "memory")}
         total = sum(sizes.values())
         share = Quantity(sizes["feature maps"] / total, "fraction")
-        body.append(Row((Text(f"here: {name}"), share, Quantity(total, "bytes"))))
+        body.append(Line((Text(f"here: {name}"), share, Quantity(total, "bytes"))))
     return Table(columns, tuple(body))
 
 
