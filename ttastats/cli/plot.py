@@ -88,7 +88,8 @@ def plot(
     if kind == "list":
         typer.echo("\n".join(f"{name:<16}{said}" for name, said in kinds.described()))
         return
-    look = partial(_look, width or _usual_width(output), title, dpi)
+    usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
+    look = partial(_look, width or usual, title, dpi)
     if kind not in of_profiles.KINDS:
         kinds.of(kind, metric)
     if confidence and kind not in _OF_ANY_CONFIDENCE:
@@ -138,10 +139,6 @@ def _look(width: str, title: bool, dpi: float) -> Style:
     from ttastats.output.plots.drawing import Style
 
     return Style(_inches(width) * 96, title, dpi)
-
-
-def _usual_width(output: Path | None) -> str:
-    return "page" if output and output.suffix.lower() == ".html" else "paper-column"
 
 
 def _inches(text: str) -> float:

@@ -105,23 +105,23 @@ def profile(
 
 
 def _is_to_be_run(what: Sequence[str]) -> bool:
-    """Tell a workload or a script from files and folders that hold profiles.
+    """Return whether this is a workload or a script, not files and folders that hold profiles.
 
     Raises
     ------
     TtastatsError
         There are several.
     """
-    to_be_run = [name for name in what if _is_no_file(Path(name))]
+    to_be_run = [
+        str(path)
+        for path in map(Path, what)
+        if path.suffix == ".py" or not (path.suffix or path.exists())
+    ]
     if to_be_run and len(what) > 1:
         raise TtastatsError(
             "only one workload or script can be profiled at a time", where=to_be_run[0]
         )
     return bool(to_be_run)
-
-
-def _is_no_file(path: Path) -> bool:
-    return path.suffix == ".py" or not (path.suffix or path.exists())
 
 
 def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:

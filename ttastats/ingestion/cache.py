@@ -109,7 +109,8 @@ def _temporary() -> Path:
 def _key(paths: Sequence[str]) -> str:
     """Return the name for some paths: as typed, since that is what the table calls them."""
     named = [str(Path.cwd()), *paths]
-    return _digest(json.dumps([__version__, schema.RUNS.version, named]).encode())
+    versioned = json.dumps([__version__, schema.RUNS.version, named])
+    return xxhash.xxh3_128_hexdigest(versioned.encode())
 
 
 def _state(paths: Sequence[str]) -> str:
@@ -138,10 +139,6 @@ def _file(path: Path, entry: Path | os.DirEntry[str] | OSError) -> tuple[str, in
             found = entry.stat()
             return str(path), found.st_size, found.st_mtime_ns
     return str(path), -1, 0
-
-
-def _digest(data: bytes) -> str:
-    return xxhash.xxh3_128_hexdigest(data)
 
 
 def _content(path: Path) -> str:
@@ -180,8 +177,9 @@ def _made(paths: Sequence[str], place: Path, state: str, watched: Watched) -> tu
     new = place / f".{os.urandom(8).hex()}.parquet"
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        if before := _last(place):
-            shutil.copyfile(before, new)
+        earlier = sorted(place.glob("[!.]*.parquet"), key=lambda path: path.stat().st_mtime)
+        if last := next(filter(_is_whole, reversed(earlier)), None):
+            shutil.copyfile(last, new)
         with watched() as on_progress:
             account = ingest(paths, new, on_progress=on_progress)
         if account.traces:
@@ -199,11 +197,6 @@ def _made(paths: Sequence[str], place: Path, state: str, watched: Watched) -> tu
             place.rmdir()
     _remove_old(made)
     return made, account
-
-
-def _last(place: Path) -> Path | None:
-    tables = sorted(place.glob("[!.]*.parquet"), key=lambda path: path.stat().st_mtime)
-    return next((path for path in reversed(tables) if _is_whole(path)), None)
 
 
 def _remove_old(made: Path) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from ttastats.base.note import Note, note
+from ttastats.base.note import note
 from ttastats.outcomes import columns, select
 from ttastats.outcomes.conditions import Condition
 from ttastats.report.answer import Report
-from ttastats.report.cells import Line
 
 
 def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
-    """Give a report with the rows that meet all conditions, and a note on the others.
+    """Return a report with the rows that meet all conditions, and a note on the others.
 
     What was computed from all rows stays so: adjusted p-values, means over rows, notes, sentence.
 
@@ -34,28 +33,23 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
     kept = set(select.where(numbered, conditions).collect().get_column(place))
     if not kept:
         raise select.unmet(frame, conditions, "row")
+    notes = report.notes
+    if hidden := frame.height - len(kept):
+        key = "rows_left_out.compare" if report.command == "compare" else "rows_left_out"
+        places = " ".join(condition.place for condition in conditions)
+        notes = (*notes, note(key, conditions=places, shown=len(kept), hidden=hidden))
     numbers = iter(range(frame.height))
     return replace(
         report,
         records=tuple(row for number, row in enumerate(report.records) if number in kept),
         # The rows of a table but those of all are the report's, in their order.
         tables=tuple(
-            replace(table, rows=tuple(_rows(table.rows, numbers, kept))) for table in report.tables
+            replace(
+                table,
+                rows=tuple(row for row in table.rows if row.of_all or next(numbers) in kept),
+            )
+            for table in report.tables
         ),
         groups=tuple(group for number, group in enumerate(report.groups) if number in kept),
-        notes=(*report.notes, *_left_out(report, conditions, len(kept))),
+        notes=notes,
     )
-
-
-def _rows(rows: Sequence[Line], numbers: Iterator[int], kept: set[int]) -> Iterator[Line]:
-    for row in rows:
-        if row.of_all or next(numbers) in kept:
-            yield row
-
-
-def _left_out(report: Report, conditions: Sequence[Condition], kept: int) -> list[Note]:
-    if kept == len(report.rows):
-        return []
-    key = "rows_left_out.compare" if report.command == "compare" else "rows_left_out"
-    places = " ".join(condition.place for condition in conditions)
-    return [note(key, conditions=places, shown=kept, hidden=len(report.rows) - kept)]
