@@ -191,6 +191,17 @@ FLAGS = (
 )
 
 
+GATE = (
+    Row("lost", "failed", "B has no runs of a benchmark of which A has some."),
+    Row("never_reached", "failed", "No run of B reached the target, though runs of A did."),
+    Row("not_judged", "failed", "The row cannot be judged, for the reason in the text."),
+    Row("fails_more", "failed", "More runs of B failed than by chance; p is adjusted for the number of rows."),
+    Row("slower worse", "failed", "B is shown to be slower, or of lower quality, by more than the limit."),
+    Row("undecided", "failed, undecided", "The limit is neither kept nor exceeded with certainty, which fails `--require`: add runs."),
+    Row("no_stragglers", "passed", "The limit is kept if no further run fails or straggles."),
+    Row("failed_runs", "passed", "Runs failed, but not more of B than by chance."),
+)
+
 NOTES = (
     Row("ablation", "profile", "Layers were removed.",
         "removed layers are replaced by the identity."),
@@ -432,6 +443,7 @@ ROWS = {
     "Your own logs": OWN_LOGS,
     "Found by `ttastats problems`": PROBLEMS,
     "Flags of rows": FLAGS,
+    "Findings of a gate": GATE,
     "Notes": NOTES,
 }
 
