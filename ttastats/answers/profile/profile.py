@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, cast
 
 import polars as pl
+from msgspec import structs
 
 from ttastats.answers.profile import profile_measured
+from ttastats.answers.profile.profile_measured import Section
 from ttastats.base import units
 from ttastats.base.note import Note, note
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
+from ttastats.report.fields import Field
+from ttastats.report.row import Key, Row
 from ttastats.traces import answers, categories
-
-_Row = dict[str, Any]
 
 #: What each part of a step is called.
 TITLES = {
@@ -31,196 +33,238 @@ TOP = 10
 #: Operators below the average that are shown.
 _BELOW = 5
 
+_Calls = Annotated[float, Key("calls of a step", "calls", "calls")]
+_Seconds = Annotated[float | None, Key("time of a step", "seconds", "time")]
+_Flops = Annotated[float | None, Key("FLOPs of a step", "FLOPs")]
+_OnTensorCores = Annotated[
+    float | None, Key("share of the time on tensor cores", "fraction", "on tensor cores")
+]
+_Share = Annotated[float | None, Key("share of the time of all", "fraction", "share")]
+_Achieved = Annotated[float | None, Key("FLOPs per second", "flop/second", "achieved")]
+
+
+class PartRow(Row, frozen=True, kw_only=True):
+    """A part of a step."""
+
+    section: Section = "step"
+    name: Annotated[str, Key("the part")]
+    n: Annotated[int, Key("steps", "steps", "steps")]
+    seconds: Annotated[
+        float | None, Key("mean over steps", "seconds", "time of a step", std="seconds_std")
+    ]
+    seconds_std: Annotated[float | None, Key("standard deviation over steps", "seconds")]
+    share: Annotated[float | None, Key("share of the step", "fraction", "share")]
+
+
+class WorkRow(Row, frozen=True, kw_only=True):
+    """A kind of work."""
+
+    section: Section = "category"
+    name: Annotated[str, Key("the kind of work")]
+    calls: _Calls
+    seconds: _Seconds
+    flops: _Flops
+    tensor_core_share: _OnTensorCores
+    share: _Share
+    flops_per_second: _Achieved
+
+
+class OperatorRow(Row, frozen=True, kw_only=True):
+    """An operator beside the average of all, which counts FLOPs per second of the whole step."""
+
+    section: Section = "operator"
+    name: Annotated[str, Key("the operator")]
+    category: Annotated[str, Key("its kind of work")]
+    calls: _Calls
+    seconds: _Seconds
+    flops: _Flops
+    tensor_core_share: _OnTensorCores
+    bytes: Annotated[float | None, Key("bytes of a step", "bytes")]
+    share: _Share
+    flops_per_second: _Achieved
+    intensity: Annotated[float | None, Key("FLOPs per byte", "number")]
+    utilization: Annotated[float | None, Key("share of the peak", "fraction", "of peak")]
+    of_average: Annotated[float | None, Key("share of the average", "fraction", "of average")]
+    average_flops_per_second: Annotated[float | None, Key("the average", "flop/second")]
+    average_utilization: Annotated[float | None, Key("the average over the peak", "fraction")]
+
+
+class RankRow(Row, frozen=True, kw_only=True):
+    """A process of several that share a step."""
+
+    section: Section = "rank"
+    name: Annotated[int | None, Key("the rank")]
+    n: Annotated[int, Key("steps", "steps")]
+    step_seconds: Annotated[float | None, Key("time of a step", "seconds", "step", std="step_std")]
+    step_std: Annotated[float | None, Key("its standard deviation", "seconds")]
+    work_seconds: Annotated[
+        float | None, Key("without exposed communication", "seconds", "self time")
+    ]
+    compute_seconds: Annotated[float | None, Key("computing", "seconds", "computing")]
+    communication_seconds: Annotated[float | None, Key("communicating", "seconds", "communication")]
+    exposed_seconds: Annotated[
+        float | None, Key("communicating while nothing computes", "seconds", "exposed")
+    ]
+    waiting: Annotated[
+        float | None, Key("neither computing nor communicating", "seconds", "no work")
+    ]
+    skew: Annotated[
+        float | None, Key("self time over the mean of all ranks, less 1", "fraction", "vs mean")
+    ]
+    slowest: Annotated[bool | None, Key("whether no rank has more self time")]
+
+
+class MemoryRow(Row, frozen=True, kw_only=True):
+    """A kind of memory."""
+
+    section: Section = "memory"
+    name: Annotated[str, Key("what it is of")]
+    bytes: Annotated[float | None, Key("the most that was held", "bytes", "at peak")]
+
 
 def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
-    """Give the report of a table of profiles; `top` operators of each, 0 for all."""
-    found: list[_Row] = []
+    """Return the report of a table of profiles; `top` operators of each, 0 for all."""
+    records: list[Row] = []
     tables: list[Table] = []
     notes: list[Note] = []
     sentences: list[str] = []
     several = rows["profile_id"].n_unique() > 1
     for name, own in answers.profiles(rows):
-        head = {"profile": name}
-        parts = [head | row for row in of_step(own)]
-        kinds = [head | row for row in _of(answers.by_category(own), "category")]
-        operators = [head | row for row in _operators(own)]
-        ranks = [head | row for row in _ranks(own)]
-        memory = [head | row for row in _memory(own)]
-        measured = [head | row for row in profile_measured.rows(own)]
-        shown = operators[:top] if top else operators
-        below = [row for row in operators if 0.0 < float(row["of_average"] or 0.0) < 1.0][:_BELOW]
         title = f"{name}: " if several else ""
-        tables += _tables(title, own, parts, kinds, shown, below, ranks, memory)
+        parts, measured = [*of_step(own)], profile_measured.rows(own)
+        kinds = [WorkRow(**row) for row in _named(answers.by_category(own), "category")]
+        operators, ranks = [*_operators(own)], [*_ranks(own)]
+        memory = [*_memory(own)]
+        own_rows = [*parts, *kinds, *operators, *ranks, *memory, *measured]
+        records += [structs.replace(row, keys={"profile": name}) for row in own_rows]
+        unit = "kernels" if answers.runs_on_device(own) else "operators"
+        below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:_BELOW]
+        longest = operators[:top] if top else operators
+        for some, shown, heading in (
+            (parts, _PARTS, "time of a step"),
+            (kinds, _rates("kind of work", kinds), f"{unit} by kind of work"),
+            (longest, _of_operators(longest), "longest operators"),
+            (below, _of_operators(below), _below_average(below)),
+            (ranks, _RANKS, "ranks"),
+            (memory, [_name("memory"), *fields.of(MemoryRow, "bytes")], "memory"),
+        ):
+            if some and heading:
+                tables.append(fields.table(some, shown, f"{title}{heading}"))
         tables += profile_measured.tables(measured, title)
-        found += [*parts, *kinds, *operators, *ranks, *memory, *measured]
-        said = [*_notes(own), *profile_measured.notes(own)]
-        notes += [note for note in said if note not in notes]
+        found = [*_notes(own), *profile_measured.notes(own)]
+        notes += [each for each in found if each not in notes]
         sentences.append(_sentence(title, own, parts))
     return Report(
-        "profile", tuple(found), tuple(tables), tuple(notes), " ".join(filter(None, sentences))
+        "profile", tuple(records), tuple(tables), tuple(notes), " ".join(filter(None, sentences))
     )
 
 
 # ------------------------------------------------------------------------------------------- rows
 
 
-def of_step(own: pl.DataFrame) -> Iterator[_Row]:
-    """Give the parts of a step with their seconds, spread over steps, and share."""
+def of_step(own: pl.DataFrame) -> Iterator[PartRow]:
+    """Yield the parts of a step with their seconds, spread over steps, and share."""
     steps = answers.steps(own)
     whole = answers.mean(steps["step_seconds"])
     if steps.is_empty() or not whole:
         return
-    bound = answers.compute_bound(own)
-    for name, measure in answers.PARTS.items():
-        values = steps[measure]
-        if name == "compute" and bound is not None:
-            yield _part("compute_bound", values * bound, whole)
-            yield _part("memory_bound", values * (1 - bound), whole)
-        elif name == "compute":
-            yield _part("compute_bound", values, whole)
-        else:
-            yield _part(name, values, whole)
-    yield _part("step", steps["step_seconds"], whole)
+    parts = {name: steps[measure] for name, measure in answers.PARTS.items()}
+    compute, bound = parts.pop("compute"), answers.compute_bound(own)
+    if bound is None:
+        computing = {"compute_bound": compute}
+    else:
+        computing = {"compute_bound": compute * bound, "memory_bound": compute * (1 - bound)}
+    for name, values in {**computing, **parts, "step": steps["step_seconds"]}.items():
+        mean = answers.mean(values)
+        yield PartRow(
+            name=name,
+            n=values.count(),
+            seconds=mean,
+            seconds_std=cast("float | None", values.std()),
+            share=None if mean is None else mean / whole,
+        )
 
 
-def _part(name: str, values: pl.Series, whole: float) -> _Row:
-    mean = answers.mean(values)
-    return {
-        "section": "step",
-        "name": name,
-        "n": values.count(),
-        "seconds": mean,
-        "seconds_std": values.std() if values.count() > 1 else None,
-        "share": None if mean is None else mean / whole,
-    }
+def _named(frame: pl.DataFrame, column: str) -> Iterator[dict[str, Any]]:
+    return frame.rename({column: "name"}).iter_rows(named=True)
 
 
-def _of(frame: pl.DataFrame, section: str) -> Iterator[_Row]:
-    for row in frame.rename({section: "name"}).iter_rows(named=True):
-        yield {"section": section, **row}
-
-
-def _operators(own: pl.DataFrame) -> Iterator[_Row]:
-    """Give the operators beside their average utilization, the longest first."""
+def _operators(own: pl.DataFrame) -> Iterator[OperatorRow]:
+    """Yield the operators beside their average utilization, the longest first."""
     found = answers.operators(own)
     seconds, flops = float(found["seconds"].sum()), float(found["flops"].sum())
     average = flops / seconds if seconds and flops else None
     fastest = answers.peak(own, "peak_flops")
-    for row in _of(found, "operator"):
+    for row in _named(found, "operator"):
         rate = row["flops_per_second"]  # None of an operator without FLOPs, which is not slow
-        row["utilization"] = rate / fastest if rate and fastest else None
-        row["of_average"] = rate / average if rate and average else None
-        row["average_flops_per_second"] = average
-        row["average_utilization"] = average / fastest if average and fastest else None
-        yield row
+        yield OperatorRow(
+            **row,
+            utilization=rate / fastest if rate and fastest else None,
+            of_average=rate / average if rate and average else None,
+            average_flops_per_second=average,
+            average_utilization=average / fastest if average and fastest else None,
+        )
 
 
-def _ranks(own: pl.DataFrame) -> Iterator[_Row]:
+def _ranks(own: pl.DataFrame) -> list[RankRow]:
     found = answers.ranks(own)
-    if found.height > 1:
-        yield from _of(found, "rank")
+    return [RankRow(**row) for row in _named(found, "rank")] if found.height > 1 else []
 
 
-def _memory(own: pl.DataFrame) -> Iterator[_Row]:
-    found = (
-        answers.measures(own, "memory_bytes")
-        .group_by("of", maintain_order=True)
-        .agg(pl.col("value").max())
-    )
-    for row in found.iter_rows(named=True):
-        yield {"section": "memory", "name": row["of"], "bytes": row["value"]}
+def _memory(own: pl.DataFrame) -> list[MemoryRow]:
+    most = answers.measures(own, "memory_bytes").group_by("of", maintain_order=True)
+    return [MemoryRow(name=of, bytes=held) for of, held in most.agg(pl.col("value").max()).rows()]
 
 
 # ----------------------------------------------------------------------------------------- tables
 
 
-def _tables(
-    title: str,
-    own: pl.DataFrame,
-    parts: Sequence[_Row],
-    kinds: Sequence[_Row],
-    operators: Sequence[_Row],
-    below: Sequence[_Row],
-    ranks: Sequence[_Row],
-    memory: Sequence[_Row],
-) -> Iterator[Table]:
-    unit = "kernels" if answers.runs_on_device(own) else "operators"
-    if parts:
-        yield fields.table(parts, _PARTS, f"{title}time of a step")
-    if kinds:
-        yield fields.table(kinds, _rates("kind of work", kinds), f"{title}{unit} by kind of work")
-    if operators:
-        yield fields.table(operators, _of_operators(operators), f"{title}longest operators")
-    if below and (average := _average(below)):
-        yield fields.table(below, _of_operators(below), f"{title}{average}")
-    if ranks:
-        yield fields.table(ranks, _RANKS, f"{title}ranks")
-    if memory:
-        shown = [_name("memory"), fields.number("at peak", "bytes", "bytes")]
-        yield fields.table(memory, shown, f"{title}memory")
-
-
-def _average(operators: Sequence[_Row]) -> str:
-    """Name the operators below the average, if it is known (TBD, Tables V and VI)."""
-    first = operators[0]
-    average, peak = first["average_flops_per_second"], first["average_utilization"]
+def _below_average(operators: Sequence[OperatorRow]) -> str:
+    """Return the title of operators below the average, if it is known (TBD, Tables V and VI)."""
+    average = operators[0].average_flops_per_second if operators else None
     if average is None:
         return ""
+    peak = operators[0].average_utilization
     of_peak = "" if peak is None else f", {units.percent(peak)} of the peak"
     return f"longest operators below the average of {units.scaled(average, 'FLOP/s')}{of_peak}"
 
 
-def _name(title: str) -> fields.Field:
-    return fields.Field(
-        Column(title, names=True), lambda row: Text(TITLES.get(row["name"], str(row["name"])))
-    )
+def _name(title: str) -> Field:
+    return Field(Column(title, names=True), lambda row: Text(TITLES.get(row.name, str(row.name))))
 
 
 _PARTS = (
     _name("part"),
-    fields.number("time of a step", "seconds", "seconds", std="seconds_std"),
-    fields.number("share", "share", "fraction"),
-    fields.number("steps", "n", "count", rank=1),
+    *fields.of(PartRow, "seconds", "share"),
+    *fields.of(PartRow, "n", rank=1),
 )
 _RANKS = (
-    fields.Field(Column("rank"), lambda row: Text(_rank(row))),
-    fields.number("step", "step_seconds", "seconds", std="step_std"),
-    fields.number("self time", "work_seconds", "seconds"),
-    fields.number("vs mean", "skew", "fraction"),
-    fields.number("computing", "compute_seconds", "seconds"),
-    fields.number("communication", "communication_seconds", "seconds"),
-    fields.number("exposed", "exposed_seconds", "seconds"),
-    fields.number("no work", "waiting", "seconds"),
+    Field(Column("rank"), lambda row: Text(_rank(row))),
+    *fields.of(RankRow, "step_seconds", "work_seconds", "skew", "compute_seconds"),
+    *fields.of(RankRow, "communication_seconds", "exposed_seconds", "waiting"),
 )
 
 
-def _rank(row: Mapping[str, Any]) -> str:
-    name = "unknown" if row["name"] is None else str(row["name"])
-    return f"{name} (slowest)" if row["slowest"] else name
+def _rank(row: RankRow) -> str:
+    name = "unknown" if row.name is None else str(row.name)
+    return f"{name} (slowest)" if row.slowest else name
 
 
-def _rates(title: str, rows: Sequence[_Row]) -> list[fields.Field]:
-    shown = [
-        _name(title),
-        fields.number("calls", "calls", "count"),
-        fields.number("time", "seconds", "seconds"),
-        fields.number("share", "share", "fraction"),
-    ]
-    if any(row["flops_per_second"] for row in rows):
-        shown.append(fields.number("achieved", "flops_per_second", "flop/second"))
-    if any(row["tensor_core_share"] for row in rows):
-        shown.append(fields.number("on tensor cores", "tensor_core_share", "fraction"))
-    return shown
+def _rates(title: str, rows: Sequence[WorkRow | OperatorRow]) -> list[Field]:
+    names = ["calls", "seconds", "share"]
+    if any(row.flops_per_second for row in rows):
+        names.append("flops_per_second")
+    if any(row.tensor_core_share for row in rows):
+        names.append("tensor_core_share")
+    return [_name(title), *fields.of(WorkRow, *names)]
 
 
-def _of_operators(rows: Sequence[_Row]) -> list[fields.Field]:
-    shown = _rates("operator", rows)
-    shown.insert(1, fields.Field(Column("kind of work", rank=1), lambda r: Text(r["category"])))
-    if any(row["utilization"] is not None for row in rows):
-        shown.append(fields.number("of peak", "utilization", "fraction"))
-    if any(row["of_average"] is not None for row in rows):
-        shown.append(fields.number("of average", "of_average", "fraction"))
-    return shown
+def _of_operators(rows: Sequence[OperatorRow]) -> list[Field]:
+    name, *rates = _rates("operator", rows)
+    kind = Field(Column("kind of work", rank=1), lambda row: Text(row.category))
+    shown = [key for key in ("utilization", "of_average")
+             if any(row.get(key) is not None for row in rows)]  # fmt: skip
+    return [name, kind, *rates, *fields.of(OperatorRow, *shown)]
 
 
 # ------------------------------------------------------------------------------------------ notes
@@ -242,18 +286,17 @@ def _notes(own: pl.DataFrame) -> Iterator[Note]:
         yield note("tensor_core")
 
 
-def _sentence(title: str, own: pl.DataFrame, parts: Sequence[_Row]) -> str:
+def _sentence(title: str, own: pl.DataFrame, parts: Sequence[PartRow]) -> str:
     if not parts:
         return ""
     *some, whole = parts
-    some.sort(key=lambda row: -(row["share"] or 0.0))
-    said = ", ".join(
-        f"{units.percent(row['share'])} {TITLES[row['name']]}" for row in some[:3] if row["share"]
+    some.sort(key=lambda row: -(row.share or 0.0))
+    largest = ", ".join(
+        f"{units.percent(row.share)} {TITLES[row.name]}" for row in some[:3] if row.share
     )
-    ranks = answers.ranks(own)
-    slowest = ""
+    ranks, slowest = answers.ranks(own), ""
     if ranks.height > 1:
-        first = ranks.filter("slowest").row(0, named=True)
-        slowest = f" Rank {first['rank']} is the slowest of {ranks.height}."
-    parted = f": {said}" if said else ""
-    return f"{title}A step takes {units.seconds(whole['seconds'])}{parted}.{slowest}"
+        first = ranks.filter("slowest")["rank"][0]
+        slowest = f" Rank {first} is the slowest of {ranks.height}."
+    parted = f": {largest}" if largest else ""
+    return f"{title}A step takes {units.seconds(whole.seconds or 0.0)}{parted}.{slowest}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,9 @@ from ttastats.base.note import Note, note, wording
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
+from ttastats.report.fields import Field
+from ttastats.report.keys import High, Low
+from ttastats.report.row import Key, Row
 from ttastats.sides.contrast import Contrast, judged
 from ttastats.sides.options import Options
 from ttastats.stats.decision import side_of
@@ -21,10 +24,27 @@ from ttastats.stats.means import MeanDifference, difference
 from ttastats.traces import changes
 from ttastats.traces.changes import By
 
-_Row = dict[str, Any]
 _WHOLE = changes.WHOLE
 #: Rows of a table for people: the rows for programs hold all.
 _MOST = 15
+
+
+class ChangeRow(Row, frozen=True):
+    """A part of a step, or the whole: what B takes less or more than A."""
+
+    name: Annotated[str, Key("the part, kind of work or operator")]
+    n_a: Annotated[int, Key("steps of A, or profiles if A has several", "steps")]
+    n_b: Annotated[int, Key("steps of B, or profiles if B has several", "steps")]
+    a_seconds: Annotated[float, Key("mean time of A", "seconds", "A")]
+    b_seconds: Annotated[float, Key("mean time of B", "seconds", "B")]
+    change: Annotated[float, Key("B minus A", "seconds", interval=True)]
+    change_low: Low
+    change_high: High
+    p_value: Annotated[float | None, Key("p of the change")]
+    p_adjusted: Annotated[float | None, Key("the same, adjusted for the number of parts")]
+    share: Annotated[
+        float | None, Key("share of the change of a step", "fraction", "of the change")
+    ]
 
 
 def report(
@@ -35,7 +55,7 @@ def report(
     by: By = "work",
     confidence: float = 0.95,
 ) -> Report:
-    """Give what the steps of B take less or more than those of A, the largest change first.
+    """Return what the steps of B take less or more than those of A, the largest change first.
 
     Raises
     ------
@@ -55,7 +75,7 @@ def report(
     length, *rest = [one for one in every if one.a or one.b]
     judged_parts = judged(rest, Options(confidence=confidence))
     whole, *parts = [_row(one, length) for one in (length, *judged_parts)]
-    parts.sort(key=lambda row: -abs(row["change"]))
+    parts.sort(key=lambda row: -abs(row.change))
     shown = parts[:_MOST]
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
     table = fields.table([whole, *shown], _columns(by, confidence), title)
@@ -99,46 +119,43 @@ def _gap(one: Contrast[float]) -> MeanDifference:
     return one.difference
 
 
-def _row(one: Contrast[float], length: Contrast[float]) -> _Row:
+def _row(one: Contrast[float], length: Contrast[float]) -> ChangeRow:
     gap, whole = _gap(one), _gap(length)
-    return {
-        "name": one.keys["name"],
-        "n_a": gap.n_a,
-        "n_b": gap.n_b,
-        "a_seconds": one.a,
-        "b_seconds": one.b,
-        "change": gap.estimate,
-        "change_low": gap.low,
-        "change_high": gap.high,
-        "p_value": gap.p_value,
-        "p_adjusted": one.p_adjusted,
-        "share": gap.estimate / whole.estimate if whole.estimate else None,
-    }
+    return ChangeRow(
+        name=one.keys["name"],
+        n_a=gap.n_a,
+        n_b=gap.n_b,
+        a_seconds=one.a,
+        b_seconds=one.b,
+        change=gap.estimate,
+        change_low=gap.low,
+        change_high=gap.high,
+        p_value=gap.p_value,
+        p_adjusted=one.p_adjusted,
+        share=gap.estimate / whole.estimate if whole.estimate else None,
+    )
 
 
-def _columns(by: By, confidence: float) -> list[fields.Field]:
+def _columns(by: By, confidence: float) -> list[Field]:
     change = f"change [{percentages.text(confidence)}]"
+    part = Column("part or operator" if by == "operator" else "part", names=True)
     return [
-        fields.Field(
-            Column("part or operator" if by == "operator" else "part", names=True),
-            lambda row: Text(str(row["name"])),
-        ),
-        fields.number("A", "a_seconds", "seconds"),
-        fields.number("B", "b_seconds", "seconds"),
+        Field(part, lambda row: Text(row.name)),
+        *fields.of(ChangeRow, "a_seconds", "b_seconds"),
         fields.number(change, "change", "seconds", interval=True),
-        fields.number("of the change", "share", "fraction"),
-        fields.Field(
+        *fields.of(ChangeRow, "share"),
+        Field(
             Column("p", "right", rank=1),
-            lambda row: PValue(row["p_value" if row["name"] == _WHOLE else "p_adjusted"]),
+            lambda row: PValue(row.p_value if row.name == _WHOLE else row.p_adjusted),
         ),
     ]
 
 
-def _noise(a: pl.DataFrame, b: pl.DataFrame, whole: _Row, tests: int) -> Note:
-    """Say what varies: profiles where both sides have several, steps elsewhere."""
+def _noise(a: pl.DataFrame, b: pl.DataFrame, whole: ChangeRow, tests: int) -> Note:
+    """Return what varies: profiles where both sides have several, steps elsewhere."""
     what = [
-        units.plural(whole[n], "profile" if one["profile_id"].n_unique() > 1 else "step")
-        for one, n in ((a, "n_a"), (b, "n_b"))
+        units.plural(n, "profile" if one["profile_id"].n_unique() > 1 else "step")
+        for one, n in ((a, whole.n_a), (b, whole.n_b))
     ]
     holm = wording("samples.holm", tests=tests) if tests > 1 else ""
     steps = wording("samples.steps") if "step" in f"{what[0]}{what[1]}" else ""

@@ -3,42 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated
 
 import polars as pl
 
 from ttastats.base.note import Note, note
 from ttastats.report import fields
-from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
+from ttastats.report.cells import Column, Quantity, Table, Text, Unit
+from ttastats.report.fields import Field
+from ttastats.report.row import Key, Row
 from ttastats.traces import answers, saturation
 
-_Row = dict[str, Any]
 #: A step that takes so many times its CPU time waited for a core.
 _CONTENDED = 1.1
 #: Operators that sum to so many steps were not disturbed as the steps were.
 _DISTURBED = 1.2
 
 
-def rows(own: pl.DataFrame) -> list[_Row]:
-    """Give the rows for programs of what was measured of one profile."""
+Section = Annotated[str, Key("what the row is of")]
+_Achieved = Annotated[float | None, Key("FLOPs per second", "flop/second", "achieved")]
+_Utilization = Annotated[float | None, Key("share of the peak", "fraction", "of peak")]
+_Step = Annotated[float, Key("time of a step", "seconds", "step")]
+
+
+class MeasuredRow(Row, frozen=True, kw_only=True):
+    """A number of the step as a whole."""
+
+    section: Section = "measured"
+    name: Annotated[str, Key("what is measured")]
+    title: Annotated[str, Key("the same in words")]
+    value: Annotated[float, Key("the number", "unit")]
+    unit: Annotated[Unit, Key("its unit")]
+
+
+class BatchRow(Row, frozen=True, kw_only=True):
+    """Steps of one batch size."""
+
+    section: Section = "batch_size"
+    name: Annotated[str, Key("the batch size")]
+    samples_per_second: Annotated[float, Key("samples per second", "samples/second")]
+    gain: Annotated[float | None, Key("gain over half of it", "fraction", "gain per doubling")]
+    flops_per_second: _Achieved
+    utilization: _Utilization
+    cpu_utilization: Annotated[
+        float | None, Key("utilization of the cores", "fraction", "cores busy")
+    ]
+
+
+class AblationRow(Row, frozen=True, kw_only=True):
+    """Steps without some layers."""
+
+    section: Section = "ablation"
+    name: Annotated[str, Key("the layers that are there")]
+    seconds: _Step
+    speedup: Annotated[float, Key("over a step with all layers", "ratio")]
+    flops_per_second: _Achieved
+    utilization: _Utilization
+
+
+class WorkersRow(Row, frozen=True, kw_only=True):
+    """Steps that some workers share."""
+
+    section: Section = "workers"
+    name: Annotated[str, Key("the number of workers")]
+    seconds: _Step
+    under_way_share: Annotated[
+        float | None, Key("share of the step with data in flight", "fraction", "in flight")
+    ]
+    exposed_share: Annotated[
+        float | None, Key("share beyond a step without communication", "fraction", "exposed")
+    ]
+    pure_share: Annotated[
+        float | None, Key("the same bytes without computation", "fraction", "pure")
+    ]
+    bytes: Annotated[float | None, Key("bytes that a step sends", "bytes", "gradients")]
+
+
+def rows(own: pl.DataFrame) -> list[Row]:
+    """Return the rows for programs of what was measured of one profile."""
     return [*_itself(own), *_batches(own), *_ablated(own), *_workers(own)]
 
 
-def tables(found: Sequence[_Row], title: str) -> Iterator[Table]:
-    """Give the tables for people of such rows."""
-    for section, (heading, shown) in _SHOWN.items():
-        some = [row for row in found if row["section"] == section]
-        if some:
+def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
+    """Yield the tables for people of such rows."""
+    for kind, (heading, shown) in _SHOWN.items():
+        if some := [row for row in rows if isinstance(row, kind)]:
             yield fields.table(some, shown, f"{title}{heading}")
-    some = [row for row in found if row["section"] == "measured"]
-    if some:
-        body = tuple(Line((Text(row["title"]), _cell(row))) for row in some)
-        columns = (Column("measured", names=True), Column("", "right"))
-        yield Table(columns, body, f"{title}whole step")
 
 
 def notes(own: pl.DataFrame) -> Iterator[Note]:
-    """Give what must be said of the numbers."""
+    """Yield what must be known of the numbers."""
     yield from _clock(own)
     yield from _roofline(own)
     if size := _text(own, "batch_size"):
@@ -56,7 +110,7 @@ def notes(own: pl.DataFrame) -> Iterator[Note]:
 
 def _roofline(own: pl.DataFrame) -> Iterator[Note]:
     """Yield on which side of the roofline's ridge the step lies as a whole."""
-    known = {row["name"]: row["value"] for row in _itself(own)}
+    known = {row.name: row.value for row in _itself(own)}
     intensity, ridge = known.get("intensity"), known.get("ridge")
     if intensity and ridge:
         side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
@@ -81,8 +135,8 @@ def _clock(own: pl.DataFrame) -> Iterator[Note]:
 # ----------------------------------------------------------------------------------------- itself
 
 
-def _itself(own: pl.DataFrame) -> Iterator[_Row]:
-    """Give the numbers of the step as a whole, those that are known."""
+def _itself(own: pl.DataFrame) -> Iterator[MeasuredRow]:
+    """Yield the numbers of the step as a whole, those that are known."""
     step = _value(own, "uninstrumented_step_seconds")
     if step is None:
         return
@@ -94,7 +148,10 @@ def _itself(own: pl.DataFrame) -> Iterator[_Row]:
     rate = flops / step if flops else None
     utilization = rate / fastest if rate and fastest else None
     intensity = flops / moved if flops and moved else None
-    known: list[tuple[str, str, float | None, str]] = [
+    # FLOPs a byte from which the fastest product, not the memory, is what binds.
+    copied = answers.peak(own, "peak_bandwidth")
+    ridge = fastest / copied if fastest and copied else None
+    known: list[tuple[str, str, float | None, Unit]] = [
         ("step_seconds", "unprofiled step", step, "seconds"),
         ("wall_step_seconds", "the same, wall-clock", _value(own, "wall_step_seconds"), "seconds"),
         ("operators_share", "operators sum to", busy / step, "fraction"),
@@ -104,7 +161,7 @@ def _itself(own: pl.DataFrame) -> Iterator[_Row]:
         ("peak_flops", "peak matrix multiplication", fastest, "flop/second"),
         ("utilization", "share of peak", utilization, "fraction"),
         ("intensity", "FLOPs per byte, at least", intensity, "number"),
-        ("ridge", "ridge point", _ridge(own, fastest), "number"),
+        ("ridge", "ridge point", ridge, "number"),
         ("cpu_utilization", "utilization of the cores", _value(own, "cpu_utilization"), "fraction"),
         ("gpu_utilization", "utilization of the GPU", _value(own, "gpu_utilization"), "fraction"),
         ("tensor_core_utilization", "utilization of its tensor cores",
@@ -113,25 +170,14 @@ def _itself(own: pl.DataFrame) -> Iterator[_Row]:
     ]  # fmt: skip
     for name, title, value, unit in known:
         if value is not None:
-            row = {"section": "measured", "name": name, "title": title}
-            yield {**row, "value": value, "unit": unit}
-
-
-def _ridge(own: pl.DataFrame, fastest: float | None) -> float | None:
-    """Give the FLOPs a byte from which the fastest product, not the memory, is what binds."""
-    copied = answers.peak(own, "peak_bandwidth")
-    return fastest / copied if fastest and copied else None
-
-
-def _cell(row: Mapping[str, Any]) -> Cell:
-    return Quantity(row["value"], row["unit"])
+            yield MeasuredRow(name=name, title=title, value=value, unit=unit)
 
 
 # ---------------------------------------------------------------------------------- other steps
 
 
-def _batches(own: pl.DataFrame) -> Iterator[_Row]:
-    """Give one row for each batch size, the smallest first."""
+def _batches(own: pl.DataFrame) -> Iterator[BatchRow]:
+    """Yield one row for each batch size, the smallest first."""
     throughput = _by(own, "batch_samples_per_second")
     flops, busy = _by(own, "batch_step_flops"), _by(own, "batch_cpu_utilization")
     fastest = answers.peak(own, "peak_flops")
@@ -139,83 +185,88 @@ def _batches(own: pl.DataFrame) -> Iterator[_Row]:
     for size in sorted(throughput, key=int):
         rate, samples = throughput[size], int(size)
         achieved = flops.get(size, 0.0) * rate / samples or None
-        yield {
-            "section": "batch_size",
-            "name": size,
-            "samples_per_second": rate,
-            "gain": gains.get(samples),
-            "flops_per_second": achieved,
-            "utilization": achieved / fastest if achieved and fastest else None,
-            "cpu_utilization": busy.get(size),
-        }
+        yield BatchRow(
+            name=size,
+            samples_per_second=rate,
+            gain=gains.get(samples),
+            flops_per_second=achieved,
+            utilization=achieved / fastest if achieved and fastest else None,
+            cpu_utilization=busy.get(size),
+        )
 
 
-def _ablated(own: pl.DataFrame) -> Iterator[_Row]:
-    """Give one row for each set of layers, the whole network first."""
+def _ablated(own: pl.DataFrame) -> Iterator[AblationRow]:
+    """Yield one row for each set of layers, the whole network first."""
     seconds, flops = _by(own, "ablated_step_seconds"), _by(own, "ablated_step_flops")
     fastest = answers.peak(own, "peak_flops")
     whole = max(seconds.values(), default=0.0)
     for variant in sorted(seconds, key=len):
         rate = flops[variant] / seconds[variant]
-        yield {
-            "section": "ablation",
-            "name": variant,
-            "seconds": seconds[variant],
-            "speedup": seconds.get("all layers", whole) / seconds[variant],
-            "flops_per_second": rate,
-            "utilization": rate / fastest if fastest else None,
-        }
+        yield AblationRow(
+            name=variant,
+            seconds=seconds[variant],
+            speedup=seconds.get("all layers", whole) / seconds[variant],
+            flops_per_second=rate,
+            utilization=rate / fastest if fastest else None,
+        )
 
 
-def _workers(own: pl.DataFrame) -> Iterator[_Row]:
-    """Give one row for each number of workers."""
+def _workers(own: pl.DataFrame) -> Iterator[WorkersRow]:
+    """Yield one row for each number of workers."""
     steps = _by(own, "workers_step_seconds")
-    kinds = {kind: _by(own, f"workers_{kind}_seconds") for kind in ("under_way", "exposed", "pure")}
+    under_way, exposed, pure = (
+        _by(own, f"workers_{kind}_seconds") for kind in ("under_way", "exposed", "pure")
+    )
     sent = _by(own, "workers_sent_bytes")
     for workers, seconds in steps.items():
-        shares = {
-            f"{kind}_share": None if found.get(workers) is None else found[workers] / seconds
-            for kind, found in kinds.items()
-        }
-        row = {"section": "workers", "name": workers, "seconds": seconds, **shares}
-        yield {**row, "bytes": sent.get(workers)}
+        yield WorkersRow(
+            name=workers,
+            seconds=seconds,
+            under_way_share=_share(under_way.get(workers), seconds),
+            exposed_share=_share(exposed.get(workers), seconds),
+            pure_share=_share(pure.get(workers), seconds),
+            bytes=sent.get(workers),
+        )
 
 
-def _name(title: str) -> fields.Field:
-    return fields.Field(Column(title), lambda row: Text(str(row["name"])))
+def _share(part: float | None, seconds: float) -> float | None:
+    return None if part is None else part / seconds
 
 
-_SHOWN: Mapping[str, tuple[str, Sequence[fields.Field]]] = {
-    "batch_size": (
+def _name(title: str) -> Field:
+    return Field(Column(title), lambda row: Text(row.name))
+
+
+_SHOWN: Mapping[type[Row], tuple[str, Sequence[Field]]] = {
+    BatchRow: (
         "throughput over batch sizes",
         (
-            fields.words("batch size", lambda row: f"{int(row['name']):,}"),
-            fields.words("samples per second", lambda row: f"{row['samples_per_second']:,.0f}"),
-            fields.number("gain per doubling", "gain", "fraction"),
-            fields.number("achieved", "flops_per_second", "flop/second"),
-            fields.number("of peak", "utilization", "fraction"),
-            fields.number("cores busy", "cpu_utilization", "fraction", rank=1),
+            fields.words("batch size", lambda row: f"{int(row.name):,}"),
+            fields.words("samples per second", lambda row: f"{row.samples_per_second:,.0f}"),
+            *fields.of(BatchRow, "gain", "flops_per_second", "utilization"),
+            *fields.of(BatchRow, "cpu_utilization", rank=1),
         ),
     ),
-    "ablation": (
+    AblationRow: (
         "without memory-bound layers",
         (
             _name("layers"),
-            fields.number("step", "seconds", "seconds"),
-            fields.number("speedup", "speedup", "ratio"),
-            fields.number("achieved", "flops_per_second", "flop/second"),
-            fields.number("of peak", "utilization", "fraction"),
+            *fields.of(AblationRow, "seconds", "speedup", "flops_per_second", "utilization"),
         ),
     ),
-    "workers": (
+    WorkersRow: (
         "communication per step, wall-clock",
         (
             _name("workers"),
-            fields.number("step", "seconds", "seconds"),
-            fields.number("in flight", "under_way_share", "fraction"),
-            fields.number("exposed", "exposed_share", "fraction"),
-            fields.number("pure", "pure_share", "fraction"),
-            fields.number("gradients", "bytes", "bytes"),
+            *fields.of(WorkersRow, "seconds", "under_way_share", "exposed_share"),
+            *fields.of(WorkersRow, "pure_share", "bytes"),
+        ),
+    ),
+    MeasuredRow: (
+        "whole step",
+        (
+            Field(Column("measured", names=True), lambda row: Text(row.title)),
+            Field(Column("", "right"), lambda row: Quantity(row.value, row.unit)),
         ),
     ),
 }
@@ -234,6 +285,6 @@ def _text(own: pl.DataFrame, name: str) -> str:
 
 
 def _by(own: pl.DataFrame, name: str) -> dict[str, float]:
-    """Give the values of a measure by what they are of."""
+    """Return the values of a measure by what they are of."""
     found = answers.measures(own, name).select("of", "value").drop_nulls()
     return dict(found.iter_rows())

@@ -18,6 +18,7 @@ from ttastats.output.plots.profiled import kinds, shared
 from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
+from ttastats.report.row import of_kind
 from ttastats.stats.decision import side_of
 from ttastats.stats.verdict import Verdict
 from ttastats.traces import answers
@@ -127,8 +128,8 @@ def _steps(profiles: Profiles) -> list[Conclusion]:
 
 def _verdict(a: str, b: str, change: Report) -> Conclusion:
     """Return how the steps of B differ from those of A, as the comparison says it."""
-    whole, about = change.rows[0], f"{b} against {a}"
-    low, high = whole["change_low"], whole["change_high"]
+    (whole, *_), about = of_kind(change.records, profile_change.ChangeRow), f"{b} against {a}"
+    low, high = whole.change_low, whole.change_high
     word = (Verdict.UNDECIDED, Verdict.SLOWER, Verdict.FASTER)[side_of(0.0, low, high)]
     label = "not tested" if low is None else word.label
     return Conclusion(about, label, change.sentence, tone=word.tone)

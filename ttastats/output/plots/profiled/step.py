@@ -51,11 +51,11 @@ def table(profiles: Profiles) -> pl.DataFrame:
         No profile tells how long its steps are.
     """
     rows = [
-        {"bar": name, "part": report.TITLES[row["name"]]}
-        | {key: row[key] for key in ("n", "seconds", "share")}
+        {"bar": name, "part": report.TITLES[row.name]}
+        | {"n": row.n, "seconds": row.seconds, "share": row.share}
         for name, own in profiles.items()
         for row in report.of_step(own)
-        if row["name"] in report.TITLES and row["seconds"]
+        if row.name in report.TITLES and row.seconds
     ]
     if not rows:
         raise NothingToDrawError("the length of steps is not known")
