@@ -32,13 +32,13 @@ class Evidence(Protocol):
 
     @property
     def ratio(self) -> Ratio:
-        """Give the speedup that is shown."""
+        """Return the speedup that is shown."""
         ...
 
     def limits(
         self, confidence: float, *, epochs: bool = False, stragglers: bool = False
     ) -> Limits | None:
-        """Give the interval, also allowing for what was not seen."""
+        """Return the interval, also allowing for what was not seen."""
         ...
 
     @property
@@ -77,12 +77,12 @@ class Decision:
 
     @property
     def dagger(self) -> bool:
-        """Tell whether the claim holds only if epochs to target really are constant."""
+        """Return whether the claim holds only if epochs to target really are constant."""
         return "constant_epochs" in self.conditions
 
     @property
     def marks(self) -> str:
-        """Give the marks of the conditions."""
+        """Return the marks of the conditions."""
         return "".join(mark for condition, mark in MARKS.items() if condition in self.conditions)
 
 
@@ -123,7 +123,7 @@ def decide(
         reason = "; ".join(flag.message for flag in ratio.flags) or "no interval"
         claim = f"no verdict: {reason}"
         return Decision(Verdict.UNAVAILABLE, claim, margin, flags=ratio.flags, reason=reason)
-    required = _required_p(ratio, p_value, p_permutation)
+    required = next((p for p in (p_value, ratio.p_value, p_permutation) if p is not None), None)
     flags = _borderline(ratio, p_permutation, alpha)
     if required is not None and required < alpha:
         verdict = _directed(speedup, margin, flags)
@@ -135,13 +135,6 @@ def decide(
 
 def _alpha(ratio: Ratio) -> float:
     return round(1 - ratio.confidence, 12)
-
-
-def _required_p(ratio: Ratio, p_value: float | None, p_permutation: float | None) -> float | None:
-    """P that has to be below alpha; None, which nothing is, when there is none at all."""
-    if p_value is not None:
-        return p_value
-    return ratio.p_value if ratio.p_value is not None else p_permutation
 
 
 #: What an interval allows for, from most to least, with the conditions that are left.
@@ -175,7 +168,7 @@ def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Deci
 def margin_bounds(
     speedups: Sequence[Evidence | None], margin: float, waiting: int = 0
 ) -> tuple[Bounds, ...]:
-    """Give what is shown about a margin of each of several speedups, judged together.
+    """Return what is shown about a margin of each of several speedups, judged together.
 
     Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
     step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are
