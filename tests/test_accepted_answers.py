@@ -20,8 +20,9 @@ from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.plotting import test_profiled
 from ttastats import api
+from ttastats.answers import leading
 from ttastats.answers.compare.headline import caveats, headlines
-from ttastats.answers.compare.verdicts import verdicts
+from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.profile import profile, profile_change
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.outcomes import time_to_target
@@ -61,7 +62,8 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
     """Give what a page says of an answer: its verdicts, and what they come to."""
     key = {"compare": "claim", "summary": "tta_mean_seconds"}.get(report.command)
     if key and all(key in row for row in report.rows):
-        for verdict in verdicts(report):
+        told = conclusions if report.command == "compare" else leading.verdicts
+        for verdict in told(report):
             yield "verdict", verdict
     if report.against and "speedup" in report.rows[0]:
         for one in headlines(report):

@@ -21,7 +21,8 @@ from tests import test_gate
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.made_curves import curve, evaluation, frame, of
 from ttastats import api
-from ttastats.answers.compare import compare_qualities, fixed_length, gate, quality_gate
+from ttastats.answers.compare import compare, fixed_length
+from ttastats.answers.compare import gate as gates
 from ttastats.answers.rcp import convergence_rules, convergence_sides
 from ttastats.answers.rcp.convergence_records import Record, ruleset_of
 from ttastats.answers.record import contest_rules, record_checks, record_judged
@@ -218,8 +219,8 @@ def compared(a: pl.DataFrame, *others: pl.DataFrame, gate: tuple[str, str] = (""
     first, *rest = (
         Side(name, runs, at_budget=True) for name, runs in zip("ABC", (a, *others), strict=False)
     )
-    found = compare_qualities.report(first, rest, budget, **asked)
-    return told(quality_gate.judged(found, quality_gate.conditions(*gate)))
+    found = compare.of_qualities(first, rest, budget, **asked)
+    return told(gates.judged(found, gates.conditions(*gate, gates.QualityRequirement)))
 
 
 def of_qualities() -> Found:
@@ -277,7 +278,7 @@ def of_qualities() -> Found:
     for name, (given, more) in asked.items():
         yield name, tried(compared, *given, **more)
     for text in ("worse:0.001", "worse: 1e-3", "worse:0", "worse:-1", "worse", "not-worse:1"):
-        found = tried(quality_gate.conditions, text, "")
+        found = tried(gates.conditions, text, "", gates.QualityRequirement)
         yield ("gate", text), found
 
 
@@ -773,17 +774,17 @@ def of_fixed_lengths() -> Found:
     for name, (of_a, of_b) in groups.items():
         a, b = paired(0, x | of_a), paired(1, x | of_b)
         (one,) = pairing.pairings(a, [b])
-        yield name, fixed_length.notes(a, b, one.pairs, ["x"])
-        yield (name, "twice"), fixed_length.notes(a, b, one.pairs * 2, ["x", "y"])
+        yield name, [*fixed_length.notes(a, b, one.pairs, ["x"])]
+        yield (name, "twice"), [*fixed_length.notes(a, b, one.pairs * 2, ["x", "y"])]
     a, b = paired(0, x | {"losses": short}), paired(1, x | {"losses": met})
     mixed = paired(1, x | {"losses": long}, x | {"losses": met})
     silent = Side("B", b.runs)
     (one,) = pairing.pairings(a, [mixed], pool=True)
-    yield "ragged", fixed_length.notes(a, mixed, one.pairs, ["x"])
+    yield "ragged", [*fixed_length.notes(a, mixed, one.pairs, ["x"])]
     (one,) = pairing.pairings(a, [silent])
-    yield "no evaluations", fixed_length.notes(a, silent, one.pairs, ["x"])
+    yield "no evaluations", [*fixed_length.notes(a, silent, one.pairs, ["x"])]
     of_two = Pair({}, a.runs.with_columns(target_metric=pl.Series(["val_loss", "acc"])), b.runs)
-    yield "two metrics", fixed_length.notes(a, b, [of_two], ["x"])
+    yield "two metrics", [*fixed_length.notes(a, b, [of_two], ["x"])]
 
 
 # ----------------------------------------------------------------------------------------- the gate
@@ -824,7 +825,7 @@ def of_gates() -> Found:
     for low, high in ((None, 1.0), (1.0, None)):
         yield ("one bound", low), gated(low, high)
     for text in ("slower:2%", "slower:0.02", " slower: 2%", "slower:-1", "slower", "not-slower:2%"):
-        yield ("condition", text), tried(gate.conditions, text, "")
+        yield ("condition", text), tried(gates.conditions, text, "")
 
 
 # ------------------------------------------------------------------------------- targets and axes

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.compare_rows import typed
 from tests.test_cli import failed, run
 from tests.test_compare import STEADY, VARIED_A, VARIED_B, Outcome, compared, side
 from ttastats import api
@@ -61,7 +62,7 @@ def row(low: float | None, high: float | None, **more: Any) -> dict[str, Any]:
 
 
 def judged(one: dict[str, Any], *, fail_on: str = "", require: str = "") -> Gate:
-    report = Report("compare", (one,), (), by=BENCHMARK)
+    report = Report("compare", (typed(one),), (), by=BENCHMARK)
     report = gate.judged(report, gate.conditions(fail_on, require))
     assert report.gate is not None
     return report.gate

@@ -9,12 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.compare_rows import typed
 from tests.conftest import ROOT, matches_accepted
 from tests.page.made import rows as made
 from tests.page.test_verdicts import COMPARED
 from tests.plotting import made as plotted
 from ttastats import api
 from ttastats.answers.compare.headline import Headline, caveats, headlines
+from ttastats.answers.compare.rows import TimesRow
 from ttastats.base.note import Note
 from ttastats.report.answer import Against, Report
 from ttastats.sides.options import Options
@@ -26,7 +28,7 @@ NONE = dict.fromkeys(("speedup", "speedup_low", "speedup_high"))
 
 
 def said(*changes: dict[str, Any], mean: MeanSpeedup | None = None) -> Headline:
-    rows = tuple(ROW | {"benchmark": f"b{n}"} | change for n, change in enumerate(changes))
+    rows = tuple(typed(ROW | {"benchmark": f"b{n}"} | change) for n, change in enumerate(changes))
     report = Report("compare", rows, (), against=(Against(rows, (), mean),))
     (headline,) = headlines(report)
     return headline
@@ -143,7 +145,8 @@ def test_steps_are_needed_not_run() -> None:
 
 
 def test_caveats_are_short_and_the_worst_stands_first() -> None:
-    rows = (ROW | {"flags": ["unbalanced"]}, ROW | {"flags": ["unbalanced", "pooled_setups"]})
+    flags = (["unbalanced"], ["unbalanced", "pooled_setups"])
+    rows = tuple(typed(ROW | {"flags": each}) for each in flags)
     notes = (
         Note("unbalanced", "one."), Note("holm", "p: Holm."), Note("pooled_setups", "two."),
         Note("unbalanced", "three."),
@@ -166,14 +169,14 @@ MEANS = ((1.5, 1.1, 2.0), (0.9, 0.7, 1.2), (0.8, 0.7, 0.9), (1.2, None, None))
 FLAGS = ("pooled", "one_run", "few_runs", "no_stragglers")
 
 
-def drawn(draw: random.Random, axis: str) -> tuple[dict[str, Any], ...]:
+def drawn(draw: random.Random, axis: str) -> tuple[TimesRow, ...]:
     """Give rows that need not agree with each other, some of which tell little."""
     rows = []
     for n in range(draw.choice([1, 1, 2, 3, 4])):
         ratio = draw.choice([None, 0.4, 0.97, 1.0, 1.03, 1.1, 2.0])
         word = draw.choice(WORDS[: draw.choice([1, 3, 5])] if n else WORDS)
         known = ratio is not None and draw.random() < 0.8
-        rows.append(ROW | {
+        rows.append(typed(ROW | {
             "verdict": word, "claim": f"{word} for a reason", "speedup": ratio, "axis": axis,
             "speedup_low": (ratio or 0) * draw.choice([0.5, 0.99]) if known else None,
             "speedup_high": (ratio or 0) * draw.choice([1.01, 2.5]) if known else None,
@@ -182,7 +185,7 @@ def drawn(draw: random.Random, axis: str) -> tuple[dict[str, Any], ...]:
             "reached_a": draw.choice([5, 5, 3]), "reached_b": draw.choice([5, 5, 0]),
             "p_adjusted": draw.choice([None, 0.0004, 0.049]),
             "flags": draw.sample(FLAGS, draw.choice([0, 0, 1, 2])),
-        })  # fmt: skip
+        }))  # fmt: skip
     return tuple(rows)
 
 

@@ -285,7 +285,7 @@ def test_random_profiles_explain_random_runs_as_accepted() -> None:
                  .with_columns(benchmark=pl.lit(benchmark))))
             for side in "AB"
         ]  # fmt: skip
-        found = compare.report(sides[0], sides[1:], ["benchmark"], profiles=profiles)
+        found = compare.of_times(sides[0], sides[1:], ["benchmark"], profiles=profiles)
         own = [{name: one for name, one in row.items() if name.endswith(OF_FACTORS)}
                for row in found.rows]  # fmt: skip
         shown = dataclasses.replace(found, rows=tuple(own), tables=found.tables[1:], against=())

@@ -33,6 +33,8 @@ CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
 WHOLE = (
     "ttastats.base.codes:Row", "ttastats.base.records:Evaluation", "ttastats.base.records:Run",
     "ttastats.cli.own_logs:OwnLogs", "ttastats.cli.train:Recipe", "ttastats.report.row:Key",
+    "ttastats.cli.options:AtBudgetOptions", "ttastats.cli.options:CountedOptions",
+    "ttastats.cli.options:JudgedOptions", "ttastats.cli.sides:SideOptions",
 )  # fmt: skip
 
 #: Where modules of the product are taken as objects of a contract: the modules, and the

@@ -6,9 +6,11 @@ from typing import Any
 
 import polars as pl
 
+from tests.compare_rows import typed
 from tests.page.made import rows
 from ttastats import api
-from ttastats.answers.compare.verdicts import verdicts
+from ttastats.answers import leading
+from ttastats.answers.compare.sentences import conclusions
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
 from ttastats.report.grouping import BENCHMARK
@@ -26,8 +28,12 @@ COMPARED: dict[str, Any] = {
 }  # fmt: skip
 
 
+def compared(*rows: dict[str, Any], by: tuple[str, ...] = BENCHMARK) -> Report:
+    return Report("compare", tuple(map(typed, rows)), (), by=by)
+
+
 def said(**changes: Any) -> Conclusion:
-    (verdict,) = verdicts(Report("compare", (COMPARED | changes,), (), by=BENCHMARK))
+    (verdict,) = conclusions(compared(COMPARED | changes))
     return verdict
 
 
@@ -78,24 +84,24 @@ def test_an_interval_beside_an_undecided_verdict_of_many_says_what_it_is_of() ->
         "The interval is for this comparison alone; the verdict uses p, adjusted for all 3 "
         "comparisons."
     )
-    several = verdicts(Report("compare", (row, row, row), (), by=BENCHMARK))
+    several = conclusions(compared(row, row, row))
     assert [alone in one.more for one in several] == [True] * 3
     assert "alone" not in said(verdict="undecided", claim="undecided").more
     held = row | {"speedup_low": 0.9}
-    assert "alone" not in verdicts(Report("compare", (held, held), (), by=BENCHMARK))[0].more
+    assert "alone" not in conclusions(compared(held, held))[0].more
 
 
 def test_a_comparison_at_a_budget_says_which_quality_is_better() -> None:
     a, b = (rows([name], runs=5, seed=seed) for seed, name in enumerate("ab"))
     b = b.with_columns(value=pl.col("value") + 0.02 + 0.001 * pl.col("seed"))
     report = api.compare(a, b, at_end=True, labels=["old", "new"])
-    (verdict,) = verdicts(report)
+    (verdict,) = conclusions(report)
     (row,) = report.rows
     assert verdict.word == row["verdict"]
     assert f"difference {row['difference']:+.3g}, 95% CI " in verdict.sentence
     assert "old in accuracy at the end" in verdict.sentence
     alone = api.compare(a.filter(pl.col("seed") == 0), b, at_end=True)
-    assert verdicts(alone)[0].word == alone.rows[0]["verdict"]
+    assert conclusions(alone)[0].word == alone.rows[0]["verdict"]
 
 
 def test_the_same_within_a_margin_says_the_margin() -> None:
@@ -134,7 +140,7 @@ def test_no_verdict_is_said_with_its_reason() -> None:
 
 def test_several_sides_are_told_apart() -> None:
     two = (COMPARED, COMPARED | {"b": "newer"})
-    assert [each.about for each in verdicts(Report("compare", two, (), by=BENCHMARK))] == [
+    assert [each.about for each in conclusions(compared(*two))] == [
         "resnet: new", "resnet: newer",
     ]  # fmt: skip
 
@@ -142,17 +148,17 @@ def test_several_sides_are_told_apart() -> None:
 def test_names_do_not_depend_on_the_order_of_keys() -> None:
     turned = dict(reversed((COMPARED | {"entry": "x", "round": "v0.6"}).items()))
     two = (COMPARED | {"entry": None}, turned)
-    report = Report("compare", two, (), by=(*BENCHMARK, "entry"))
-    assert [each.about for each in verdicts(report)] == ["v0.5 resnet", "v0.6 resnet x"]
+    report = compared(*two, by=(*BENCHMARK, "entry"))
+    assert [each.about for each in conclusions(report)] == ["v0.5 resnet", "v0.6 resnet x"]
 
 
 def test_the_confidence_is_that_of_the_interval() -> None:
-    (verdict,) = verdicts(Report("compare", (COMPARED,), (), by=BENCHMARK), confidence=0.9)
+    (verdict,) = conclusions(compared(COMPARED), confidence=0.9)
     assert "(90% CI" in verdict.sentence
 
 
 def summarised(table: pl.DataFrame) -> tuple[Conclusion, ...]:
-    return verdicts(api.summary(table))
+    return leading.verdicts(api.summary(table))
 
 
 def test_a_summary_names_the_fastest_and_the_next() -> None:

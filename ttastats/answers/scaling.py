@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from ttastats.answers.compare.compare_notes import FAILED
+from ttastats.answers.compare.cells import FAILED
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import polars as pl
 from msgspec import UNSET, UnsetType
 
-from ttastats.answers.compare.verdicts import verdict_numbers
+from ttastats.answers.compare.rows import verdict_numbers
 from ttastats.answers.target_grid import Grid, goals, grids
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note, wording

@@ -98,7 +98,7 @@ def judge_of(
         It cannot be asked so: this is known before files are read.
     """
     from ttastats.answers.compare import compare as compare_report
-    from ttastats.answers.compare import compare_qualities, gate, quality_gate
+    from ttastats.answers.compare import gate
     from ttastats.sides import looks  # scipy costs start-up time
     from ttastats.sides.options import Options
 
@@ -106,10 +106,10 @@ def judge_of(
     looks.check(options.max_runs, budget, also, block, same_convergence=options.same_convergence)
     if budget is not None:
         _refuse_of_times(also, options, budget, profiles)
-        requirements = quality_gate.conditions(*gates)
+        requirements = gate.conditions(*gates, gate.QualityRequirement)
         unit = axis.by_clock(what.unit, what.clock)
-        return lambda sides, view: quality_gate.judged(
-            compare_qualities.report(
+        return lambda sides, view: gate.judged(
+            compare_report.of_qualities(
                 sides[0], sides[1:], budget, what.by, options, view,
                 pool=what.pool, unit=unit, block=block,
             ),
@@ -122,7 +122,7 @@ def judge_of(
         for side in sides:
             for metric in also:
                 expect_metric(side.evaluations, metric, "--also")
-        report = compare_report.report(
+        report = compare_report.of_times(
             sides[0],
             sides[1:],
             what.by,
@@ -179,7 +179,7 @@ def _of_one_setup(
         names, found = question.sets(found[0], what.by, what.labels)
     sides = question.labelled(found, sets, names)
     report = judge(sides, replace(view or View(), same=True))
-    return answered(same.told(report, options.confidence), *found)
+    return answered(same.of_one_setup(report, options.confidence), *found)
 
 
 def compare_profiles(

@@ -7,7 +7,7 @@ what it was, and every rule of the statistics holds for the new numbers as it di
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,11 +163,6 @@ def of(runs: pl.DataFrame) -> Axis:
     if "axis" not in runs.columns or runs.is_empty():
         return SECONDS
     return AXES[runs.get_column("axis")[0]]
-
-
-def of_row(row: Mapping[str, Any]) -> Axis:
-    """Return the axis of a row of a report."""
-    return AXES[row.get("axis", SECONDS.name)]
 
 
 def progress_of(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:

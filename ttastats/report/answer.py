@@ -24,7 +24,7 @@ class Against:
     `runs` are those of A and of B behind each of its `rows`; `mean` is over all rows, if any is.
     """
 
-    rows: tuple[Mapping[str, Any], ...]
+    rows: tuple[Row, ...]
     runs: tuple[tuple[Outcomes, Outcomes], ...]
     mean: MeanSpeedup | None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -11,10 +11,11 @@ import polars as pl
 
 from ttastats.answers.qualities import with_value
 from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.base.units import Digits, digits_of
 from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.direction import is_upwards
+from ttastats.report.row import Row
 from ttastats.sides import contrast
 from ttastats.sides.contrast import Contrast
 from ttastats.sides.design.side import setup_names
@@ -103,96 +104,82 @@ def _worth(found: pl.DataFrame, reached: int) -> _Worth:
     return _Worth(values.size, reached - values.size, centre, standard_deviation(values))
 
 
-# --------------------------------------------------------------------------------- how it is said
+# -------------------------------------------------------------------------------- how it is shown
 
 
-def numbers(found: Sequence[Also]) -> dict[str, Any]:
-    """Give the keys of a row for programs, each after the name of its metric."""
-    row: dict[str, Any] = {}
-    for one in found:
+def numbers(every: Sequence[Also]) -> Row:
+    """Return the keys of a row for programs, each after the name of its metric."""
+    keys: dict[str, Any] = {}
+    for one in every:
         judged, gap = one.contrast, one.contrast.difference
-        row |= {
-            f"{one.metric}_a": judged.a.mean,
-            f"{one.metric}_b": judged.b.mean,
-            f"{one.metric}_difference": gap.estimate if gap else None,
-            f"{one.metric}_difference_low": gap.low if gap else None,
-            f"{one.metric}_difference_high": gap.high if gap else None,
-            f"{one.metric}_p_value": gap.p_value if gap else None,
-            f"{one.metric}_p_adjusted": judged.p_adjusted,
-            f"{one.metric}_verdict": judged.verdict.word.value,
+        values = {
+            "a": judged.a.mean,
+            "b": judged.b.mean,
+            "difference": gap.estimate if gap else None,
+            "difference_low": gap.low if gap else None,
+            "difference_high": gap.high if gap else None,
+            "p_value": gap.p_value if gap else None,
+            "p_adjusted": judged.p_adjusted,
+            "verdict": judged.verdict.word.value,
         }
-    return row
+        keys |= {f"{one.metric}_{name}": value for name, value in values.items()}
+    return Row(keys=keys)
 
 
-def lines(found: Sequence[Also]) -> Iterator[str]:
-    """Give a line below a row for each metric that some run has."""
-    for one in _told(found):
-        worth = "  ".join(
-            f"{name} {_digits(one).mean(side.mean, side.sd)}"
-            for name, side in (("A", one.contrast.a), ("B", one.contrast.b))
-        )
-        yield f"also {one.metric}  {worth}  {_gap(one)}"
+def lines(every: Sequence[Also]) -> Iterator[str]:
+    """Yield a line below a row for each metric that some run has."""
+    for one in _logged(every):
+        digits = _digits(one)
+        a, b = (digits.mean(side.mean, side.sd) for side in (one.contrast.a, one.contrast.b))
+        yield f"also {one.metric}  A {a}  B {b}  {_gap(one)}"
 
 
-def sentences(found: Sequence[Also], row: Mapping[str, Any], a: str, b: str) -> Iterator[str]:
-    """Say of each metric what the comparison in time leaves out."""
-    for one in _told(found):
-        there = f"{one.metric} at the end of the runs"
-        word, gap = one.contrast.verdict.word, one.contrast.difference
+def sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterator[str]:
+    """Yield of each metric what the comparison in time leaves out."""
+    for one in _logged(every):
+        judged, gap = one.contrast, one.contrast.difference
+        word = judged.verdict.word
         if gap is None:
-            yield f"{there}: unknown, as {_who_lacks(one, a, b)}."
+            name, side = (b, judged.b) if judged.a.n else (a, judged.a)
+            does = "logs it there" if side.missing else "reached the target"
+            text = f"unknown, as no run of {name} {does}"
         elif gap.low is None:
-            yield f"{there}: no verdict; it needs 2 runs per side ({_gap(one)})."
+            text = f"no verdict; it needs 2 runs per side ({_gap(one)})"
         elif word is Verdict.UNDECIDED:
-            yield f"{there}: no significant difference ({_gap(one)})."
-        elif row["verdict"] == "faster" and word is Verdict.WORSE and not one.chose:
-            yield (
-                f"{there}: the faster setup has lower quality on data that were not used to stop "
-                f"the runs ({_gap(one)})."
+            text = f"no significant difference ({_gap(one)})"
+        elif faster and word is Verdict.WORSE and not one.chose:
+            text = (
+                "the faster setup has lower quality on data that were not used to stop the runs "
+                f"({_gap(one)})"
             )
         else:
-            yield f"{there}: {b} is {word} than {a} ({_gap(one)})."
+            text = f"{b} is {word} than {a} ({_gap(one)})"
+        yield f"{one.metric} at the end of the runs: {text}."
 
 
-def notes(found: Sequence[Sequence[Also]]) -> Iterator[Note]:
-    """Say what a second metric cannot show."""
-    every = [one for some in found for one in some]
-    chose = list(dict.fromkeys(one.metric for one in every if one.chose))
-    if chose:
-        text = (
-            f"{', '.join(chose)} determined when the runs stopped, so its value there is not an "
-            "unbiased estimate of quality on other data."
-        )
-        yield Note("chose_the_stop", text)
-    metrics = dict.fromkeys(one.metric for one in every)
-    lacking = [text for metric in metrics if (text := _missing(every, metric))]
+def notes(every: Sequence[Also]) -> Iterator[Note]:
+    """Yield what a second metric cannot show."""
+    if chose := dict.fromkeys(one.metric for one in every if one.chose):
+        yield note("chose_the_stop", metrics=", ".join(chose))
+    lacking = []
+    for metric in dict.fromkeys(one.metric for one in every):
+        rows = [one for one in every if one.metric == metric]
+        judged = [one.contrast for one in _logged(rows) or rows]
+        if any(side.missing for one in judged for side in (one.a, one.b)):
+            a, b = (
+                with_value(sum(side.n for side in sides), sum(side.missing for side in sides))
+                for sides in ([one.a for one in judged], [one.b for one in judged])
+            )
+            runs = "run" if a == "1" else "runs"
+            lacking.append(
+                f"{metric} is known of {a} {runs} of A and {b} of B that reached the target"
+            )
     if lacking:
-        yield Note("also_missing", f"--also: {'; '.join(lacking)}.")
+        yield note("also_missing", metrics=lacking)
 
 
-def _told(found: Sequence[Also]) -> list[Also]:
-    return [one for one in found if one.contrast.a.n or one.contrast.b.n]
-
-
-def _missing(found: Sequence[Also], metric: str) -> str:
-    """Say of how many runs a metric is known, of rows that log it; empty if of all that reached."""
-    rows = [one for one in found if one.metric == metric]
-    rows = _told(rows) or rows
-    a, b = ([one.contrast.a for one in rows], [one.contrast.b for one in rows])
-    if not any(side.missing for side in (*a, *b)):
-        return ""
-    known = f"{_known(a)} run" if _known(a) == "1" else f"{_known(a)} runs"
-    return f"{metric} is known of {known} of A and {_known(b)} of B that reached the target"
-
-
-def _known(sides: Sequence[_Worth]) -> str:
-    return with_value(sum(one.n for one in sides), sum(one.missing for one in sides))
-
-
-def _who_lacks(one: Also, a: str, b: str) -> str:
-    name, side = (a, one.contrast.a) if not one.contrast.a.n else (b, one.contrast.b)
-    does = "logs it there" if side.missing else "reached the target"
-    return f"no run of {name} {does}"
+def _logged(every: Sequence[Also]) -> list[Also]:
+    return [one for one in every if one.contrast.a.n or one.contrast.b.n]
 
 
 def _digits(one: Also) -> Digits:
@@ -202,8 +189,8 @@ def _digits(one: Also) -> Digits:
 
 
 def _gap(one: Also) -> str:
-    gap, p = one.contrast.difference, one.contrast.p_adjusted
+    gap, p_value = one.contrast.difference, one.contrast.p_adjusted
     if gap is None:
         return ""
-    text = f"B − A {_digits(one).gap(gap.estimate, gap.low, gap.high)}"
-    return text + ("" if p is None else f", {units.p_text(p)}")
+    p = "" if p_value is None else f", {units.p_text(p_value)}"
+    return f"B − A {_digits(one).gap(gap.estimate, gap.low, gap.high)}{p}"

@@ -1,56 +1,63 @@
-"""Is B faster than A, by how much, why, and how sure? One row per benchmark (Table 7, beyond)."""
+"""Is B better than A, by how much, why, and how sure? One row per benchmark (Table 7, beyond).
+
+Times to a target are compared, or qualities at a budget.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, repeat
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from ttastats.answers.anomalies import stalls
-from ttastats.answers.compare import compare_cells, compare_notes, fixed_length, same
-from ttastats.answers.compare.also import Also, lines, measured, numbers, sentences
-from ttastats.answers.compare.also import notes as also_notes
-from ttastats.answers.compare.compare_notes import Shown
-from ttastats.answers.compare.step_factors import Explained, explained
-from ttastats.answers.compare.verdicts import verdict_numbers
-from ttastats.base import percentages, units
+from ttastats.answers.compare import also as beside
+from ttastats.answers.compare import cells, fixed_length, notes, rows, same, sentences
+from ttastats.answers.compare.also import Also
+from ttastats.answers.compare.rows import Shown, TimesRow
+from ttastats.answers.compare.step_factors import explained
+from ttastats.answers.qualities import short_notes
+from ttastats.base import units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
-from ttastats.outcomes.axis import Axis
-from ttastats.outcomes.left_out import BothSides
+from ttastats.outcomes.budget import Budget
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
-from ttastats.report.keys import LeftOutOfA, LeftOutOfB
-from ttastats.sides import blocking, comparison, setups
-from ttastats.sides.comparison import Comparison
+from ttastats.report.fields import Field
+from ttastats.sides import blocking, comparison, quality_comparison, setups
 from ttastats.sides.options import Options, View
-from ttastats.sides.pairing import Pair, Pairing, Side, pairings
+from ttastats.sides.pairing import Pairing, Side, pairings
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
-from ttastats.stats.results import Ratio
-from ttastats.stats.speedup import equivalence_confidence, time_saved
+from ttastats.stats.verdict import Verdict
 from ttastats.table import schema
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One table to judge against the baseline, and what became of it."""
+    """One table that is held against the baseline, and what became of it.
 
-    label: str
+    What is `shown` has names among its own rows.
+    """
+
+    side: Side
     pairing: Pairing
-    found: tuple[Comparison, ...]
-    rows: tuple[Mapping[str, Any], ...]
-    mean: MeanSpeedup | None
-    also: Sequence[tuple[Also, ...]]
-    left_out: tuple[BothSides, ...]
+    shown: tuple[Shown[Any, Any], ...]
+    mean: MeanSpeedup | None = None
+
+    @property
+    def label(self) -> str:
+        """Return the name of the table."""
+        return self.side.label
 
 
-def report(
+def of_times(
     baseline: Side,
     others: Sequence[Side],
     by: Sequence[str] = (),
@@ -62,7 +69,7 @@ def report(
     profiles: Sequence[pl.DataFrame] = (),
     block: Sequence[str] = (),
 ) -> Report:
-    """Give the report of one or more tables of runs against a baseline, each with its label.
+    """Return the report of one or more tables of runs against a baseline, each with its label.
 
     All p-values of a report are adjusted together. `by` and `pool` are those of
     `pairing.pairings`. `also` names metrics to compare where the times of runs ended, `block`
@@ -75,46 +82,248 @@ def report(
         A table has no group in common with the baseline, or profiles explain several comparisons.
     """
     options, view = options or Options(), view or View()
-    paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
-    if axes.of(baseline.runs).is_time:
-        paired = [
-            _with_stalls(each, baseline, other) for other, each in zip(others, paired, strict=True)
-        ]
-    sides = _compared(baseline, others, paired, options, also)
-    why = _explained(sides, profiles, options.confidence)
-    rows = tuple(row for side in sides for row in side.rows)
     axis = axes.of(baseline.runs)
-    tables = tuple(_table(side, baseline.label, view, options, axis) for side in sides)
-    found = [one for side in sides for one in side.found]
-    by = grouping.row_keys(sides[0].pairing.by)  # the same for all sides
-    if view.same:
-        rows = same.of_times(rows, found, by, options.confidence)
-    unmatched = tuple(dict.fromkeys(one.text for side in sides for one in side.pairing.alone))
-    has_mean = any(side.mean is not None for side in sides)
-    notes = (
-        *_fixed_lengths(baseline, others, sides, by),
-        *_varying(baseline, others, sides, block, by),
-        *_remarks(sides),
-        *compare_notes.notes(_shown(found, rows, by, view), options, unmatched, has_mean),
-        *also_notes([one for side in sides for one in side.also]),
-    )
-    if why is not None:
-        rows = ({**rows[0], **why.numbers()},)
-        tables += tuple(why.tables(options.confidence))
-        notes += tuple(why.notes)
-    each = [
-        _sentence(
-            side, (baseline.label, side.label) if view.named else ("A", "B"), by, view, options
-        )
-        for side in sides
-    ]
+    paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
+    if axis.is_time:
+        paired = [_with_stalls(each, baseline, other)
+                  for other, each in zip(others, paired, strict=True)]  # fmt: skip
+    compared = comparison.compare([pair for each in paired for pair in each.pairs], options)
+    together = [(baseline, other, each.pairs) for other, each in zip(others, paired, strict=True)]
+    metrics = [one for some in beside.measured(together, also, options) for one in some]
+    row_of = partial(rows.of_times, options=options)
+    sides = _sides(baseline, others, paired, zip(compared, metrics, strict=True), row_of, view)
+    if not options.max_runs:  # a mean over benchmarks has no plan of its own
+        sides = [replace(each, mean=_mean_speedup(each, options.confidence)) for each in sides]
+    shown = _together(sides, view, options)
+    columns = cells.of_times(options, view, axis)
+    ratio = "speedup = A/B" if axis.is_time else axis.ratio
+    tables = []
+    for each in sides:
+        about = (" ".join(filter(None, (_common(each), each.pairing.shared))), each.pairing.apart)
+        names = f"A = {baseline.label}   B = {each.label}   {ratio}: >1 means B"
+        title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
+        lines = partial(cells.why, dots=view.strips)
+        tables.append(_table(each, columns, lines, "   ".join(filter(None, title))))
+    unmatched = tuple(dict.fromkeys(one.text for each in sides for one in each.pairing.alone))
+    has_mean = any(each.mean is not None for each in sides)
+    below = [
+        *(text for each in sides for text in fixed_length.notes(
+            baseline, each.side, each.pairing.pairs, [s.name for s in each.shown])),
+        *_varying(baseline, sides, block),
+        *(_remarked(one, each.label if len(sides) > 1 else "")
+          for each in sides for one in each.pairing.remarks),
+        *notes.of_times(shown, options, unmatched, has_mean=has_mean),
+        *beside.notes([one for s in shown for one in s.also]),
+    ]  # fmt: skip
+    text = [_sentence(baseline.label, each, view, options) for each in sides]
     if len(sides) > 1:
-        each = [f"{side.label}: {text}" for side, text in zip(sides, each, strict=True)]
-    said = " ".join(filter(None, (*each, why.sentence() if why else "")))
+        text = [f"{each.label}: {one}" for each, one in zip(sides, text, strict=True)]
+    records = [s.row for s in shown]
+    if profiles:
+        if len(shown) > 1:
+            raise TtastatsError(
+                f"the profiles match {len(shown)} comparisons",
+                where="--profile-a",
+                remedy="Select one comparison, for example with --where benchmark=resnet.",
+            )
+        why = explained(shown[0].one, shown[0].pair, profiles, options.confidence)
+        records = [structs.replace(records[0], factors=why.numbers())]
+        tables += why.tables(options.confidence)
+        below += why.notes
+        text.append(why.sentence())
     return Report(
-        "compare", rows, tables, notes, said, _only_a(sides), by=by, against=_against(sides)
+        "compare",
+        tuple(records),
+        tuple(tables),
+        tuple(below),
+        " ".join(filter(None, text)),
+        _only_a(sides),
+        by=grouping.row_keys(paired[0].by),
+        against=tuple(
+            Against(
+                tuple(s.row for s in each.shown),
+                tuple((s.one.a.outcomes, s.one.b.outcomes) for s in each.shown),
+                each.mean,
+            )
+            for each in sides
+        ),
     )
 
+
+def of_qualities(
+    baseline: Side,
+    others: Sequence[Side],
+    budget: Budget,
+    by: Sequence[str] = (),
+    options: Options | None = None,
+    view: View | None = None,
+    *,
+    pool: bool = False,
+    unit: str = "",
+    block: Sequence[str] = (),
+) -> Report:
+    """Return the report of one or more tables of runs at a budget against a baseline.
+
+    As `of_times`; `unit` says in what it is counted what was spent.
+
+    Raises
+    ------
+    TtastatsError
+        A table has no group in common with the baseline.
+    """
+    options, view = options or Options(), view or View()
+    margin = options.margin if view.margin_claims else None
+    paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
+    pairs = [pair for each in paired for pair in each.pairs]
+    compared = quality_comparison.compare(pairs, budget, options, unit=unit, margin=margin)
+    row_of = partial(rows.of_qualities, budget=budget)
+    sides = _sides(baseline, others, paired, zip(compared, repeat(()), strict=False), row_of, view)
+    shown = _together(sides, view, options)
+    named = view.named or len(sides) > 1
+    text = [
+        sentences.of_qualities(s, budget, (s.row.a, s.row.b) if named else ("A", "B"), options)
+        for s in shown
+    ]
+    below = (
+        *_of_runs(baseline, sides, budget),
+        *notes.of_qualities(shown, budget, margin, options),
+    )
+    columns = cells.of_qualities(options)
+    tables = []
+    for each in sides:
+        metrics = dict.fromkeys(s.row.metric for s in each.shown)
+        ways = {s.row.higher_is_better for s in each.shown}
+        way = "" if len(ways) > 1 else f", {'higher' if ways == {True} else 'lower'} is better"
+        metric = next(iter(metrics)) if len(metrics) == 1 else None
+        parts = (
+            _common(each), each.pairing.shared, each.pairing.apart,
+            f"{metric or 'quality'} {budget}{way}", f"A = {baseline.label}   B = {each.label}",
+        )  # fmt: skip
+        of = ("metric",) if len(metrics) > 1 else ()
+        tables.append(_table(each, columns, cells.cost, "   ".join(filter(None, parts)), of))
+    by = grouping.row_keys(paired[0].by)
+    records = tuple(s.row for s in shown)
+    return Report("compare", records, tuple(tables), below, " ".join(text), _only_a(sides), by=by)
+
+
+def _sides(
+    baseline: Side,
+    others: Sequence[Side],
+    paired: Sequence[Pairing],
+    compared: Iterable[tuple[Any, tuple[Also, ...]]],
+    row_of: Callable[..., Any],
+    view: View,
+) -> list[_Side]:
+    """Return each table with its part of what was compared together."""
+    sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
+    for other, each in zip(others, paired, strict=True):
+        gone = left_out.of_pairs(baseline.runs, other.runs, each.pairs)
+        mine = list(islice(rest, len(each.pairs)))
+        made = [
+            row_of(one, pair, (baseline.label, other.label), each.by, lost)
+            for (one, _), pair, lost in zip(mine, each.pairs, gone, strict=True)
+        ]
+        names = grouping.row_names(made, by)
+        shown = tuple(
+            Shown(
+                one,
+                pair,
+                structs.replace(row, also=beside.numbers(also)) if also else row,
+                name,
+                lost,
+                also,
+                marked=view.margin_claims or row.word is not Verdict.UNDECIDED,
+            )
+            for (one, also), pair, row, name, lost in zip(
+                mine, each.pairs, made, names, gone, strict=True
+            )
+        )
+        sides.append(_Side(other, each, shown))
+    return sides
+
+
+def _together(sides: Sequence[_Side], view: View, options: Options) -> list[Shown[Any, Any]]:
+    """Return what is shown of all tables, with names among all rows."""
+    every, by = [s for each in sides for s in each.shown], grouping.row_keys(sides[0].pairing.by)
+    made = [s.row for s in every]
+    if view.same:
+        sessions = same.sessions(made, [s.one for s in every], by, options.confidence)
+        made = [structs.replace(row, same=one) for row, one in zip(made, sessions, strict=True)]
+    names = grouping.row_names(made, by)
+    return [replace(s, row=row, name=name) for s, row, name in zip(every, made, names, strict=True)]
+
+
+def _mean_speedup(side: _Side, confidence: float) -> MeanSpeedup | None:
+    ratios = [s.one.speedup.ratio for s in side.shown if s.one.speedup is not None]
+    if len(ratios) < 2 or len(ratios) < len(side.shown):
+        return None
+    return geometric_mean_speedup(ratios, confidence=confidence)
+
+
+def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
+    """Return the groups of the baseline that a side lacks, after the side if there are several."""
+    return tuple(
+        f"{each.label}: {one.name}" if len(sides) > 1 else one.name
+        for each in sides
+        for one in each.pairing.alone
+        if one.side == "a"
+    )
+
+
+# ----------------------------------------------------------------------------------------- tables
+
+
+def _common(side: _Side) -> str:
+    return grouping.common_title([s.row for s in side.shown], side.pairing.by)
+
+
+def _table(
+    side: _Side,
+    columns: Sequence[Field],
+    lines: Callable[[Any], Iterator[str]],
+    title: str,
+    more: Sequence[str] = (),
+) -> Table:
+    """Return the table of one side: the keys and `more`, the columns, and the lines of each row."""
+    names = (*grouping.shown_keys([s.row for s in side.shown], side.pairing.by), *more)
+    every = [Field(Column(name, names=True), partial(_key, name)) for name in names]
+    every += columns
+    body = []
+    for s in side.shown:
+        below = (*lines(s), *beside.lines(s.also))
+        body.append(
+            Line(tuple(each.cell(s) for each in every), grouping.with_line(below, s.left_out))
+        )
+    if side.mean is not None:
+        constant = any(s.one.speedup and s.one.speedup.unseen_epochs for s in side.shown)
+        mark, mean = cells.CONSTANT if constant else "", side.mean
+        of_all: list[Cell] = [Text("")] * len(every)
+        of_all[0] = Text(f"geo-mean of {mean.n}")
+        ratio = Quantity(mean.estimate, "ratio", mean.low, mean.high, mark=mark)
+        of_all[len(names) + cells.RATIO] = ratio
+        body.append(Line(tuple(of_all), of_all=True))
+    return Table(tuple(each.column for each in every), tuple(body), title)
+
+
+def _key(name: str, s: Shown[Any, Any]) -> Text:
+    """Return the cell of a key; of times in a setup in which the sides differ, both."""
+    if isinstance(s.row, TimesRow) and name in setups.COLUMNS and s.row.get(name) is None:
+        return Text(f"{setups.said(s.pair.a, name)} | {setups.said(s.pair.b, name)}")
+    return fields.key(name, s.row)
+
+
+def _sentence(baseline: str, side: _Side, view: View, options: Options) -> str:
+    """Return the verdicts on one table, and what they leave out where that was asked for."""
+    a, b = (baseline, side.label) if view.named else ("A", "B")
+    more = (
+        f"{s.name}, {text}" if len(side.shown) > 1 else text
+        for s in side.shown
+        for text in beside.sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER)
+    )
+    return " ".join((sentences.of_times(side.shown, a, b, options.confidence), *more))
+
+
+# ------------------------------------------------------------------------------------------ notes
 
 #: A run that stood still for an hour, within so many seconds, may have changed its clock.
 _HOUR, _NEAR = 3600.0, 60.0
@@ -131,340 +340,59 @@ def _with_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
     pairs, remarks = list(pairing.pairs), []
     names = grouping.row_names([pair.keys for pair in pairs], pairing.by)
     for number, pair in enumerate(pairs):
-        for name, spans in zip("AB", (each.filter(pair=number) for each in still), strict=True):
+        for side, spans in zip("AB", (each.filter(pair=number) for each in still), strict=True):
             if spans.is_empty():
                 continue
             longest = spans.sort("seconds").row(-1, named=True)
             usual = longest["seconds"] / longest["times"]
-            runs = units.plural(spans.n_unique(list(schema.RUN)), "run")
-            text = (
-                f"{names[number]}: {runs} of {name} stood still for up to "
-                f"{units.seconds(longest['seconds'])} between two evaluations "
-                f"({units.seconds(usual)} is usual); that is part of the time."
+            text = wording(
+                "stalled_runs",
+                name=names[number],
+                n=spans.n_unique(list(schema.RUN)),
+                side=side,
+                longest=units.seconds(longest["seconds"]),
+                usual=units.seconds(usual),
             )
             if abs(longest["seconds"] - usual - _HOUR) < _NEAR:
-                text += " It is an hour: the clock of the log may have changed to summer time."
+                text += wording("stalled_runs.hour")
             remarks.append(Note("stalled_runs", text))
             pairs[number] = replace(pair, flags=tuple(dict.fromkeys((*pair.flags, "stalled_runs"))))
     return replace(pairing, pairs=tuple(pairs), remarks=(*pairing.remarks, *remarks))
 
 
-def _against(sides: Sequence[_Side]) -> tuple[Against, ...]:
-    """Give the runs behind each row, as they were compared."""
-    return tuple(
-        Against(side.rows, tuple((one.a.outcomes, one.b.outcomes) for one in side.found), side.mean)
-        for side in sides
-    )
+def _remarked(one: Note, label: str) -> Note:
+    return Note(one.code, f"{label}: {one.text}" if label else one.text)
 
 
-def _explained(
-    sides: Sequence[_Side], profiles: Sequence[pl.DataFrame], confidence: float
-) -> Explained | None:
-    if not profiles:
-        return None
-    found = [one for side in sides for one in side.found]
-    if len(found) > 1:
-        raise TtastatsError(
-            f"the profiles match {len(found)} comparisons",
-            where="--profile-a",
-            remedy="Select one comparison, for example with --where benchmark=resnet.",
-        )
-    return explained(found[0], sides[0].pairing.pairs[0], profiles, confidence)
-
-
-def _sentence(
-    side: _Side, names: tuple[str, str], by: Sequence[str], view: View, options: Options
-) -> str:
-    """Say the verdicts on one table, and what they leave out where that was asked for."""
-    said = compare_notes.sentence(
-        _shown(side.found, side.rows, by, view), *names, options.confidence
-    )
-    several = len(side.rows) > 1
-    beside = (
-        f"{name}, {text}" if several else text
-        for also_of, row, name in zip(
-            side.also, side.rows, grouping.row_names(side.rows, by), strict=True
-        )
-        for text in sentences(also_of, row, *names)
-    )
-    return " ".join((said, *beside))
-
-
-def _shown(
-    found: Sequence[Comparison], rows: Sequence[Mapping[str, Any]], by: Sequence[str], view: View
-) -> list[Shown]:
-    return [
-        Shown(one, row, name, view.margin_claims or row["verdict"] != "undecided")
-        for one, row, name in zip(found, rows, grouping.row_names(rows, by), strict=True)
-    ]
-
-
-def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
-    """Name the groups of the baseline that a side lacks, and the side where there are several."""
-    several = len(sides) > 1
-    return tuple(
-        f"{side.label}: {one.name}" if several else one.name
-        for side in sides
-        for one in side.pairing.alone
-        if one.side == "a"
-    )
-
-
-def _compared(
-    baseline: Side,
-    others: Sequence[Side],
-    paired: Sequence[Pairing],
-    options: Options,
-    also: Sequence[str],
-) -> list[_Side]:
-    found = comparison.compare([pair for each in paired for pair in each.pairs], options)
-    asked = [(baseline, other, each.pairs) for other, each in zip(others, paired, strict=True)]
-    sides, start = [], 0
-    beside = measured(asked, also, options)
-    for other, each, worth in zip(others, paired, beside, strict=True):
-        mine = found[start : start + len(each.pairs)]
-        gone = left_out.of_pairs(baseline.runs, other.runs, each.pairs)
-        start += len(each.pairs)
-        labels = (baseline.label, other.label)
-        rows = tuple(
-            _row_of(one, pair, labels, each.by, lost)
-            | numbers(also_of)
-            | _planned(one, options)
-            | blocking.ratios(pair, one.by_block)
-            for one, pair, also_of, lost in zip(mine, each.pairs, worth, gone, strict=True)
-        )
-        # A mean over benchmarks has no plan of its own.
-        mean = None if options.max_runs else _mean_speedup(mine, options.confidence)
-        sides.append(_Side(other.label, each, mine, rows, mean, worth, gone))
-    return sides
-
-
-def _mean_speedup(found: Sequence[Comparison], confidence: float) -> MeanSpeedup | None:
-    ratios = [one.speedup.ratio for one in found if one.speedup is not None]
-    if len(ratios) < 2 or len(ratios) < len(found):
-        return None
-    return geometric_mean_speedup(ratios, confidence=confidence)
-
-
-def _varying(
-    baseline: Side,
-    others: Sequence[Side],
-    sides: Sequence[_Side],
-    block: Sequence[str],
-    by: Sequence[str],
-) -> list[Note]:
+def _varying(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> Iterable[Note]:
     """Return what varies inside the groups of each side, and which of its runs are left out."""
     keys = ("pair", *(name for name in block if name in baseline.runs.columns))
     several = len(sides) > 1
-    labels = [grouping.row_names(each.rows, by) for each in sides]
-    a, b = ("", "") if several else ("A", "B")
-    named = [
-        (a or baseline.label, baseline, each.pairing.a, names)
-        for each, names in zip(sides, labels, strict=True)
-    ]
-    named += [
-        (b or other.label, other, each.pairing.b, names)
-        for other, each, names in zip(others, sides, labels, strict=True)
-    ]
-    notes = [
-        Note(note.code, f"{name}: {note.text}")
-        for name, side, paired, names in named
-        for note in (
-            *grouping.group_notes(paired, keys, names),
+    named = [(baseline.label if several else "A", baseline, each.pairing.a, each) for each in sides]
+    named += [(each.label if several else "B", each.side, each.pairing.b, each) for each in sides]
+    return dict.fromkeys(
+        _remarked(one, label)
+        for label, side, runs, each in named
+        for one in (
+            *grouping.group_notes(runs, keys, [s.name for s in each.shown]),
             *grouping.set_aside_notes(side.runs),
         )
-    ]
-    return list(dict.fromkeys(notes))
-
-
-def _remarks(sides: Sequence[_Side]) -> list[Note]:
-    """Give what was said of the pairs, with the name of a side where there are several."""
-    return [
-        Note(remark.code, f"{side.label}: {remark.text}" if len(sides) > 1 else remark.text)
-        for side in sides
-        for remark in side.pairing.remarks
-    ]
-
-
-def _fixed_lengths(
-    baseline: Side, others: Sequence[Side], sides: Sequence[_Side], by: Sequence[str]
-) -> list[Note]:
-    return [
-        note
-        for other, side in zip(others, sides, strict=True)
-        for note in fixed_length.notes(
-            baseline, other, side.pairing.pairs, grouping.row_names(side.rows, by)
-        )
-    ]
-
-
-def _row_of(
-    one: Comparison, pair: Pair, labels: tuple[str, str], by: Sequence[str], lost: BothSides
-) -> dict[str, Any]:
-    """Give the numbers of one benchmark for programs."""
-    ratio = one.speedup.ratio if one.speedup else None
-    verdict, plan, fraction = one.verdict, one.plan, one.fraction
-    one_sided = _one_sided_limits(one)
-    shifts = one.speedup.epoch_shifts if one.speedup else (0.0, 0.0)
-    row: dict[str, Any] = {name: one.keys.get(name) for name in grouping.row_keys(by)}
-    row |= {"a": labels[0], "b": labels[1], "axis": one.axis.name}
-    for name, side in (("a", one.a), ("b", one.b)):
-        row |= {
-            f"n_{name}": side.n,
-            f"reached_{name}": side.n_reached,
-            f"tta_{name}_seconds": side.mean_seconds,
-            f"cv_{name}": side.cv,
-            f"cv_{name}_low": side.cv_low,
-            f"cv_{name}_high": side.cv_high,
-            f"ert_{name}_seconds": side.ert_seconds,
-            f"setups_{name}": len(side.design.setups),
-        }
-    row |= {"estimand": one.estimand, **_limits("speedup", ratio)}
-    row |= {
-        "time_saved": time_saved(ratio.estimate) if ratio and ratio.estimate else None,
-        **_allowing("epoch_safe", one),
-        **_allowing("robust", one, stragglers=True),
-        "non_inferiority_low": one_sided[0],
-        "inferiority_high": one_sided[1],
-        "planning_cv": plan.cv if plan else None,
-        "epoch_shift_a": shifts[0],
-        "epoch_shift_b": shifts[1],
-        "p_value": one.p_value,
-        "p_adjusted": one.p_adjusted,
-        "p_permutation": one.p_permutation,
-        "progress_unit": one.progress_unit,
-    }
-    row |= _limits("throughput_speedup", one.parts.throughput if one.parts else None, "throughput")
-    row |= _limits("epochs_ratio", one.parts.progress if one.parts else None, "epochs")
-    row |= {
-        "reached_difference": fraction.estimate if fraction else None,
-        "reached_difference_low": fraction.low if fraction else None,
-        "reached_difference_high": fraction.high if fraction else None,
-        "p_reached": one.fraction_p,
-        "prob_b_faster": one.wins.estimate if one.wins else None,
-        "other_mean_ratio": one.other_mean.estimate if one.other_mean else None,
-        "detectable_ratio": plan.detectable if plan else None,
-        "runs_needed": plan.needed if plan else None,
-    }
-    return row | {
-        **verdict_numbers(verdict),
-        "claim": verdict.claim,
-        "flags": list(
-            dict.fromkeys((*pair.flags, *(flag.code for flag in one.flags), *lost.flags))
-        ),
-        **LeftOutOfA(*lost.a.counts).numbers(),
-        **LeftOutOfB(*lost.b.counts).numbers(),
-        **left_out.exceptions_of(pair.a, pair.b),
-        **_judged_by(pair),
-    }
-
-
-def _planned(one: Comparison, options: Options) -> dict[str, Any]:
-    """Give the look and its plan, where one was asked for."""
-    if options.max_runs is None:
-        return {}
-    look = one.speedup.look if one.speedup else None
-    return {
-        "sequential": True,
-        "max_runs": options.max_runs,
-        "look": look.n if look else None,
-        "look_level": look.level(1 - options.confidence) if look else None,
-    }
-
-
-def _judged_by(pair: Pair) -> dict[str, Any]:
-    """Give the setup and the target that both sides have, as far as they are one."""
-    targets = pl.concat(
-        [runs.select("target_metric", "target_value") for runs in (pair.a, pair.b)],
-        how="vertical_relaxed",
-    ).unique()
-    metric, value = targets.row(0) if targets.height == 1 else (None, None)
-    return {
-        **{name: setups.common(pair.a, pair.b, name) for name in setups.COLUMNS},
-        "target_metric": metric,
-        "target_value": value,
-    }
-
-
-def _allowing(name: str, one: Comparison, *, stragglers: bool = False) -> dict[str, float | None]:
-    """Give the interval that allows for unseen epochs and more; None where nothing bounds it."""
-    found = one.speedup
-    asked = found is not None and (stragglers or found.unseen_epochs)
-    limits = None
-    if found is not None and asked:
-        limits = found.limits(found.ratio.confidence, epochs=True, stragglers=stragglers)
-    if limits is None or not math.isfinite(limits[1]):
-        return {f"{name}_low": None, f"{name}_high": None}
-    return {f"{name}_low": limits[0], f"{name}_high": limits[1]}
-
-
-def _one_sided_limits(one: Comparison) -> tuple[float | None, float | None]:
-    """Give the interval whose ends are those of one-sided claims, unseen epochs allowed for."""
-    if one.speedup is None:
-        return None, None
-    confidence = equivalence_confidence(one.speedup.ratio.confidence)
-    return one.speedup.limits(confidence, epochs=True) or (None, None)
-
-
-def _limits(name: str, ratio: Ratio | None, stem: str | None = None) -> dict[str, float | None]:
-    stem = stem or name
-    if ratio is None:
-        return {name: None, f"{stem}_low": None, f"{stem}_high": None}
-    return {name: ratio.estimate, f"{stem}_low": ratio.low, f"{stem}_high": ratio.high}
-
-
-def _table(side: _Side, baseline: str, view: View, options: Options, axis: Axis) -> Table:
-    by = side.pairing.by
-    keys = grouping.shown_keys(side.rows, by)
-    columns = (
-        *(field.column for field in fields.keys(keys, heads=False)),
-        Column("A: mean ±CV", "right", rank=2),
-        Column("B: mean ±CV", "right", rank=2),
-        Column("reached", rank=1),
-        Column(f"{axis.ratio} [{percentages.text(options.confidence)} CI]"),
-        *(compare_cells.wide_columns(options.confidence, axis) if view.wide else ()),
-        Column("p", "right", rank=3),
-        Column("verdict"),
     )
-    body = [
-        Line(
-            (
-                *_key_cells(pair, row, keys),
-                *compare_cells.cells(one, view.wide, view.margin_claims),
-            ),
-            grouping.with_line((*compare_cells.why(one, dots=view.strips), *lines(also_of)), lost),
-        )
-        for one, pair, row, also_of, lost in zip(
-            side.found, side.pairing.pairs, side.rows, side.also, side.left_out, strict=True
-        )
-    ]
-    if side.mean is not None:
-        constant = any(one.speedup and one.speedup.unseen_epochs for one in side.found)
-        mark = compare_notes.CONSTANT if constant else ""
-        body.append(_mean_row(side.mean, columns, len(keys), mark))
-    ratio = "speedup = A/B" if axis.is_time else axis.ratio
-    does = axis.does(axis.better)
-    sides = f"A = {baseline}   B = {side.label}   {ratio}: >1 means B {does}"
-    shared = " ".join(
-        part for part in (grouping.common_title(side.rows, by), side.pairing.shared) if part
-    )
-    about = ": ".join(part for part in (shared, side.pairing.apart) if part)
-    title = "   ".join(part for part in (about, sides) if part)
-    return Table(columns, tuple(body), title)
 
 
-def _key_cells(pair: Pair, row: Mapping[str, Any], keys: Sequence[str]) -> list[Text]:
-    """Give the cells of some keys; of a setup in which the sides differ, both."""
-    return [
-        Text(f"{setups.said(pair.a, name)} | {setups.said(pair.b, name)}")
-        if name in setups.COLUMNS and row[name] is None
-        else fields.key(name, row)
-        for name in keys
-    ]
-
-
-def _mean_row(mean: MeanSpeedup, columns: Sequence[Column], keys: int, mark: str) -> Line:
-    cells: list[Cell] = [Text("")] * len(columns)
-    cells[0] = Text(f"geo-mean of {mean.n}")
-    cells[keys + 3] = Quantity(mean.estimate, "ratio", mean.low, mean.high, mark=mark)
-    return Line(tuple(cells), of_all=True)
+def _of_runs(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable[Note]:
+    """Return of each side which runs have no value at a budget, and which do not count."""
+    made: list[Note] = []
+    for each in sides:
+        b = each.label if len(sides) > 1 else "B"
+        for label, side, runs in (("A", baseline, each.pairing.a), (b, each.side, each.pairing.b)):
+            made += short_notes(runs, budget, label)
+            absent = (
+                *grouping.left_out_notes(runs, ("pair",)),
+                *grouping.set_aside_notes(side.runs),
+            )
+            made += [_remarked(one, label) for one in absent]
+        made += [_remarked(one, "") for one in each.pairing.remarks]
+    if unmatched := [one.text for each in sides for one in each.pairing.alone]:
+        made.append(note("unmatched.qualities", names=units.listed(unmatched, 6, "; ")))
+    return dict.fromkeys(made)

@@ -6,21 +6,21 @@ short of it are failures, and their whole time is paid for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes import at_budget
 from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.sides.pairing import Pair, Side
 from ttastats.table import schema
 
 
-def notes(baseline: Side, other: Side, pairs: Sequence[Pair], names: Sequence[str]) -> list[Note]:
-    """Propose to compare qualities at the end, for pairs whose runs all were of one length."""
-    found = []
+def notes(
+    baseline: Side, other: Side, pairs: Sequence[Pair], names: Sequence[str]
+) -> Iterator[Note]:
+    """Yield for pairs whose runs all had one length that qualities can be compared there."""
     for pair, name in zip(pairs, names, strict=True):
         failed = [runs.filter(~pl.col("reached")).height for runs in (pair.a, pair.b)]
         if not any(failed):
@@ -29,20 +29,17 @@ def notes(baseline: Side, other: Side, pairs: Sequence[Pair], names: Sequence[st
         if any(end is None for end in ends):
             continue
         long = [end.said(end.most) for end in ends if end is not None]
-        total = pair.a.height + pair.b.height
-        of = f"{name}: " if len(pairs) > 1 else ""
-        how = long[0] if long[0] == long[1] else f"{long[0]} of A, {long[1]} of B"
-        text = (
-            f"{of}all runs have the same length ({how}), and {sum(failed)} of "
-            f"{units.plural(total, 'run')} did not reach the target, which counts as failure "
-            "here. To compare quality and cost at that length, add --at-end."
+        yield note(
+            "fixed_length",
+            of=f"{name}: " if len(pairs) > 1 else "",
+            length=long[0] if long[0] == long[1] else f"{long[0]} of A, {long[1]} of B",
+            failed=sum(failed),
+            n=pair.a.height + pair.b.height,
         )
-        found.append(Note("fixed_length", text))
-    return found
 
 
 def _ends(side: Side, runs: pl.DataFrame) -> Lengths | None:
-    """Give the one length of all runs; None where they have several, or ended without a value."""
+    """Return the one length of all runs; None where they have several, or ended without a value."""
     metrics = runs["target_metric"].drop_nulls().unique()
     if metrics.len() != 1:
         return None

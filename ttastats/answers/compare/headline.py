@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from ttastats.answers.compare.verdicts import carried, factor_of, p_text
+from ttastats.answers.compare.rows import CompareRow, TimesRow
+from ttastats.answers.compare.rows import of as rows_of
+from ttastats.answers.compare.sentences import factor_of, p_text
 from ttastats.base import percentages, units
 from ttastats.base.codes import SHORT
-from ttastats.outcomes.axis import of_row
+from ttastats.outcomes.axis import Axis
 from ttastats.report.answer import Against, Report
 from ttastats.sides.design.findings import POOLED
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.verdict import Tone, Verdict
 
-Numbers = Mapping[str, Any]
-Rows = Sequence[Numbers]
+Rows = Sequence[TimesRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Headline:
 
     @property
     def sentence(self) -> str:
-        """Give it as one would say it."""
+        """Return it as one would say it."""
         return f"{self.word}: {self.claim}."
 
 
@@ -49,163 +49,133 @@ class Caveat:
 
 
 def headlines(report: Report, confidence: float = 0.95) -> tuple[Headline, ...]:
-    """Give the answer of a comparison of times for each table held against the baseline."""
+    """Return the answer of a comparison of times for each table held against the baseline."""
     return tuple(_headline(one, confidence) for one in report.against)
 
 
-def _headline(whole: Against, confidence: float) -> Headline:
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """The rows of one table, and their speedup with its interval: of the one row, or the mean."""
+
+    rows: Rows
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def noun(self) -> str:
+        """Return how many rows there are, and of what."""
+        several = len({row.benchmark for row in self.rows}) == len(self.rows)
+        return units.plural(len(self.rows), "benchmark" if several else "comparison")
+
+
+def _headline(against: Against, confidence: float) -> Headline:
     """Return the answer of one table; rows with the same runs on both sides take no part in it."""
-    rows = tuple(row for row in whole.rows if row["claim"] != SAME_RUNS) or whole.rows
-    found = replace(whole, rows=rows)
-    word, tone = _word(Counter(row["verdict"] for row in rows))
-    numbers = "; ".join((*_ratio(found, confidence), _runs(rows)))
-    numbers = numbers[:1].upper() + numbers[1:]
-    condition = ", ".join(dict.fromkeys(filter(None, map(carried, rows))))
-    claim = _claim(found)
-    if same := len(whole.rows) - len(rows):
+    every = tuple(row for row in against.rows if isinstance(row, TimesRow))
+    rows = tuple(row for row in every if row.claim != SAME_RUNS) or every
+    row, mean = rows[0], against.mean
+    if len(rows) == 1:
+        whole = _Whole(rows, row.speedup, row.speedup_low, row.speedup_high)
+    else:
+        whole = _Whole(rows, *((mean.estimate, mean.low, mean.high) if mean else (None,) * 3))
+    ((most, count),) = Counter(row.word for row in rows).most_common(1)
+    answer, tone = most.answer, most.tone
+    if 2 * count <= len(rows):
+        answer, tone = "It depends", "plain"
+    elif count < len(rows):
+        answer = f"Mostly {answer.lower()}"
+    if any(POOLED in row.conditions and row.carried for row in rows):
+        tone = "bad"
+    numbers = "; ".join((*_ratio(whole, confidence), _runs(rows)))
+    condition = ", ".join(dict.fromkeys(row.carried for row in rows if row.carried))
+    claim = _claim(whole)
+    if same := len(every) - len(rows):
         claim += f"; {units.plural(same, 'other row')} with the same runs on both sides left out"
-    tone = "bad" if any(POOLED in row["conditions"] and carried(row) for row in rows) else tone
-    return Headline(word, claim, numbers, tone, condition)
+    return Headline(answer, claim, numbers[:1].upper() + numbers[1:], tone, condition)
 
 
-def _word(verdicts: Counter[str]) -> tuple[str, Tone]:
-    (most, count), total = verdicts.most_common(1)[0], verdicts.total()
-    verdict = Verdict(most)
-    if count == total:
-        return verdict.answer, verdict.tone
-    if 2 * count > total:
-        return f"Mostly {verdict.answer.lower()}", verdict.tone
-    return "It depends", "plain"
+def _claim(whole: _Whole) -> str:
+    rows, row = whole.rows, whole.rows[0]
+    words, axis, a, b = {each.word for each in rows}, row.on, row.a, row.b
+    if len(words) == 1 and row.word in {Verdict.FASTER, Verdict.SLOWER} and whole.ratio:
+        faster = row.word is Verdict.FASTER
+        if (whole.ratio > 1) == faster:
+            does = axis.does(axis.better if faster else axis.worse, _factor(whole.ratio, axis))
+            return f"{b} {does} than {a} to the same quality"
+    if len(rows) == 1 and row.word is Verdict.SAME:
+        return f"{b} {axis.same} {a} ({axis.claim(row.claim or '')})"
+    if len(rows) == 1 and row.estimand == "fraction":
+        of_a = f"{row.reached_a} of {row.n_a} runs of {a}"
+        return f"{of_a} and {row.reached_b} of {row.n_b} runs of {b} reached the target"
+    return _counted(whole) if any(word.decided for word in words) else _undecided(whole)
 
 
-def _claim(found: Against) -> str:
-    rows = found.rows
-    row, words = rows[0], [each["verdict"] for each in rows]
-    axis, a, b = of_row(row), row["a"], row["b"]
-    how = _by(found)
-    if how and set(words) == {"faster"}:
-        return f"{b} {axis.does(axis.better, how)} than {a} to the same quality"
-    if how and set(words) == {"slower"}:
-        return f"{b} {axis.does(axis.worse, how)} than {a} to the same quality"
-    if len(rows) == 1 and words[0] == "same":
-        return f"{b} {axis.same} {a} ({axis.claim(row['claim'])})"
-    if len(rows) == 1 and row["estimand"] == "fraction":
-        each = (f"{row[f'reached_{x}']} of {row[f'n_{x}']} runs of {row[x]}" for x in "ab")
-        return f"{' and '.join(each)} reached the target"
-    if not any(Verdict(word).decided for word in words):
-        return _undecided(found)
-    return _counted(rows, words)
-
-
-def _counted(rows: Rows, words: Sequence[str]) -> str:
-    """Say on how many rows each verdict stands: `B is faster than A on 8 of 40 benchmarks, ...`."""
-    axis, a, b = of_row(rows[0]), rows[0]["a"], rows[0]["b"]
+def _counted(whole: _Whole) -> str:
+    """Return on how many rows each verdict stands: `B is faster than A on 8 of 40, ...`."""
+    row, counts = whole.rows[0], Counter(row.word for row in whole.rows)
+    axis = row.on
     verbs = {
-        "faster": (f"{axis.does(axis.better)} than {a}", axis.does(axis.better)),
-        "slower": (f"{axis.does(axis.worse)} than {a}", axis.does(axis.worse)),
-        "same": (f"{axis.same} {a}", axis.same.removesuffix(" as")),
+        Verdict.FASTER: (f"{axis.does(axis.better)} than {row.a}", axis.does(axis.better)),
+        Verdict.SLOWER: (f"{axis.does(axis.worse)} than {row.a}", axis.does(axis.worse)),
+        Verdict.SAME: (f"{axis.same} {row.a}", axis.same.removesuffix(" as")),
     }
-    there = [word for word in verbs if word in words]
-    first, *others = there
-    said = (
-        f"{b} {verbs[first][0]} on {words.count(first)} of {units.plural(len(rows), _noun(rows))}"
-    )
-    if words.count(first) == 1 == sum(words.count(word) for word in there):
-        said += f" ({_one(rows[words.index(first)])})"
-    more = [f"{verbs[word][1].removeprefix('is ')} on {words.count(word)}" for word in others]
-    more += [
-        f"{words.count(word)} {text}"
-        for word, text in (("undecided", "undecided"), ("unavailable", "without a verdict"))
-        if word in words
-    ]
-    return ", ".join((said, *more))
+    first, *others = (word for word in verbs if word in counts)
+    text = f"{row.b} {verbs[first][0]} on {counts[first]} of {whole.noun}"
+    if counts[first] == 1 == sum(counts[word] for word in verbs):
+        only = next(row for row in whole.rows if row.word is first)
+        factor = f", {_factor(only.speedup, axis)}" if only.speedup else ""
+        text += f" ({only.benchmark or 'these runs'}{factor})"
+    more = [f"{verbs[word][1].removeprefix('is ')} on {counts[word]}" for word in others]
+    without = {Verdict.UNDECIDED: "undecided", Verdict.UNAVAILABLE: "without a verdict"}
+    more += [f"{counts[word]} {name}" for word, name in without.items() if word in counts]
+    return ", ".join((text, *more))
 
 
-def _by(found: Against) -> str | None:
-    """Give the factor of the one row, or of the mean of several; None where there is none."""
-    row, mean = found.rows[0], found.mean
-    ratio = row["speedup"] if len(found.rows) == 1 else mean.estimate if mean else None
-    word = row["verdict"]
-    if not ratio or (ratio > 1) != (word == "faster"):
-        return None
-    return _factor(ratio, row)
+def _factor(ratio: float, axis: Axis) -> str:
+    word = Verdict.FASTER if ratio >= 1 else Verdict.SLOWER
+    return factor_of(word, axis, ratio, ratio, ratio)[0]
 
 
-def _factor(ratio: float, row: Numbers) -> str:
-    alone = {"speedup": ratio, "speedup_low": ratio, "speedup_high": ratio}
-    return factor_of(alone, "faster" if ratio >= 1 else "slower", of_row(row))[0]
-
-
-def _one(row: Numbers) -> str:
-    """Say of the only decided row what it is of, and by how much."""
-    name = row["benchmark"] or "these runs"
-    return f"{name}, {_factor(row['speedup'], row)}" if row["speedup"] else name
-
-
-def _noun(rows: Rows) -> str:
-    return "benchmark" if len({row["benchmark"] for row in rows}) == len(rows) else "comparison"
-
-
-def _undecided(found: Against) -> str:
-    """Say between which ends the truth lies where nothing is decided."""
-    rows, mean = found.rows, found.mean
-    a, b = rows[0]["a"], rows[0]["b"]
-    reasons = {row["claim"] for row in rows if row["verdict"] == "unavailable"}
-    if len(reasons) == 1 and all(row["verdict"] == "unavailable" for row in rows):
-        return str(reasons.pop() or "no data").removeprefix("no verdict: ")
-    low, high = (
-        (rows[0]["speedup_low"], rows[0]["speedup_high"])
-        if len(rows) == 1
-        else (mean.low, mean.high)
-        if mean
-        else (None, None)
-    )
-    on = "" if len(rows) == 1 else f" on any of {units.plural(len(rows), _noun(rows))}"
-    axis = of_row(rows[0])
+def _undecided(whole: _Whole) -> str:
+    """Return between which ends the truth lies where nothing is decided."""
+    rows, low, high = whole.rows, whole.low, whole.high
+    a, b, axis = rows[0].a, rows[0].b, rows[0].on
+    reasons = {row.reason for row in rows}
+    if len(reasons) == 1 and all(row.word is Verdict.UNAVAILABLE for row in rows):
+        return reasons.pop() or "no data"
+    on = "" if len(rows) == 1 else f" on any of {whole.noun}"
     if low is None or high is None:
         return f"no significant difference between {b} and {a}{on}"
-    between = f"{b} {'is' if axis.is_time else 'needs'} {_between(low, high, rows[0])} than {a}"
-    if len(rows) == 1:
-        return between
+    less, more = (axis.less if end >= 1 else axis.more for end in (low, high))
+    first = f" {less}" if less != more else ""
+    text = (
+        f"{b} {'is' if axis.is_time else 'needs'} between {_factor(low, axis)}{first} and "
+        f"{_factor(high, axis)} {more} than {a}"
+    )
     however = "" if low <= 1 <= high else "however, "
-    return f"no significant difference{on}; overall, {however}{between}"
+    return text if not on else f"no significant difference{on}; overall, {however}{text}"
 
 
-def _between(low: float, high: float, row: Numbers) -> str:
-    """Give `between 1.1× slower and 2× faster`, or `between 1.5× and 2× faster`."""
-    axis = of_row(row)
-    words = [axis.less if end >= 1 else axis.more for end in (low, high)]
-    first = f" {words[0]}" if words[0] != words[1] else ""
-    return f"between {_factor(low, row)}{first} and {_factor(high, row)} {words[1]}"
-
-
-def _ratio(found: Against, confidence: float) -> Iterator[str]:
-    """Give the speedup with its interval and, of one row, its p."""
-    rows, mean = found.rows, found.mean
-    axis = of_row(rows[0])
-    row = rows[0]
-    if len(rows) > 1:
-        estimate, low, high = (mean.estimate, mean.low, mean.high) if mean else (None,) * 3
-        what, p = f"geometric mean {axis.ratio} over {units.plural(len(rows), _noun(rows))}", ""
-    else:
-        estimate, low, high = row["speedup"], row["speedup_low"], row["speedup_high"]
-        what, p = axis.ratio, p_text(row, "; {}")
-    if estimate is None:
+def _ratio(whole: _Whole, confidence: float) -> Iterator[str]:
+    """Yield the speedup with its interval and, of one row, its p."""
+    if whole.ratio is None:
         return
+    row, several, low, high = whole.rows[0], len(whole.rows) > 1, whole.low, whole.high
+    what = f"geometric mean {row.on.ratio} over {whole.noun}" if several else row.on.ratio
     limits = f"{percentages.text(confidence)} CI {low:.2f} to {high:.2f}×" if low and high else ""
-    inside = f"{limits}{p}".removeprefix("; ")
-    yield f"{what} {estimate:.2f}×" + (f" ({inside})" if inside else "")
+    inside = f"{limits}{'' if several else p_text(row, '; {}')}".removeprefix("; ")
+    yield f"{what} {whole.ratio:.2f}×" + (f" ({inside})" if inside else "")
 
 
 def _runs(rows: Rows) -> str:
-    """Give n on both sides, and how many of them did not reach."""
-    n = {side: sum(row[f"n_{side}"] for row in rows) for side in "ab"}
-    failed = {side: n[side] - sum(row[f"reached_{side}"] for row in rows) for side in "ab"}
-    text = f"{units.plural(n['a'], 'run')} against {n['b']:,}"
-    if not any(failed.values()):
+    """Return n on both sides, and how many of them did not reach."""
+    n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
+    failed = (n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows))
+    text = f"{units.plural(n_a, 'run')} against {n_b:,}"
+    if not any(failed):
         return f"{text}, all reached the target"
-    said = (f"{failed[side]:,} of {rows[0][side]}" for side in "ab")
-    return f"{text}; {' and '.join(said)} did not reach the target"
+    a, b = (f"{n:,} of {of}" for n, of in zip(failed, (rows[0].a, rows[0].b), strict=True))
+    return f"{text}; {a} and {b} did not reach the target"
 
 
 # ---------------------------------------------------------------------------------------- caveats
@@ -226,20 +196,20 @@ _DOUBTS: dict[str, Tone] = {
 
 
 def caveats(report: Report) -> tuple[Caveat, ...]:
-    """Give what is to be distrusted, worst first: of how many rows, and the whole notes."""
+    """Return what is to be distrusted, worst first: of how many rows, and the whole notes."""
     notes: dict[str, list[str]] = {}
     for note in report.notes:
         notes.setdefault(note.code, []).append(note.text)
     return tuple(
-        Caveat(SHORT[code] + _share(code, report.rows), " ".join(notes[code]), tone)
+        Caveat(SHORT[code] + _share(code, rows_of(report)), " ".join(notes[code]), tone)
         for code, tone in _DOUBTS.items()
         if code in notes
     )
 
 
-def _share(code: str, rows: Rows) -> str:
-    """Say which rows a flag is of, where it is not of all."""
-    of = [row for row in rows if code in row["flags"]]
+def _share(code: str, rows: Sequence[CompareRow]) -> str:
+    """Return which rows a flag is of, where it is not of all."""
+    of = [row for row in rows if code in row.flags]
     if not of or len(of) == len(rows):
         return ""
-    return f": {of[0]['benchmark']}" if len(of) == 1 else f": {len(of)} of {len(rows)}"
+    return f": {of[0].benchmark}" if len(of) == 1 else f": {len(of)} of {len(rows)}"

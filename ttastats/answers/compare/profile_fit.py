@@ -9,24 +9,21 @@ from itertools import product
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.sides import setups
 from ttastats.traces import answers, changes
 
 
 def notes(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Iterator[Note]:
-    """Say of each side where its profiles and its runs do not belong together, as far as known."""
-    for name, rows, own in zip("AB", profiles, runs, strict=True):
-        differ = [
-            text for text in (_work(rows, own), _batch(rows, own), _device(rows, own)) if text
-        ]
+    """Yield of each side where its profiles and its runs do not belong together, if known."""
+    for side, rows, own in zip("AB", profiles, runs, strict=True):
+        differ = [*filter(None, (_work(rows, own), _batch(rows, own), _device(rows, own)))]
         if differ:
-            text = f"profiles and runs of {name} do not match: {'; '.join(differ)}."
-            yield Note("profile_of_others", text)
+            yield note("profile_of_others", side=side, differ=differ)
 
 
 def batch_size(runs: pl.DataFrame) -> float | None:
-    """Give the samples of a step of runs, where all have as many."""
+    """Return the samples of a step of runs, where all have as many."""
     found = runs["global_batch_size"].drop_nulls().unique()
     return float(found[0]) if found.len() == 1 else None
 
@@ -64,7 +61,7 @@ def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
 
 
 def _models(names: set[str]) -> set[str]:
-    """Give the words that tell a model: those with a digit, three letters or more long."""
+    """Return the words that tell a model: those with a digit, three letters or more long."""
     return {
         word
         for name in names

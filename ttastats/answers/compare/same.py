@@ -7,159 +7,144 @@ between sessions (`stats.between`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ttastats.answers.compare.verdicts import verdicts
+from msgspec import UNSET, structs
+
+from ttastats.answers.compare.rows import CompareRow, SameKeys, TimesRow
+from ttastats.answers.compare.rows import of as rows_of
+from ttastats.answers.compare.sentences import conclusions
 from ttastats.base import units
 from ttastats.report.answer import Report
 from ttastats.report.cells import Table, Text
 from ttastats.report.grouping import row_names
-from ttastats.sides.comparison import Comparison
-from ttastats.sides.quality_comparison import QualityComparison, SideAt
+from ttastats.sides.contrast import Contrast
 from ttastats.stats.between import Between, Set, between
-from ttastats.stats.logratio import LogTerm
 from ttastats.stats.verdict import Verdict
 
-Rows = tuple[Mapping[str, Any], ...]
 #: What a set of the baseline and a set that is held against it have, where that is known.
 _Pair = tuple[Set, Set] | None
 
 
-def of_times(rows: Rows, found: Sequence[Comparison], by: Sequence[str], confidence: float) -> Rows:
-    """Add to rows of times what the sets of each group say of sessions, in shares of the time."""
-    pairs: list[_Pair] = []
-    for one in found:
-        sides = (one.speedup.a, one.speedup.b) if one.speedup else (None, None)
-        sets = [_of_logs(side.term) for side in sides if side and side.term.variance is not None]
-        pairs.append((sets[0], sets[1]) if len(sets) == 2 else None)
-    return tuple(
-        {**row, **_numbers(told, share=True)}
-        for row, told in zip(rows, _told(rows, pairs, by, confidence), strict=True)
-    )
+def sessions(
+    rows: Sequence[CompareRow],
+    comparisons: Sequence[Contrast[Any]],
+    by: Sequence[str],
+    confidence: float,
+) -> list[SameKeys]:
+    """Return what the sets of each row's group say of sessions.
 
-
-def of_qualities(
-    rows: Rows, found: Sequence[QualityComparison], by: Sequence[str], confidence: float
-) -> Rows:
-    """Add the same to rows of qualities, in the unit of the metric."""
-    pairs: list[_Pair] = []
-    for one in found:
-        a, b = _of_values(one.a), _of_values(one.b)
-        pairs.append((a, b) if a and b and not one.verdict.why else None)
-    return tuple(
-        {**row, **_numbers(told, share=False)}
-        for row, told in zip(rows, _told(rows, pairs, by, confidence), strict=True)
-    )
-
-
-def _of_logs(term: LogTerm) -> Set:
-    return Set(math.log(term.estimate), term.variance or 0.0, term.df)
-
-
-def _of_values(side: SideAt) -> Set | None:
-    if side.mean is None or side.sd is None:
-        return None
-    return Set(side.mean, side.sd**2 / side.n, side.n - 1)
-
-
-def _told(
-    rows: Rows, pairs: Sequence[_Pair], by: Sequence[str], confidence: float
-) -> list[Between | None]:
-    """Judge the sets of each group together: the baseline's, and each that is held against it."""
+    Of times in shares of the time, of qualities in the unit of the metric. The sets of a group are
+    judged together: the baseline's, and each that is held against it.
+    """
+    pairs = [_sets(one, row) for one, row in zip(comparisons, rows, strict=True)]
     groups: dict[tuple[Any, ...], list[Set]] = {}
-    keys = [tuple(row[name] for name in by) for row in rows]
+    keys = [tuple(row.get(name) for name in by) for row in rows]
     for key, pair in zip(keys, pairs, strict=True):
         if pair is not None:
             groups.setdefault(key, [pair[0]]).append(pair[1])
     made = {key: between(sets, confidence=confidence) for key, sets in groups.items()}
-    return [made.get(key) for key in keys]
+    return [_keys(made.get(key), row) for key, row in zip(keys, rows, strict=True)]
 
 
-def _numbers(told: Between | None, *, share: bool) -> dict[str, Any]:
-    """Give the keys of a row for programs; a deviation of logs as the share it is."""
-    found = {
-        "between": told.deviation if told else None,
-        "between_high": told.highest if told else None,
-        "smallest_claim": told.smallest_claim if told else None,
-    }
-    if share:
-        found = {
-            name: None if value is None else math.expm1(min(value, 700.0))
-            for name, value in found.items()
-        }
-    return {"same": True, "sets": told.sets if told else 1, **found}
+def _sets(one: Contrast[Any], row: CompareRow) -> _Pair:
+    if isinstance(row, TimesRow):
+        sides = [
+            Set(math.log(side.term.estimate), side.term.variance, side.term.df)
+            for side in ((one.speedup.a, one.speedup.b) if one.speedup else ())
+            if side is not None and side.term.variance is not None
+        ]
+    else:
+        values = ((row.quality_a, row.sd_a, row.n_a), (row.quality_b, row.sd_b, row.n_b))
+        sides = [
+            Set(mean, sd**2 / n, n - 1)
+            for mean, sd, n in values
+            if mean is not None and sd is not None and not row.why
+        ]
+    return (sides[0], sides[1]) if len(sides) == 2 else None
 
 
-def told(report: Report, confidence: float) -> Report:
-    """Give a comparison in the words of one setup: `apart`, or no difference shown."""
-    rows = tuple(
-        {**row, "verdict": "apart" if Verdict(row["verdict"]).directed else row["verdict"]}
-        for row in report.rows
+def _keys(made: Between | None, row: CompareRow) -> SameKeys:
+    if made is None:
+        return SameKeys()
+    values: Sequence[float | None] = (made.deviation, made.highest, made.smallest_claim)
+    if isinstance(row, TimesRow):  # a deviation of logs is a share
+        values = tuple(None if one is None else math.expm1(min(one, 700.0)) for one in values)
+    return SameKeys(
+        sets=made.sets, between=values[0], between_high=values[1], smallest_claim=values[2]
     )
-    words = iter(_word(row) for row in rows)
+
+
+def of_one_setup(report: Report, confidence: float) -> Report:
+    """Return a comparison in the words of one setup: `apart`, or no difference shown."""
+    every = rows_of(report)
+    apart = [row.word.directed for row in every]
+    words = iter([_word(row) for row in every])
     tables = tuple(_renamed(table, words) for table in report.tables)
-    said = [*_sentences(report, confidence), *_of_sessions(report)]
-    return replace(report, records=rows, tables=tables, sentence=" ".join(said))
-
-
-def _word(row: Mapping[str, Any]) -> Text | None:
-    if row["verdict"] == "apart":
-        return Text(f"different {row.get('marks', '')}".strip(), "bad")
-    return Text("~ no significant difference") if row["verdict"] == "undecided" else None
-
-
-def _renamed(table: Table, words: Iterator[Text | None]) -> Table:
-    """Give a table with the last cell of each row in these words, where there are some."""
-    body = []
-    for row in table.rows:
-        word = None if row.of_all else next(words)
-        body.append(row if word is None else replace(row, cells=(*row.cells[:-1], word)))
-    return replace(table, rows=tuple(body))
-
-
-def _sentences(report: Report, confidence: float) -> Iterator[str]:
-    """Say of each pair of sets whether they lie apart."""
-    several = len({row["b"] for row in report.rows}) < len(report.rows)
-    for one in verdicts(report, confidence=confidence):
-        about = f"{one.about}: " if several else ""
-        yield f"{about}{one.sentence}"
-    if any(Verdict(row["verdict"]).directed for row in report.rows):
-        yield (
+    rows = tuple(
+        structs.replace(row, verdict="apart") if differ else row
+        for row, differ in zip(every, apart, strict=True)
+    )
+    several = len({row.b for row in every}) < len(every)
+    text = [
+        f"{one.about}: {one.sentence}" if several else one.sentence
+        for one in conclusions(report, confidence=confidence)
+    ]
+    if any(apart):
+        text.append(
             "The difference is significant although the setup is the same: the machine or the "
             "session differs."
         )
+    text += _of_sessions(rows, report.by)
+    return replace(report, records=rows, tables=tables, sentence=" ".join(text))
 
 
-def _of_sessions(report: Report) -> Iterator[str]:
-    """Say once for each group how much sessions vary, and what that leaves to be claimed."""
-    names = row_names(report.rows, report.by)
-    groups = dict(zip(names, report.rows, strict=True))
+def _word(row: CompareRow) -> Text | None:
+    if row.word.directed:
+        marks = row.marks if isinstance(row, TimesRow) else ""
+        return Text(f"different {marks}".strip(), "bad")
+    return Text("~ no significant difference") if row.word is Verdict.UNDECIDED else None
+
+
+def _renamed(table: Table, words: Iterator[Text | None]) -> Table:
+    """Return a table with the last cell of each row in these words, where there are some."""
+    body = []
+    for line in table.rows:
+        word = None if line.of_all else next(words)
+        body.append(line if word is None else replace(line, cells=(*line.cells[:-1], word)))
+    return replace(table, rows=tuple(body))
+
+
+def _of_sessions(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterator[str]:
+    """Yield once for each group how much sessions vary, and what that leaves to be claimed."""
+    groups = dict(zip(row_names(rows, by), rows, strict=True))
     for name, row in groups.items():
-        if row["smallest_claim"] is None:
+        same = row.same
+        if same is UNSET or same.smallest_claim is None:
             continue
-        about = f"{name}: of" if len(groups) > 1 else "Of"
-        least, high = (_amount(row, row[key]) for key in ("smallest_claim", "between_high"))
         text = (
-            f"{about} two setups with this number of runs, each in a single session, only a "
-            f"difference of more than {least} is worth claiming"
+            f"{f'{name}: of' if len(groups) > 1 else 'Of'} two setups with this number of runs, "
+            "each in a single session, only a difference of more than "
+            f"{_amount(row, same.smallest_claim)} is worth claiming"
         )
-        if row["sets"] == 2:
+        high = _amount(row, same.between_high or 0.0)
+        if same.sets == 2:
             yield (
                 f"{text}: two sets only show that the standard deviation between sessions is at "
                 f"most {high}. Use 3 to 5 sets for a better estimate, or run both setups in each "
                 "session (--block)."
             )
         else:
-            sets = units.plural(row["sets"], "set")
             yield (
-                f"{text}: the standard deviation between the sessions of these {sets} is "
-                f"{_amount(row, row['between'])}, at most {high}."
+                f"{text}: the standard deviation between the sessions of these "
+                f"{units.plural(same.sets, 'set')} is {_amount(row, same.between or 0.0)}, at most "
+                f"{high}."
             )
 
 
-def _amount(row: Mapping[str, Any], value: float) -> str:
-    if "difference" in row:
+def _amount(row: CompareRow, value: float) -> str:
+    if not isinstance(row, TimesRow):
         return f"{value:.3g}"
     return units.percent(value) if value < 10 else f"{value + 1:.0f}×"

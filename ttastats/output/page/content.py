@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from ttastats.answers import leading
 from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlines
-from ttastats.answers.compare.verdicts import verdicts
+from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.league import League, headline, leagues
 from ttastats.base import units
 from ttastats.base.note import note
@@ -99,7 +100,9 @@ def content(
         title=title or own,
         counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
         facts=facts(sides, conditions),
-        verdicts=verdicts(report, confidence=confidence),
+        verdicts=conclusions(report, confidence=confidence)
+        if report.command == "compare"
+        else leading.verdicts(report),
         report=capped(report),
         plots=tuple(plots),
         choices=combinations,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from ttastats.answers.compare.verdicts import carried, p_text
-from ttastats.outcomes.axis import of_row
+from ttastats.answers.compare.rows import TimesRow
+from ttastats.answers.compare.sentences import p_text
 from ttastats.report.answer import Against, Report
 from ttastats.report.grouping import shown_keys
+from ttastats.report.row import of_kind
 from ttastats.stats.outcomes import Outcomes
-from ttastats.stats.verdict import Tone, Verdict
+from ttastats.stats.verdict import Tone
 
 #: Rows from which on each has one line, and those that are decided stand first.
 THIN_FROM = 17
@@ -72,31 +72,30 @@ def counted(found: tuple[FigureRow, ...]) -> str:
 
 def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
     several = len(report.against) > 1
-    keys = [key for key in shown_keys(report.rows, report.by) if key != "benchmark"]
-    for row, (a, b) in zip(one.rows, one.runs, strict=True):
-        verdict = Verdict(row["verdict"])
-        setup = _setup(row, keys)
+    keys = [key for key in shown_keys(report.records, report.by) if key != "benchmark"]
+    for row, (a, b) in zip(of_kind(one.rows, TimesRow), one.runs, strict=True):
+        ert = row.estimand == "ert"
         yield FigureRow(
-            benchmark=row["benchmark"],
-            name=row["benchmark"] or "these runs",
-            setup=" · ".join(filter(None, (row["b"] if several else "", setup))),
+            benchmark=row.benchmark,
+            name=row.benchmark or "these runs",
+            setup=" · ".join(filter(None, (row.b if several else "", _setup(row, keys)))),
             count=_count(row),
-            a=_runs(a, row, "a"),
-            b=_runs(b, row, "b"),
-            ratio=_known(row["speedup"]),
-            low=_known(row["speedup_low"]),
-            high=_known(row["speedup_high"]),
+            a=_runs(a, row.ert_a_seconds if ert else row.tta_a_seconds),
+            b=_runs(b, row.ert_b_seconds if ert else row.tta_b_seconds),
+            ratio=_known(row.speedup),
+            low=_known(row.speedup_low),
+            high=_known(row.speedup_high),
             parts=_parts(row),
-            verdict=of_row(row).claim(verdict.signed),
-            tone=verdict.tone,
+            verdict=row.on.claim(row.word.signed),
+            tone=row.word.tone,
             p=p_text(row, "{}"),
-            carried=carried(row),
+            carried=row.carried,
         )
 
 
-def _setup(row: Mapping[str, Any], keys: list[str]) -> str:
-    """Give the other keys of a row: `8× NVIDIA H200`, or what differs on both sides left out."""
-    known = {key: str(row[key]) for key in keys if row[key] is not None}
+def _setup(row: TimesRow, keys: list[str]) -> str:
+    """Return the other keys of a row: `8× NVIDIA H200`, or what differs on both sides left out."""
+    known = {key: str(row.get(key)) for key in keys if row.get(key) is not None}
     accelerators = known.pop("accelerators", "")
     words = " ".join(known.values())
     if not accelerators:
@@ -104,29 +103,25 @@ def _setup(row: Mapping[str, Any], keys: list[str]) -> str:
     return f"{accelerators}× {words}" if words else f"{accelerators} accelerators"
 
 
-def _count(row: Mapping[str, Any]) -> str:
-    """Give n of both sides, with those that reached where not all did."""
-    if all(row[f"reached_{side}"] == row[f"n_{side}"] for side in "ab"):
-        return f"{row['n_a']:,} and {row['n_b']:,} runs"
-    said = ", ".join(f"{row[f'reached_{side}']:,}/{row[f'n_{side}']:,}" for side in "ab")
-    return f"reached {said}" if len(said) < 14 else said
+def _count(row: TimesRow) -> str:
+    """Return n of both sides, with those that reached where not all did."""
+    if row.reached_a == row.n_a and row.reached_b == row.n_b:
+        return f"{row.n_a:,} and {row.n_b:,} runs"
+    text = f"{row.reached_a:,}/{row.n_a:,}, {row.reached_b:,}/{row.n_b:,}"
+    return f"reached {text}" if len(text) < 14 else text
 
 
-def _runs(found: Outcomes, row: Mapping[str, Any], side: str) -> Runs:
-    mean = row[f"ert_{side}_seconds" if row["estimand"] == "ert" else f"tta_{side}_seconds"]
-    return Runs(
-        tuple(found.times[found.reached].tolist()),
-        tuple(found.times[~found.reached].tolist()),
-        _known(mean),
-    )
+def _runs(outcomes: Outcomes, mean: float | None) -> Runs:
+    times, reached = outcomes.times, outcomes.reached
+    return Runs(tuple(times[reached].tolist()), tuple(times[~reached].tolist()), _known(mean))
 
 
-def _parts(row: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    throughput, ratio = _known(row["throughput_speedup"]), _known(row["epochs_ratio"])
+def _parts(row: TimesRow) -> tuple[tuple[str, float], ...]:
+    throughput, ratio = _known(row.throughput_speedup), _known(row.epochs_ratio)
     if not throughput or not ratio:
         return ()
-    first = "throughput" if of_row(row).is_time else "per epoch"
-    return ((first, throughput), (row["progress_unit"] or "epochs", ratio))
+    first = "throughput" if row.on.is_time else "per epoch"
+    return ((first, throughput), (row.progress_unit or "epochs", ratio))
 
 
 def _known(number: float | None) -> float | None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import polars as pl
 
 from ttastats.answers.compare import compare as compare_report
-from ttastats.answers.compare.verdicts import CONDITIONS
+from ttastats.answers.compare.rows import TimesRow
+from ttastats.answers.compare.sentences import CONDITIONS
 from ttastats.base import percentages, units
-from ttastats.outcomes.axis import Axis, of_row
+from ttastats.outcomes.axis import Axis
 from ttastats.output.plots import axes, charts, names, theme
 from ttastats.output.plots.material import Material, side_labels
 from ttastats.output.plots.plot import NothingToDrawError, Plot
-from ttastats.report.answer import Report
 from ttastats.report.grouping import shown_keys
+from ttastats.report.row import of_kind
 from ttastats.stats.decision import MARKS
 from ttastats.stats.verdict import Verdict
 
@@ -49,10 +50,11 @@ def plots(material: Material) -> tuple[Plot, ...]:
             "only one file to compare", remedy="Give two files, the baseline first."
         )
     baseline, *others = material.sides
-    report = compare_report.report(
+    report = compare_report.of_times(
         baseline, others, material.by, material.options, pool=material.pool
     )
-    table = _table(report, material)
+    rows = of_kind(report.records, TimesRow)
+    table = _table(rows, report.by, material)
     if table.is_empty():
         raise NothingToDrawError(
             "no benchmark has a speedup", remedy="`ttastats compare` shows the reason for each."
@@ -68,8 +70,8 @@ def plots(material: Material) -> tuple[Plot, ...]:
     caption = (
         said,
         _right_of_one(of, level),
-        _estimands(report.rows, of),
-        f"n: {_counts(report.rows)}.",
+        _estimands(rows, of),
+        f"n: {_counts(rows)}.",
     )
     benchmark = kept.get_column("benchmark")[0] if single else None
     return (
@@ -106,32 +108,31 @@ def _right_of_one(of: Axis, level: str) -> str:
     return text
 
 
-def _table(report: Report, material: Material) -> pl.DataFrame:
-    """Give a row per benchmark and part, with exactly the numbers of `compare`."""
-    keys = shown_keys(report.rows, report.by) or ("benchmark",)
+def _table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> pl.DataFrame:
+    """Return a row per benchmark and part, with exactly the numbers of `compare`."""
+    keys = shown_keys(rows, by) or ("benchmark",)
     several = len(material.sides) > 2
     labels = dict(
         zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
     )
     found = []
-    for number, row in enumerate(report.rows):
-        name = names.label([row[key] for key in keys]) + (
-            f" · {labels[row['b']]}" if several else ""
-        )
+    for number, row in enumerate(rows):
+        name = names.label([row.get(key) for key in keys])
+        name += f" · {labels[row.b]}" if several else ""
         for place, (part, value, stem) in enumerate(_parts(material.axis)):
-            if row[value] is None:
+            if row.get(value) is None:
                 continue
             found.append(
                 {
-                    "benchmark": row["benchmark"],
+                    "benchmark": row.benchmark,
                     "row": f"{name}{_LINE}{_verdict(row)}",
                     "order": number,
                     "part": part,
                     "place": place,
-                    "ratio": row[value],
-                    "low": row[f"{stem}_low"],
-                    "high": row[f"{stem}_high"],
-                    "p_adjusted": row["p_adjusted"],
+                    "ratio": row.get(value),
+                    "low": row.get(f"{stem}_low"),
+                    "high": row.get(f"{stem}_high"),
+                    "p_adjusted": row.p_adjusted,
                     "verdict": _verdict(row),
                     "reached": _reached(row),
                 }
@@ -148,26 +149,24 @@ _COLUMNS = pl.Schema(
 )  # fmt: skip
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
-    word = Verdict(row["verdict"])
-    if word.directed:
-        return f"B {of_row(row).claim(word)} {row['marks']}".strip()
-    if word is Verdict.SAME:
-        return str(row["claim"])
-    return "n/a" if word is Verdict.UNAVAILABLE else word.signed
+def _verdict(row: TimesRow) -> str:
+    if row.word.directed:
+        return f"B {row.on.claim(row.word)} {row.marks}".strip()
+    if row.word is Verdict.SAME:
+        return str(row.claim)
+    return "n/a" if row.word is Verdict.UNAVAILABLE else row.word.signed
 
 
-def _reached(row: Mapping[str, Any]) -> str:
-    return f"A {row['reached_a']}/{row['n_a']}, B {row['reached_b']}/{row['n_b']}"
+def _reached(row: TimesRow) -> str:
+    return f"A {row.reached_a}/{row.n_a}, B {row.reached_b}/{row.n_b}"
 
 
-def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
-    said = [f"{row['benchmark']} {_reached(row)}" for row in rows]
-    return units.listed(said, 8)
+def _counts(rows: Sequence[TimesRow]) -> str:
+    return units.listed([f"{row.benchmark} {_reached(row)}" for row in rows], 8)
 
 
-def _estimands(rows: Sequence[Mapping[str, Any]], of: Axis) -> str:
-    failed = [str(row["benchmark"]) for row in rows if row["estimand"] == "ert"]
+def _estimands(rows: Sequence[TimesRow], of: Axis) -> str:
+    failed = [str(row.benchmark) for row in rows if row.estimand == "ert"]
     text = ""
     if failed:
         text = (
@@ -176,7 +175,7 @@ def _estimands(rows: Sequence[Mapping[str, Any]], of: Axis) -> str:
             "runs that reached the target."
         )
     for condition, meaning in CONDITIONS.items():
-        if any(condition in row["conditions"] for row in rows):
+        if any(condition in row.conditions for row in rows):
             text += f" {MARKS[condition]} holds only if {meaning}."
     return text.strip()
 

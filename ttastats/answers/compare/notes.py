@@ -1,0 +1,338 @@
+"""Which footnotes has a comparison? A rule for each; its words are those of `base.codes`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ttastats.answers.compare.cells import CONSTANT, FAILED, marks
+from ttastats.answers.compare.rows import Qualities, Times, TimesRow
+from ttastats.answers.compare.sentences import by_reason, is_alone, names_of
+from ttastats.answers.qualities import rare_note
+from ttastats.base import units
+from ttastats.base.note import Note, note, wording
+from ttastats.outcomes.budget import Budget
+from ttastats.sides.options import Options
+from ttastats.sides.quality_comparison import QualityComparison
+from ttastats.stats.permutation import smallest_p
+from ttastats.stats.quantiles import two_sided_t
+from ttastats.stats.sequential import FIRST_LOOK
+from ttastats.stats.speedup import confidence_of
+from ttastats.stats.verdict import Verdict
+
+Fields = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRule:
+    """A note on the comparisons of which `of` holds, if there are any.
+
+    `fields` are those of its text beside the `names` of these comparisons, made of them, of all,
+    and of the options; None where there is no note after all.
+    """
+
+    key: str
+    of: Callable[[Any], bool]
+    fields: Callable[[Sequence[Any], Sequence[Any], Options], Fields | None] = lambda *_: {}
+    mark: str = ""
+
+
+def _by_rules(rules: Iterable[NoteRule], shown: Sequence[Any], options: Options) -> Iterator[Note]:
+    for rule in rules:
+        some = [each for each in shown if rule.of(each)]
+        fields = rule.fields(some, shown, options) if some else None
+        if fields is not None:
+            yield note(rule.key, rule.mark, **({"names": names_of(some)} | fields))
+
+
+def of_times(
+    shown: Sequence[Times], options: Options, unmatched: Sequence[str], *, has_mean: bool
+) -> Iterator[Note]:
+    """Yield the footnotes of times, each once however many benchmarks it concerns."""
+    yield from _by_rules(_OF_CLAIMS, shown, options)
+    flagged: dict[tuple[str, str], list[Times]] = {}
+    for each in shown:
+        for flag in each.one.flags:
+            if flag.code in _FLAGS:
+                flagged.setdefault((flag.code, flag.message), []).append(each)
+    for (code, message), some in flagged.items():
+        yield Note(code, f"{names_of(some)}: {message}.")
+    yield from _by_rules(_OF_POWER, shown, options)
+    if unmatched:
+        mean = wording("unmatched.mean") if has_mean else ""
+        yield note("unmatched", names=unmatched, mean=mean)
+
+
+#: Flags that have a footnote; the others are told elsewhere in the report.
+_FLAGS = frozenset((
+    "one_run", "zero_variance", "unbalanced", "borderline", "untimed_failures",
+    "pooled_setups", "grids_differ", "blocks_differ", "these_blocks", "separate_sessions",
+    "repeated_seeds", "paired_seeds", "parallel_runs", "convergence_not_used",
+    "convergence_differs", "no_look", "mixed_speeds",
+))  # fmt: skip
+#: Time per epoch is steadier than this in 92 % of the official entries.
+_STEADY = 0.03
+
+
+def _tests(
+    some: Sequence[Times], shown: Sequence[Times], options: Options, *, fdr: bool
+) -> Fields | None:
+    if len(some) < 2 or options.fdr != fdr:
+        return None
+    tests, alone = len(some), [s for s in shown if is_alone(s.row, len(some), options.confidence)]
+    why = wording("holm.alone", names=names_of(alone), tests=tests) if alone else ""
+    return {"tests": tests, "alone": why}
+
+
+def _geomean(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
+    ratios = "speedups are ratios" if shown[0].one.axis.is_time else "ratios are those"
+    return {"ratios": ratios, "where": "" if len(some) == len(shown) else ", where no run failed"}
+
+
+def _sequential(some: Sequence[Times], _: object, options: Options) -> Fields | None:
+    if options.max_runs is None:
+        return None
+    each = []
+    for s in some:
+        found = s.one.speedup
+        if found is not None and found.look is not None and found.ratio.df is not None:
+            level = confidence_of(options.confidence, found.look)
+            ends = [two_sided_t(found.ratio.df, one) for one in (level, options.confidence)]
+            each.append(f"{s.name} {ends[0] / ends[1]:.2f} times as wide at {found.look.n}")
+    wider = wording("sequential.wider", each=", ".join(each)) if each else ""
+    return {"first": FIRST_LOOK, "most": options.max_runs, "wider": wider}
+
+
+def _undecided(some: Sequence[Times], _: object, options: Options) -> Fields:
+    by_design = [s for s in some if s.row.why]
+    meanings = []
+    if len(by_design) < len(some):
+        meanings.append(f"not significant at {100 * (1 - options.confidence):.3g}%")
+    if by_design:
+        meanings.append(f"not decided: {by_reason(by_design)}")
+    looks = [s.one.speedup.look for s in some if s.one.speedup and s.one.speedup.look]
+    more = any(look.n < look.most for look in looks)
+    return {
+        "meanings": ", or ".join(meanings),
+        "more": wording("undecided.looks") if more else "",
+    }
+
+
+def _constant(s: Times) -> bool:
+    return CONSTANT in marks(s.one)
+
+
+def _constant_epochs(some: Sequence[Times], _: object, __: Options) -> Fields:
+    unlogged = [s for s in some if any(flag.code == "unknown_epochs" for flag in s.one.flags)]
+    intervals = [f"{s.name} {_epoch_safe(s.row)}" for s in some if s not in unlogged]
+    parts = [wording("constant_epochs.safe", intervals=intervals)] if intervals else []
+    if unlogged:
+        parts.append(wording("constant_epochs.unlogged", names=names_of(unlogged)))
+    if any(s.marked and s.row.dagger for s in some):
+        parts.append(wording("constant_epochs.dagger"))
+    return {"parts": " ".join(parts)}
+
+
+def _epoch_safe(row: TimesRow) -> str:
+    low, high = row.epoch_safe_low, row.epoch_safe_high
+    if low is None or high is None:
+        return "unknown: the logs hold only one evaluation"
+    outcome = "excludes 1" if low > 1 or high < 1 else "includes 1"
+    return f"[{low:.3f}, {high:.3f}] {outcome}"
+
+
+def _stragglers(some: Sequence[Times], _: object, options: Options) -> Fields:
+    reasons = [
+        f"{s.name}: {units.listed([flag.message for flag in s.one.speedup.doubts])}"
+        for s in some
+        if s.one.speedup
+    ]
+    much = "long" if some[0].one.axis.is_time else "much"
+    return {"reasons": reasons, "much": much, "most": _most_failures(some, options)}
+
+
+def _assumes(s: Times) -> bool:
+    """Return whether a claim without ‡ assumes what so few runs cannot show."""
+    low, high = s.row.robust_low, s.row.robust_high
+    robust = (low is not None and low > 1) or (high is not None and high < 1)
+    return s.marked and s.row.word.decided and not robust and not _stragglers_matter(s)
+
+
+def _stragglers_matter(s: Times) -> bool:
+    return s.marked and "no_stragglers" in s.row.conditions
+
+
+def _most_failures(some: Sequence[Times], options: Options) -> str:
+    """Return the largest share of runs that may fail, by how many of them reached."""
+    shares = {
+        (side.n_reached, side.n): side.straggler_share(options.confidence)
+        for s in some
+        if s.one.speedup
+        for side in (s.one.speedup.a, s.one.speedup.b)
+        if side is not None
+    }
+    bounds = [
+        f"{share:.0%} ({reached} of {n} reached)"
+        for (reached, n), share in sorted(shares.items(), key=lambda item: -item[1])
+    ]
+    return f"{bounds[0]} to {bounds[-1]}" if len(bounds) > 2 else " or ".join(bounds)
+
+
+def _failures(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
+    axis = shown[0].one.axis
+    number, what = ("speedup", "times") if axis.is_time else ("number shown", axis.noun)
+    each = []
+    for s in some:
+        a, b = (
+            units.amount(ert or 0.0, s.one.axis.unit)
+            for ert in (s.row.ert_a_seconds, s.row.ert_b_seconds)
+        )
+        each.append(f"{s.name} {a} vs {b}")
+    return {"number": number, "what": what, "each": each}
+
+
+def _no_success(some: Sequence[Times], _: object, __: Options) -> Fields:
+    axis = some[0].one.axis
+    spent = [
+        f"{name}: 0/{side.n} in {units.amount(float(side.outcomes.times.sum()), s.one.axis.unit)}"
+        for s in some
+        for name, side in (("A", s.one.a), ("B", s.one.b))
+        if not side.n_reached
+    ]
+    return {"spent": ", ".join(spent), "number": "speedup" if axis.is_time else "ratio"}
+
+
+def _same_convergence(some: Sequence[Times], _: object, __: Options) -> Fields:
+    tests = [f"{s.name} {units.p_text(s.one.epochs_p)}" for s in some if s.one.epochs_p is not None]
+    return {"tests": ", ".join(tests)}
+
+
+def _is_unsteady(s: Times) -> bool:
+    parts = s.one.parts
+    cvs = (parts.cv_epoch_time_a, parts.cv_epoch_time_b) if parts else ()
+    return any(cv is not None and cv > _STEADY for cv in cvs)
+
+
+def _unsteady(some: Sequence[Times], _: object, __: Options) -> Fields:
+    axis, constant = some[0].one.axis, [s for s in some if _constant(s)]
+    more = wording("unsteady.constant", names=names_of(constant)) if constant else ""
+    return {"per_epoch": "time per epoch" if axis.is_time else axis.per_epoch, "more": more}
+
+
+def _exact_limit(some: Sequence[Times], _: object, options: Options) -> Fields | None:
+    """Return where even total separation could not survive the permutation test."""
+    alpha = round(1 - options.confidence, 12)
+    if all(smallest_p(s.one.a.n, s.one.b.n) <= alpha for s in some):
+        return None
+    runs = next(n for n in range(2, 1000) if smallest_p(n, n) <= alpha)
+    return {"runs": runs, "limit": f"{alpha:.3g}".removeprefix("0")}
+
+
+def _plans(some: Sequence[Times], _: object, __: Options) -> Fields:
+    texts, tests = [], 1
+    for s in some:
+        plan = s.one.plan
+        if plan is None or plan.detectable is None:
+            continue
+        tests = plan.tests
+        text = f"{s.name}: n={plan.n} can detect {plan.detectable:.2f}×"
+        if plan.needed is not None and plan.needed > plan.n:  # fewer were not enough here
+            observed = f"the observed {s.row.speedup:.2f}×"
+            text += f", {observed} needs {plan.needed:,} runs per side"
+        texts.append(text)
+    among = f", among {tests} undecided comparisons" if tests > 1 else ""
+    return {"plans": texts, "among": among}
+
+
+_OF_CLAIMS = (
+    NoteRule("no_throughput", lambda s: s.one.axis.progress,
+             lambda some, *_: {"to_target": some[0].one.axis.to_target}),
+    NoteRule("holm", lambda s: s.one.p_value is not None, partial(_tests, fdr=False)),
+    NoteRule("fdr", lambda s: s.one.p_value is not None, partial(_tests, fdr=True)),
+    NoteRule("geomean", lambda s: s.one.estimand == "geomean", _geomean),
+    NoteRule("sequential", lambda _: True, _sequential),
+    NoteRule("undecided", lambda s: s.row.word is Verdict.UNDECIDED, _undecided),
+    NoteRule("constant_epochs", _constant, _constant_epochs, CONSTANT),
+    NoteRule("no_stragglers", _stragglers_matter, _stragglers, "‡"),
+    NoteRule("assumption", _assumes,
+             lambda some, _, options: {"most": _most_failures(some, options)}),
+    NoteRule("failed_runs.compare", lambda s: s.one.estimand == "ert", _failures, FAILED),
+    NoteRule("no_success",
+             lambda s: s.one.estimand == "fraction" and not (s.row.reached_a and s.row.reached_b),
+             _no_success),
+    NoteRule("same_convergence", lambda s: s.one.estimand == "throughput", _same_convergence),
+    NoteRule("batch_sizes",
+             lambda s: s.one.a.batch_sizes and s.one.b.batch_sizes
+             and s.one.a.batch_sizes != s.one.b.batch_sizes),
+    NoteRule("unsteady", _is_unsteady, _unsteady),
+)  # fmt: skip
+_OF_POWER = (
+    NoteRule("few_runs", lambda s: s.one.p_permutation is not None, _exact_limit),
+    NoteRule("power",
+             lambda s: s.one.plan and s.one.plan.detectable is not None
+             and s.row.word is Verdict.UNDECIDED,
+             _plans),
+)  # fmt: skip
+
+# ------------------------------------------------------------------------------------ at a budget
+
+
+def of_qualities(
+    shown: Sequence[Qualities], budget: Budget, margin: float | None, options: Options
+) -> Iterator[Note]:
+    """Yield what must be known of the rows, each after its name where there are several."""
+    named = [(f"{s.name}: " if len(shown) > 1 else "", s.one) for s in shown]
+    if budget.amount is None:
+        yield from _lengths(named)
+    for name, one in named:
+        if one.difference is not None:
+            yield from (Note(flag.code, f"{name}{flag.message}.") for flag in one.difference.flags)
+    for finding in dict.fromkeys(each for s in shown for each in s.one.findings):
+        who = [s.name for s in shown if finding in s.one.findings] if len(shown) > 1 else []
+        yield Note(finding.code, f"{', '.join(who)}: {finding.message}.".removeprefix(": "))
+    if options.estimand == "geomean":
+        yield note("geomean.costs")
+    tests = sum(s.row.p_adjusted is not None for s in shown)
+    if tests > 1:
+        yield note("adjusted", tests=tests)
+    undecided = [s.row for s in shown if s.row.word is Verdict.UNDECIDED]
+    if undecided:
+        ask = margin is None and any(row.difference_low is not None for row in undecided)
+        yield note("undecided.qualities", more=wording("undecided.margin") if ask else "")
+    decided = [s.row for s in shown if s.row.word.decided]
+    yield from rare_note([n for row in decided for n in (row.n_a, row.n_b)], options.confidence)
+    if budget.best:
+        yield note("best_of")
+
+
+def _lengths(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
+    """Yield where runs did not end at one length, and where the sides ended at different ones."""
+    apart = [
+        wording(
+            "ends_differ.side",
+            name=name,
+            side=letter,
+            n_longest=ends.n_longest,
+            n=ends.n,
+            most=ends.said(ends.most),
+            least=ends.said(ends.least),
+            able=f" ({ends.all_reach})" if ends.all_reach else "",
+        )
+        for name, one in named
+        for letter, side in (("A", one.a), ("B", one.b))
+        for ends in [side.lengths]
+        if side.n and not ends.one
+    ]
+    if apart:
+        yield note("ends_differ", ends=units.listed(apart, 6, "; "))
+    differ = []
+    for name, one in named:
+        a, b = one.a.lengths, one.b.lengths
+        steady = one.a.n and one.b.n and a.one and b.one and a.unit == b.unit
+        if steady and a.unit not in {None, "seconds"} and a.most != b.most:
+            at = f"--at {a.unit}={min(a.most, b.most):.15g}"
+            differ.append(f"{name}A at {a.said(a.most)}, B at {b.said(b.most)} ({at})")
+    if differ:
+        yield note("lengths_differ", ends=units.listed(differ, 6, "; "))

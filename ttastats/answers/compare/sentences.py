@@ -1,0 +1,275 @@
+"""What does a comparison come to, in sentences a person would say?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ttastats.answers.compare.cells import difference, ratio
+from ttastats.answers.compare.rows import CompareRow, Qualities, QualitiesRow, Times, TimesRow
+from ttastats.answers.compare.rows import of as rows_of
+from ttastats.base import percentages, units
+from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.budget import Budget
+from ttastats.report.answer import Report
+from ttastats.report.cells import Conclusion
+from ttastats.report.grouping import row_names
+from ttastats.sides.design import findings
+from ttastats.sides.options import Options
+from ttastats.stats.decision import Assumption
+from ttastats.stats.results import Ratio
+from ttastats.stats.verdict import Verdict
+
+#: What has to be true for a claim that carries a condition.
+CONDITIONS: dict[Assumption, str] = {
+    "constant_epochs": "the number of epochs to the target is constant",
+    "no_stragglers": "no further run fails or straggles",
+}
+#: What is claimed of qualities.
+_CLAIMS = {
+    Verdict.BETTER: "{b} is better than {a}",
+    Verdict.WORSE: "{b} is worse than {a}",
+    Verdict.SAME: "{b} is as good as {a}",
+    Verdict.UNDECIDED: "{b} is not significantly different from {a}",
+}
+
+
+# ------------------------------------------------------------------------------------------ times
+
+
+def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> str:
+    """Return which side is faster, by how much, and how sure that is; no full stop.
+
+    `a` and `b` are what the sides are called; `on` names what they are compared on.
+    """
+    word, axis, where = row.word, row.on, f" on {on}" if on else ""
+    if word is Verdict.UNAVAILABLE:
+        return f"{on}: {row.claim}" if on else row.claim or "no verdict"
+    ratio, low, high = row.speedup, row.speedup_low, row.speedup_high
+    if ratio is None or low is None or high is None:
+        return f"{b} against {a}{where}: {axis.claim(row.claim or '')}{p_text(row, ' ({})')}"
+    interval, p = f"{percentages.text(confidence)} CI", p_text(row, "; {}")
+    span = f"{axis.ratio} {ratio:.2f}× ({interval} {low:.2f} to {high:.2f}×{p})"
+    if word is Verdict.SAME:
+        claim = axis.claim(row.claim or "")
+        return f"{b} {axis.same} {a}{where} ({claim}; {span}){_condition(row)}"
+    if word is Verdict.UNDECIDED:
+        why = f" ({row.why})" if row.why else ""
+        return f"whether {b} {axis.does(axis.better)} than {a}{where} is undecided{why}: {span}"
+    factor, limits = factor_of(word, axis, ratio, low, high)
+    does = axis.does(axis.better if word is Verdict.FASTER else axis.worse, factor)
+    return f"{b} {does} than {a}{where} ({interval} {limits}{p}){_condition(row)}"
+
+
+def _condition(row: TimesRow) -> str:
+    """Return `, in these sessions, if no further run fails`; nothing if a claim holds as it is."""
+    conditions = [text for name, text in CONDITIONS.items() if name in row.conditions]
+    by_design = f", {row.carried}" if row.carried else ""
+    comma = "," if by_design and conditions else ""
+    return by_design + (f"{comma} if {' and '.join(conditions)}" if conditions else "")
+
+
+def factor_of(word: Verdict, axis: Axis, ratio: float, low: float, high: float) -> tuple[str, str]:
+    """Return a speedup and its interval as of the faster or the slower: 1.74×, 2.3%.
+
+    What is faster does more in the same time; what needs fewer steps saves a share of them.
+    """
+    if word is Verdict.SLOWER:
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    if ratio >= 1.1:
+        return f"{ratio:.2f}×", f"{low:.2f} to {high:.2f}×"
+    if word is Verdict.FASTER and not axis.is_time:
+        ratio, low, high = (2 - 1 / value for value in (ratio, low, high))
+    return f"{(ratio - 1) * 100:.1f}%", f"{(low - 1) * 100:.1f} to {(high - 1) * 100:.1f}%"
+
+
+def p_text(row: CompareRow, pattern: str) -> str:
+    """Return the adjusted p in a pattern, as `p < .001`; nothing where there is none."""
+    return "" if row.p_adjusted is None else pattern.format(units.p_text(row.p_adjusted))
+
+
+def is_alone(row: TimesRow, tests: int, confidence: float) -> bool:
+    """Return whether a row is undecided by its adjusted p alone, beside an interval without 1."""
+    low, high, p, adjusted = row.speedup_low, row.speedup_high, row.p_value, row.p_adjusted
+    if row.word is not Verdict.UNDECIDED or tests < 2 or p is None or adjusted is None:
+        return False
+    excludes = low is not None and high is not None and not low <= 1 <= high
+    return excludes and p < 1 - confidence <= adjusted
+
+
+def names_of(shown: Iterable[Times]) -> str:
+    """Return the names of groups, each once."""
+    return ", ".join(dict.fromkeys(each.name for each in shown))
+
+
+def by_reason(shown: Iterable[Times]) -> str:
+    """Return why comparisons have no verdict or none by design, with their names."""
+    reasons: dict[str, list[Times]] = {}
+    for each in shown:
+        verdict = each.one.verdict
+        reasons.setdefault(verdict.reason or verdict.why, []).append(each)
+    return "; ".join(f"{names_of(some)}: {reason}" for reason, some in reasons.items())
+
+
+def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
+    """Return what a person would say of a whole table; `a` and `b` name the sides."""
+    decided = [finding(s.row, a, b, confidence, on=s.name) for s in shown if s.row.word.decided]
+    undecided = [s for s in shown if s.row.word is Verdict.UNDECIDED]
+    text, others = "; ".join(decided), len(undecided)
+    if decided and others:
+        text += f"; {'the other is' if others == 1 else f'the other {others} are'} undecided."
+    elif decided:
+        text += "."
+    elif others:
+        whole = others == 1
+        text = "The comparison is" if whole else f"None of the {others} comparisons is"
+        text += " undecided." if whole else " decided."
+        if all(_only_epochs_are_open(s) for s in shown):
+            text += (
+                " The difference in throughput is significant; the difference in epochs to the "
+                "target is not."
+            )
+    if by_design := [s for s in undecided if s.row.why]:
+        text += f" No direction is shown on {by_reason(by_design)}."
+    if unjudged := [s for s in shown if s.row.word is Verdict.UNAVAILABLE]:
+        text += f" No verdict on {by_reason(unjudged)}."
+    return text.strip()
+
+
+def _only_epochs_are_open(s: Times) -> bool:
+    def includes_one(ratio: Ratio) -> bool:
+        return ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high
+
+    parts = s.one.parts
+    if parts is None or s.one.estimand == "ert":
+        return False
+    return not includes_one(parts.throughput) and includes_one(parts.progress)
+
+
+# -------------------------------------------------------------------------------------- qualities
+
+
+def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:
+    """Return what became of one benchmark at a budget."""
+    (a, b), one, row, gap = sides, s.one, s.row, s.one.difference
+    about = f"{row.metric or 'quality'} {budget}"
+    about = about if s.name == "these runs" else f"{s.name}, {about}"
+    if gap is None:
+        return f"{about}: {row.why}."
+    by_design = row.word is Verdict.UNDECIDED and row.why and row.why == one.allowed_for
+    claim = _CLAIMS.get(row.word, "no verdict").format(a=a, b=b)
+    if row.word is Verdict.SAME:
+        claim += f" within {options.margin:g}"
+    if by_design:
+        claim = f"whether {b} differs from {a} is undecided"
+    if row.why == "runs missing":
+        better = (gap.estimate > 0) == one.higher_is_better
+        claim = f"{b} is not called {'better' if better else 'worse'} than {a}"
+    why = _WHY.get(row.why or "", f": {row.why}" if row.why else "")
+    if row.word is Verdict.UNDECIDED and not why and (gap.needed or 0) > min(gap.n_a, gap.n_b):
+        why = f"; {units.runs_needed(gap.needed or 0)}"
+    p = "" if gap.p_value is None else f", {units.p_text(row.p_adjusted or gap.p_value)}"
+    text = f"{about}: {claim} (B − A = {difference(one)}{p}){why}."
+    return " ".join(filter(None, (text, _spent(row, a, b))))
+
+
+_WHY = {
+    "runs missing": ", because some runs of the better side have no value",
+    "ends differ": ", because the runs of a side have different lengths",
+    "one run": ": a verdict needs at least 2 runs per side; 5 are recommended",
+}
+
+
+def _spent(row: QualitiesRow, a: str, b: str) -> str:
+    """Return what both sides took up to a budget; empty where their logs do not tell."""
+    if row.speedup is None:
+        return ""
+    of_a, of_b = (
+        units.amount(spent or 0.0, row.on.unit) for spent in (row.seconds_a, row.seconds_b)
+    )
+    return f"{b} took {of_b}, {a} {of_a}: {row.on.ratio} {ratio(row)}."
+
+
+# --------------------------------------------------------------------------------------- of a page
+
+
+def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion, ...]:
+    """Return what each row of a comparison comes to, in the order of the rows.
+
+    `confidence` is that of the intervals the report was made with.
+    """
+    rows = rows_of(report)
+    tests = sum(row.p_adjusted is not None for row in rows)
+    several = len({row.b for row in rows}) > 1
+    return tuple(
+        _conclusion(row, f"{name}: {row.b}" if several else name, tests, confidence)
+        for name, row in zip(row_names(rows, report.by), rows, strict=True)
+    )
+
+
+def _conclusion(row: CompareRow, about: str, tests: int, confidence: float) -> Conclusion:
+    word, tone = row.word.label, row.word.tone
+    if row.carried:
+        word = f"{word}, {row.carried}"
+        tone = "bad" if findings.POOLED in row.conditions else tone
+    if isinstance(row, QualitiesRow):
+        more = _spent(row, row.a, row.b)
+        return Conclusion(about, word, _quality_finding(row, confidence), more, row.benchmark, tone)
+    sentence = finding(row, row.a, row.b, confidence) + "."
+    if not row.word.decided:  # others begin with a side's name
+        sentence = sentence[:1].upper() + sentence[1:]
+    alone = ""
+    if is_alone(row, tests, confidence):
+        alone = (
+            "The interval is for this comparison alone; the verdict uses p, adjusted for all "
+            f"{tests} comparisons."
+        )
+    plan, undecided = "", row.word is Verdict.UNDECIDED
+    if undecided and row.runs_needed is not None and row.runs_needed > min(row.n_a, row.n_b):
+        plan = f"{units.runs_needed(row.runs_needed)}."
+    more = " ".join(filter(None, (alone, plan, _parts(row), _failures(row))))
+    return Conclusion(about, word, sentence, more, row.benchmark, tone)
+
+
+def _quality_finding(row: QualitiesRow, confidence: float) -> str:
+    a, b, what = row.a, row.b, f"{row.metric or 'quality'} {row.at}"
+    if row.difference is None:
+        return f"{b} against {a} in {what}: {row.why or 'no verdict'}."
+    claim = _CLAIMS.get(row.word, _CLAIMS[Verdict.UNDECIDED]).format(a=a, b=b)
+    low, high = row.difference_low, row.difference_high
+    limits = ""
+    if low is not None and high is not None:
+        limits = f", {percentages.text(confidence)} CI {low:+.3g} to {high:+.3g}"
+    why = f", because {row.why}" if row.why else ""
+    gap = f"difference {row.difference:+.3g}{limits}{p_text(row, '; {}')}"
+    return f"{claim} in {what}{why} ({gap})."
+
+
+def _parts(row: TimesRow) -> str:
+    """Return how a speedup comes of throughput and of epochs to the target."""
+    throughput, epochs = row.throughput_speedup, row.epochs_ratio
+    if not throughput or not epochs:
+        return ""
+    unit, limits = row.progress_unit or "epochs", _limits(row.throughput_low, row.throughput_high)
+    first = f"Its throughput is {throughput:.2f}×{limits} that of {row.a}"
+    if not row.on.is_time:
+        first = f"Per epoch {row.a} takes {throughput:.2f}×{limits} its {row.on.noun}"
+    low, high = (1 / end if end else None for end in (row.epochs_high, row.epochs_low))
+    if epochs == low == high == 1:
+        return f"{first}; all runs of both needed the same number of {unit}."
+    return f"{first}, and it needs {1 / epochs:.2f}×{_limits(low, high)} as many {unit}."
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+
+
+def _failures(row: TimesRow) -> str:
+    """Return how many runs reached the target, where not all did."""
+    if row.reached_a == row.n_a and row.reached_b == row.n_b:
+        return ""
+    of_a = f"{row.reached_a:,} of {units.plural(row.n_a, 'run')} of {row.a}"
+    of_b = f"{row.reached_b:,} of {units.plural(row.n_b, 'run')} of {row.b}"
+    verb, counted = "are" if row.on.progress else "is", ""
+    if row.estimand == "ert":
+        counted = f" (the {row.on.noun} of the failed ones {verb} counted)"
+    return f"The target was reached by {of_b} and {of_a}{counted}."
