@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
@@ -195,12 +194,18 @@ def _of_times(
             one.a.n_reached, one.a.n, one.b.n_reached, one.b.n,
             alpha=1 - options.confidence, p_value=p, margin=options.margin,
         )  # fmt: skip
-    decided = partial(decide, margin=options.margin, p_value=p, p_permutation=one.p_permutation)
-    verdict = decided(found, bounds=bounds)
+
+    def decided(evidence: Speedup, bounds: Bounds) -> Decision:
+        second = one.p_permutation
+        return decide(
+            evidence, margin=options.margin, p_value=p, p_permutation=second, bounds=bounds
+        )
+
+    verdict = decided(found, bounds)
     if verdict.word is Verdict.UNDECIDED and found.a and found.b and (found.a.late or found.b.late):
         # Would a direction be shown if evaluation intervals did not differ?
         alike = replace(found, a=replace(found.a, late=0.0), b=replace(found.b, late=0.0))
-        if decided(alike, bounds=Bounds()).word.directed:
+        if decided(alike, Bounds()).word.directed:
             return replace(verdict, why=WORDS["grids_differ"])
     return verdict
 
