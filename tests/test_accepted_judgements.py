@@ -51,6 +51,11 @@ def tried(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         return ["refused", error.what, error.where, error.remedy]
 
 
+def settled(tables: Sequence[pl.DataFrame], unit: str) -> Any:
+    """Give the tables on the axis of a unit, refused if there is none of that name."""
+    return axis.settled(tables, axis.by_clock(unit, ""))
+
+
 def told(found: Report) -> list[Any]:
     """Give an answer without its cells, which others are there for."""
     rows = [{name: one for name, one in row.items() if one is not None} for row in found.rows]
@@ -923,7 +928,7 @@ def of_axes() -> Found:
                 "set aside": [runs.with_columns(set_aside=pl.lit("stopped"))]}  # fmt: skip
     for name, given in sides_of.items():
         for asked in ("", "epochs", "cost", "cpu-seconds", "energy", "epoch"):
-            found = tried(axis.settled, given, asked)
+            found = tried(settled, given, asked)
             if isinstance(found, tuple):
                 found = [[axis.of(table).name for table in found[0]], found[1]]
             yield ("settled", name, asked), found
