@@ -5,16 +5,30 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 from tests.conftest import ROOT, matches_accepted
 from tests.test_cli import run
 from tests.wild_tables import nanogpt
+from ttastats.answers.anomalies import ProblemRow
+from ttastats.answers.claim import ClaimRow
+from ttastats.answers.power import PowerRow
+from ttastats.answers.qualities import QualityRow, RunQualityRow
+from ttastats.answers.rcp.rcp_row import RcpRow
+from ttastats.answers.record.record import RecordRow, RulesRow
+from ttastats.answers.runs import RunRow
+from ttastats.answers.scaling import ScalingRow
+from ttastats.answers.score import ScoreRow
+from ttastats.answers.summary import SummaryRow
+from ttastats.answers.targets import TargetRow
+from ttastats.answers.variance import VarianceRow
 from ttastats.ingestion.ingest import Account
 from ttastats.output.plots import kinds
+from ttastats.report.row import Row, described
 from ttastats.table import footer, schema
 from ttastats.traces import table as profile_table
 from ttastats.traces.measures import MEASURES
@@ -251,3 +265,57 @@ def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
         *measures,
     ]
     assert matches_accepted(ROOT / "docs" / "profile_columns.md", "\n".join(page) + "\n")
+
+
+#: The rows of each command, in the order in which `ttastats --help` names these.
+ANSWERS: dict[str, tuple[type[Row], ...]] = {
+    "runs": (RunRow, RunQualityRow),
+    "summary": (SummaryRow, QualityRow),
+    "variance": (VarianceRow,),
+    "claim": (ClaimRow,),
+    "targets": (TargetRow,),
+    "power": (PowerRow,),
+    "scaling": (ScalingRow,),
+    "score": (ScoreRow,),
+    "rcp": (RcpRow,),
+    "record": (RecordRow, RulesRow),
+    "problems": (ProblemRow,),
+}
+#: Units that depend on the answer.
+UNITS = {"axis": "unit of `axis`", "metric": "unit of the metric", "unit": "`unit`"}
+
+
+def keys_of(kind: type[Row]) -> Iterator[str]:
+    """Give the lines of a page for the keys of a row."""
+    about, before = described(kind), ""
+    yield from ("", f"{kind.__doc__}", "", "| key | unit | meaning |", "| --- | --- | --- |")
+    for name, key in about.items():
+        stem = name.rpartition("_")[0]
+        if key.unit != "same":
+            before = key.unit
+        unit = about[stem].unit if key.unit == "same" and stem in about else before
+        yield f"| `{name}` | {UNITS.get(unit, unit)} | {key.meaning} |"
+
+
+def test_the_page_of_keys_is_that_of_the_rows() -> None:
+    page = [
+        "# The keys of JSON and CSV",
+        "",
+        "Rows of `--format json` and `--format csv`, and of the attribute `rows` in Python, have",
+        "these keys, in this order. Before them stand the columns by which runs are grouped:",
+        "`suite`, `round`, `benchmark` and `entry`, as far as they apply, and those of `--by`.",
+        "Unknown is null. Numbers are in base units; what is counted to the target is in the unit",
+        "of `axis`, which is seconds unless `--in` says otherwise.",
+    ]
+    for command, kinds_ in ANSWERS.items():
+        page += ["", f"## {command}", *(line for kind in kinds_ for line in keys_of(kind))]
+    assert matches_accepted(ROOT / "docs" / "keys.md", "\n".join(page) + "\n")
+
+
+@pytest.mark.parametrize("kind", [kind for kinds_ in ANSWERS.values() for kind in kinds_])
+def test_every_key_of_a_row_has_a_meaning(kind: type[Row]) -> None:
+    hints = get_type_hints(kind, include_extras=True)
+    parts = [part for hint in hints.values() for part in (hint, *get_args(hint))
+             if isinstance(part, type) and issubclass(part, Row)]  # fmt: skip
+    silent = set(kind.__struct_encode_fields__) - described(kind).keys() - {"keys"}
+    assert len(silent) == len(parts)

@@ -80,7 +80,7 @@ class RunQualityRow(Row, frozen=True):
     system: System
     run_status: RunStatus
     metric: Metric
-    quality: Annotated[float | None, Key("quality at the budget", "unit of the metric")]
+    quality: Annotated[float | None, Key("quality at the budget", "metric")]
     short: Annotated[str | None, Key("code of the reason why the run has none")]
     seconds: Annotated[float | None, Key("time of the value", "seconds", "time")]
     steps: Steps
@@ -176,10 +176,10 @@ class QualityRow(Row, frozen=True):
     at: Annotated[str, Key("the budget")]
     n: Annotated[int, Key("runs that have a value at the budget", "runs")]
     missing: Annotated[int, Key("runs that have none", "runs")]
-    quality_mean: Annotated[float | None, Key("mean quality at the budget", "unit of the metric")]
+    quality_mean: Annotated[float | None, Key("mean quality at the budget", "metric")]
     quality_low: Low
     quality_high: High
-    quality_sd: Annotated[float | None, Key("its standard deviation", "unit of the metric")]
+    quality_sd: Annotated[float | None, Key("its standard deviation", "metric")]
     seconds_mean: Annotated[float | None, Key("mean time of the value", "seconds", "time")]
     steps_mean: Annotated[float | None, Key("mean step of the value", "steps", "steps")]
     epochs_mean: Annotated[float | None, Key("mean epoch of the value", "epochs", "epochs")]

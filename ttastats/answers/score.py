@@ -35,7 +35,7 @@ _SCORED = "scored"
 
 
 class ScoreRow(Row, frozen=True, kw_only=True):
-    """The official score of one entry; None with the reason in `status`."""
+    """The official score of one entry, or in `status` why it has none."""
 
     n: RunCount
     required_runs: Annotated[int | None, Key("runs that the rules require", "runs")] = None

@@ -70,7 +70,7 @@ class TargetRow(Row, frozen=True):
     """One group of runs at one target: of one side, or of two."""
 
     metric: Annotated[str, Key("the metric whose target varies")]
-    target: Annotated[float, Key("its target", "unit of the metric")]
+    target: Annotated[float, Key("its target", "metric")]
     official: Annotated[bool, Key("whether that is the official target")]
     axis: AxisName
     n_a: RunCount

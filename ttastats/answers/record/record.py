@@ -12,7 +12,7 @@ from ttastats.base import units
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
-from ttastats.report.keys import High, Low
+from ttastats.report.keys import Benchmark, High, Low
 from ttastats.report.row import Key, Row
 from ttastats.stats.verdict import Tone
 
@@ -38,7 +38,7 @@ _Count = Annotated[int | None, Key("runs with a value, or studies", "runs")]
 class RecordRow(Row, frozen=True, kw_only=True):
     """A benchmark judged by the rules of a contest; A is the baseline, B the new runs."""
 
-    benchmark: str | None
+    benchmark: Benchmark
     rules: Annotated[str, Key("name of the rules")]
     verdict: Annotated[str, Key("`record`, `no record` or `undecided`")]
     reasons: Annotated[list[str], Key("checks that keep it from being a record, with figures")]
