@@ -101,19 +101,55 @@ def test_fields_are_written_as_their_specifications_say() -> None:
     assert "for a, b, c and 2 more: it" in one.text
 
 
-@pytest.mark.skipif(not (ROOT / "ttastats").exists(), reason="an installed copy has no sources")
-def test_every_text_is_shown_by_some_code() -> None:
+def _strings() -> set[str]:
+    """Return the strings of the product but those of the table."""
     table = ROOT / "ttastats" / "base" / "codes.py"
-    strings = {
+    paths = [*(ROOT / "ttastats").rglob("*.py"), *(ROOT / "parsers").rglob("*.py")]
+    return {
         node.value
-        for path in (ROOT / "ttastats").rglob("*.py")
+        for path in paths
         if path != table
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
+
+
+@pytest.mark.skipif(not (ROOT / "ttastats").exists(), reason="an installed copy has no sources")
+def test_every_text_is_shown_by_some_code() -> None:
+    strings = _strings()
     made = {f"{code}.cv" for code in strings} | {
         f"{code}.{part}"
         for code in ("axis", "convergence_not_used")
         for part in ("some", "none", "failed", "unlogged")
     }
     assert set(codes.TEXTS) - strings - made == set()
+
+
+#: What makes a problem, a finding or a flag, and which argument is the code.
+_MAKERS = {
+    "Problem": 0, "UnfitError": 0, "Note": 0, "Flag": 0, "Finding": 0, "_finding": 0,
+    "_flagged": 1, "_rejected": 1, "_error": 1,
+}  # fmt: skip
+#: Codes whose name is made of that of a column.
+_MADE = {"epoch_back", "samples_back", "seconds_back", "step_back"}
+
+
+@pytest.mark.skipif(not (ROOT / "parsers").exists(), reason="an installed copy has no sources")
+def test_the_codes_of_the_table_are_those_of_the_product() -> None:
+    table = {code for rows in codes.ROWS.values() for row in rows for code in row.codes.split()}
+    paths = [*(ROOT / "ttastats").rglob("*.py"), *(ROOT / "parsers").rglob("*.py")]
+    calls = [
+        node
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+    made = {
+        node.args[_MAKERS[node.func.id]].value
+        for node in calls
+        if len(node.args) > _MAKERS.get(node.func.id, 99)
+        and isinstance(node.args[_MAKERS[node.func.id]], ast.Constant)
+    }
+    assert len(made) > 70
+    assert sorted(made - table) == []
+    assert sorted(table - {text.partition(".")[0] for text in _strings()} - _MADE) == []

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import inspect
-import re
 from pathlib import PurePosixPath
 from types import ModuleType
 
@@ -55,32 +53,3 @@ def test_links_lead_to_pages_of_the_site_and_other_files_are_named(pages: Module
         "[a](columns.md#x) ![b](plots/y.svg) c (`examples/z`) [d](https://e.f)"
     )
     assert pages.with_links("[i](../README.md)", PurePosixPath("docs")) == "[i](index.md)"
-
-
-#: What makes a problem, note or flag, and which argument is the code.
-MAKERS = {
-    "Problem": 0, "UnfitError": 0, "Note": 0, "Flag": 0, "Finding": 0, "_finding": 0, "_flagged": 1,
-    "_rejected": 1, "_error": 1,
-}  # fmt: skip
-
-
-def test_every_code_of_a_problem_note_or_flag_is_described() -> None:
-    page = (ROOT / "docs" / "codes.md").read_text("utf-8")
-    described = {
-        code for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for code in row.split("`")
-    }
-    sources = [*(ROOT / "ttastats").rglob("*.py"), *(ROOT / "parsers").rglob("*.py")]
-    calls = [
-        node
-        for source in sources
-        for node in ast.walk(ast.parse(source.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
-    codes = {
-        node.args[MAKERS[node.func.id]].value
-        for node in calls
-        if len(node.args) > MAKERS.get(node.func.id, 99)
-        and isinstance(node.args[MAKERS[node.func.id]], ast.Constant)
-    }
-    assert len(codes) > 100
-    assert sorted(codes - described) == []
