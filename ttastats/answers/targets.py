@@ -36,6 +36,7 @@ from ttastats.report.keys import (
 from ttastats.report.row import Key, Row
 from ttastats.sides import comparison
 from ttastats.sides.comparison import Comparison
+from ttastats.sides.contrast import NOT_JUDGED
 from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.pairing import Pair, Side
 from ttastats.stats.decision import Decision
@@ -268,7 +269,7 @@ def _against(runs: pl.DataFrame, one: Comparison | None, tests: int) -> AgainstK
         p_value=one.p_value if one else None,
         p_adjusted=one.p_adjusted if one else None,
         tests=tests,
-        **verdict_numbers(one.verdict if one else None),
+        **verdict_numbers(one.verdict if one else NOT_JUDGED),
     )
 
 

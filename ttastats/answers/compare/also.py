@@ -1,110 +1,17 @@
-"""Does a gain in time cost quality on data that did not choose the stopping point?"""
+"""How another metric is shown beside a comparison of times: what the gain in time leaves out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
-
-import polars as pl
 
 from ttastats.answers.qualities import with_value
 from ttastats.base import units
 from ttastats.base.note import Note, note
 from ttastats.base.units import Digits, digits_of
-from ttastats.outcomes.at_budget import at_stop
-from ttastats.outcomes.direction import is_upwards
 from ttastats.report.row import Row
-from ttastats.sides import contrast
-from ttastats.sides.contrast import Contrast
-from ttastats.sides.design.side import setup_names
-from ttastats.sides.numbers import both_blocks, share_a_block
-from ttastats.sides.options import Options
-from ttastats.sides.pairing import Pair, Side
-from ttastats.sides.quality_comparison import step_of
-from ttastats.stats.decision import Decision
-from ttastats.stats.means import difference
-from ttastats.stats.moments import mean, standard_deviation
+from ttastats.sides.other_metrics import Also
 from ttastats.stats.verdict import Verdict
-from ttastats.table import schema
-
-
-@dataclass(frozen=True, slots=True)
-class _Worth:
-    """What a metric was worth to one side: runs with a value, and how many reached without."""
-
-    n: int
-    missing: int
-    mean: float | None
-    sd: float | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Also:
-    """Another metric of one pair where the time of its runs ended.
-
-    `chose`: it is the metric whose target the runs had to meet.
-    """
-
-    contrast: Contrast[_Worth]
-    metric: str
-    chose: bool
-
-
-def measured(
-    sides: Sequence[tuple[Side, Side, Sequence[Pair]]], metrics: Sequence[str], options: Options
-) -> Iterator[list[tuple[Also, ...]]]:
-    """Yield for every two sides what the metrics of each pair were worth, judged together."""
-    found = [
-        _measured(baseline, other, pair, metric, options)
-        for baseline, other, pairs in sides
-        for pair in pairs
-        for metric in metrics
-    ]
-    judged = contrast.judged([one.contrast for one in found], options)
-    every = (replace(one, contrast=each) for one, each in zip(found, judged, strict=True))
-    for _, _, pairs in sides:
-        yield [tuple(islice(every, len(metrics))) for _ in pairs]
-
-
-def _measured(baseline: Side, other: Side, pair: Pair, metric: str, options: Options) -> Also:
-    a, b = (
-        at_stop(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
-        for side, runs in ((baseline, pair.a), (other, pair.b))
-    )
-    both = pl.concat([a.select(_USED), b.select(_USED)])
-    of_a, of_b = (
-        _worth(found, runs.filter("reached").height) for found, runs in ((a, pair.a), (b, pair.b))
-    )
-    made = Contrast(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
-    if a.is_empty() or b.is_empty() or not share_a_block(a, b):
-        made = replace(made, verdict=_NO_VALUE)
-    else:
-        gap = difference(
-            a["quality"].to_numpy(),
-            b["quality"].to_numpy(),
-            clusters=(setup_names(a).to_numpy(), setup_names(b).to_numpy()),
-            blocks=both_blocks(a, b),
-            resolution=step_of(both),
-            confidence=options.confidence,
-        )
-        made = replace(made, difference=gap, p_value=gap.p_value)
-    targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
-    return Also(made, metric, metric in targets.to_list())
-
-
-_NO_VALUE = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason="no value")
-_USED = ("quality", "quality_step", "higher_is_better")
-
-
-def _worth(found: pl.DataFrame, reached: int) -> _Worth:
-    values = found["quality"].to_numpy()
-    centre = mean(values) if values.size else None
-    return _Worth(values.size, reached - values.size, centre, standard_deviation(values))
-
-
-# -------------------------------------------------------------------------------- how it is shown
 
 
 def numbers(every: Sequence[Also]) -> Row:

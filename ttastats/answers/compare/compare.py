@@ -17,7 +17,6 @@ from msgspec import structs
 from ttastats.answers.anomalies import stalls
 from ttastats.answers.compare import also as beside
 from ttastats.answers.compare import cells, fixed_length, notes, rows, same, sentences
-from ttastats.answers.compare.also import Also
 from ttastats.answers.compare.rows import Shown, TimesRow
 from ttastats.answers.compare.step_factors import explained
 from ttastats.answers.qualities import short_notes
@@ -31,8 +30,9 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.sides import blocking, comparison, quality_comparison, setups
+from ttastats.sides import blocking, comparison, other_metrics, quality_comparison, setups
 from ttastats.sides.options import Options, View
+from ttastats.sides.other_metrics import Also
 from ttastats.sides.pairing import Pairing, Side, pairings
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.verdict import Verdict
@@ -87,9 +87,13 @@ def of_times(
     if axis.is_time:
         paired = [_with_stalls(each, baseline, other)
                   for other, each in zip(others, paired, strict=True)]  # fmt: skip
-    compared = comparison.compare([pair for each in paired for pair in each.pairs], options)
-    together = [(baseline, other, each.pairs) for other, each in zip(others, paired, strict=True)]
-    metrics = [one for some in beside.measured(together, also, options) for one in some]
+    together = [
+        (baseline, other, pair)
+        for other, each in zip(others, paired, strict=True)
+        for pair in each.pairs
+    ]
+    compared = comparison.compare([pair for _, _, pair in together], options)
+    metrics = other_metrics.measured(together, also, options)
     row_of = partial(rows.of_times, options=options)
     sides = _sides(baseline, others, paired, zip(compared, metrics, strict=True), row_of, view)
     if not options.max_runs:  # a mean over benchmarks has no plan of its own
@@ -255,9 +259,8 @@ def _together(sides: Sequence[_Side], view: View, options: Options) -> list[Show
 
 def _mean_speedup(side: _Side, confidence: float) -> MeanSpeedup | None:
     ratios = [s.one.speedup.ratio for s in side.shown if s.one.speedup is not None]
-    if len(ratios) < 2 or len(ratios) < len(side.shown):
-        return None
-    return geometric_mean_speedup(ratios, confidence=confidence)
+    enough = 2 <= len(ratios) == len(side.shown)
+    return geometric_mean_speedup(ratios, confidence=confidence) if enough else None
 
 
 def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:

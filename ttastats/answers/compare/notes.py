@@ -196,7 +196,7 @@ def _failures(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fiel
 def _no_success(some: Sequence[Times], _: object, __: Options) -> Fields:
     axis = some[0].one.axis
     spent = [
-        f"{name}: 0/{side.n} in {units.amount(float(side.outcomes.times.sum()), s.one.axis.unit)}"
+        f"{name}: 0/{side.n} in {units.amount(float(side.outcomes.times.sum()), axis.unit)}"
         for s in some
         for name, side in (("A", s.one.a), ("B", s.one.b))
         if not side.n_reached

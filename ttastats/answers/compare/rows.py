@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 import polars as pl
 from msgspec import UNSET, UnsetType, field
 
-from ttastats.answers.compare.also import Also
 from ttastats.outcomes import left_out
 from ttastats.outcomes.axis import AXES, SECONDS, Axis
 from ttastats.outcomes.budget import Budget
@@ -23,6 +22,7 @@ from ttastats.sides import blocking, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.design import findings
 from ttastats.sides.options import Options
+from ttastats.sides.other_metrics import Also
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison
 from ttastats.stats.decision import Decision
@@ -225,7 +225,7 @@ def of_times(
     options: Options,
 ) -> TimesRow:
     """Return the row of a comparison of times."""
-    found, verdict, plan = one.speedup, one.verdict, one.plan
+    found, plan = one.speedup, one.plan
     ratio = found.ratio if found else None
     one_sided: tuple[Number, Number] = (None, None)
     if found is not None:
@@ -286,8 +286,8 @@ def of_times(
         other_mean_ratio=one.other_mean.estimate if one.other_mean else None,
         detectable_ratio=plan.detectable if plan else None,
         runs_needed=plan.needed if plan else None,
-        **verdict_numbers(verdict),
-        claim=verdict.claim,
+        **verdict_numbers(one.verdict),
+        claim=one.verdict.claim,
         flags=list(dict.fromkeys(codes)),
         **setup,
         target_metric=metric,
@@ -393,12 +393,8 @@ def _allowing(name: str, found: Speedup, *, stragglers: bool = False) -> dict[st
     return {f"{name}_low": limits[0], f"{name}_high": limits[1]}
 
 
-def verdict_numbers(verdict: Decision | None) -> dict[str, Any]:
+def verdict_numbers(verdict: Decision) -> dict[str, Any]:
     """Return what rows for programs tell of a verdict on times."""
-    if verdict is None:
-        return {
-            "verdict": "unavailable", "dagger": False, "conditions": [], "marks": "", "why": None
-        }  # fmt: skip
     return {
         "verdict": verdict.word.value,
         "dagger": verdict.dagger,
