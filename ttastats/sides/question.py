@@ -378,6 +378,10 @@ def sides(
         with a value at the budget, or parts of a table share runs.
     """
     unit, names = axis.by_clock(question.unit, question.clock), labels(sources)
+    if question.price != "" and unit != "cost":
+        raise TtastatsError(
+            "needs --in cost", where="--price", remedy="Add --in cost, or remove --price."
+        )
     found = []
     for source, label in zip(sources, names, strict=True):
         name = label if len(sources) > 1 and not isinstance(source, Selection) else ""
@@ -394,7 +398,7 @@ def sides(
     if question.censor_stopped:
         found = [replace(each, runs=counted.with_stopped(each.runs)) for each in found]
     if question.price != "":
-        found = [_priced(each, unit, question.price) for each in found]
+        found = [_priced(each, question.price) for each in found]
     if budget is not None:
         letters = [chr(ord("A") + number) if len(found) > 1 else "" for number in range(len(found))]
         return [
@@ -408,12 +412,8 @@ def sides(
     ]
 
 
-def _priced(found: Chosen, unit: str, price: str | float) -> Chosen:
+def _priced(found: Chosen, price: str | float) -> Chosen:
     """Replace the prices of hours."""
-    if unit != "cost":
-        raise TtastatsError(
-            "needs --in cost", where="--price", remedy="Add --in cost, or remove --price."
-        )
     hour = axis.priced(found.runs, price)
     return replace(found, runs=found.runs.with_columns(hour), rows=found.rows.with_columns(hour))
 
