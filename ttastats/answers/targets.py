@@ -25,13 +25,21 @@ from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import (
     AxisName,
+    Conditions,
+    Dagger,
     Ert,
     High,
     LeftOutOfA,
     LeftOutOfB,
     Low,
+    Marks,
+    PAdjusted,
+    PAlone,
     ReachedCount,
     RunCount,
+    SpeedupOfB,
+    VerdictOfTimes,
+    Why,
 )
 from ttastats.report.row import Key, Row
 from ttastats.sides import comparison
@@ -54,17 +62,17 @@ class AgainstKeys(Row, frozen=True):
     n_b: RunCount
     reached_b: ReachedCount
     ert_b_seconds: Ert
-    speedup: Annotated[float | None, Key("mean of A over that of B", "ratio")]
+    speedup: SpeedupOfB
     speedup_low: Low
     speedup_high: High
-    p_value: Annotated[float | None, Key("p of no difference, of this target alone")]
-    p_adjusted: Annotated[float | None, Key("the same, adjusted for all targets of the group")]
+    p_value: PAlone
+    p_adjusted: PAdjusted
     tests: Annotated[int, Key("targets of the group at which the times differ", "targets")]
-    verdict: Annotated[str, Key("faster, slower, undecided or unavailable: of B")]
-    dagger: Annotated[bool, Key("whether the claim holds for a constant number of epochs only")]
-    conditions: Annotated[list[str], Key("codes of what has to be true for the claim")]
-    marks: Annotated[str, Key("the marks of these conditions: †, ‡")]
-    why: Annotated[str | None, Key("why nothing is decided, or what the claim carries")]
+    verdict: VerdictOfTimes
+    dagger: Dagger
+    conditions: Conditions
+    marks: Marks
+    why: Why
 
 
 class TargetRow(Row, frozen=True):

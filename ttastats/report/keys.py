@@ -46,6 +46,14 @@ Cv = Annotated[
     float | None,
     Key("coefficient of variation of the times to the target", "fraction", interval=True),
 ]
+SpeedupOfB = Annotated[float | None, Key("mean of A over that of B: above 1, B is faster", "ratio")]
+PAlone = Annotated[float | None, Key("p of no difference, of this row alone")]
+PAdjusted = Annotated[float | None, Key("the same, adjusted for all that is judged together")]
+VerdictOfTimes = Annotated[str, Key("of B: faster, slower, same, undecided or unavailable")]
+Dagger = Annotated[bool, Key("whether the claim holds for a constant number of epochs only")]
+Conditions = Annotated[list[str], Key("codes of what has to be true for the claim")]
+Marks = Annotated[str, Key("the marks of these conditions: †, ‡")]
+Why = Annotated[str | None, Key("why nothing is decided, or what the claim carries")]
 #: The limits of the interval of the key before them, in its unit.
 Low = Annotated[float | None, Key("lower limit of its confidence interval", "same")]
 High = Annotated[float | None, Key("upper limit of its confidence interval", "same")]

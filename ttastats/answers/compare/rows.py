@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import polars as pl
 from msgspec import UNSET, UnsetType, field
@@ -16,8 +16,27 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import BothSides
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
-from ttastats.report.keys import LeftOutOfA, LeftOutOfB
-from ttastats.report.row import Row
+from ttastats.report.keys import (
+    AxisName,
+    Conditions,
+    Cv,
+    Dagger,
+    Ert,
+    High,
+    LeftOutOfA,
+    LeftOutOfB,
+    Low,
+    Marks,
+    PAdjusted,
+    PAlone,
+    ReachedCount,
+    RunCount,
+    SpeedupOfB,
+    TtaMean,
+    VerdictOfTimes,
+    Why,
+)
+from ttastats.report.row import Key, Row
 from ttastats.sides import blocking, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.design import findings
@@ -34,23 +53,60 @@ from ttastats.stats.verdict import Verdict
 Number = float | None
 
 
+_Label = Annotated[str, Key("what the side is called")]
+_Setups = Annotated[int, Key("setups of the side", "setups")]
+_EpochSafe = Annotated[Number, Key("limit of the speedup that allows for unseen epochs", "ratio")]
+_Robust = Annotated[
+    Number, Key("limit of the speedup that allows for unseen epochs and stragglers", "ratio")
+]
+_Shift = Annotated[
+    float, Key("change of the mean if every run took one evaluation interval more", "fraction")
+]
+_RunsNeeded = Annotated[int | None, Key("runs on each side that would decide", "runs")]
+_Flags = Annotated[list[str], Key("codes of what is particular to the runs")]
+_Exceptions = Annotated[str | None, Key("exceptions that ended runs, each with its number")]
+_Gated = Annotated[str, Key("what the gate comes to for this row")]
+_WithValue = Annotated[int, Key("runs that have a value at the budget", "runs")]
+_Missing = Annotated[int, Key("runs that have none", "runs")]
+_Quality = Annotated[Number, Key("mean quality at the budget", "metric")]
+_Deviation = Annotated[Number, Key("its standard deviation", "metric")]
+_Target = Annotated[Number, Key("target of the runs", "metric")]
+_PTarget = Annotated[Number, Key("one-sided p that the mean does not meet the target")]
+_Spent = Annotated[Number, Key("mean cost of the value: time, or what `axis` counts", "axis")]
+_WorseBy = Annotated[Number, Key("one-sided limit of how much worse B is", "metric")]
+_VerdictOfQualities = Annotated[str, Key("of B: better, worse, same, undecided or unavailable")]
+
+
 class LookKeys(Row, frozen=True, kw_only=True):
     """The look at the runs, and its plan (`--sequential`)."""
 
-    sequential: bool = True
-    max_runs: int = 0
-    look: int | None = None
-    look_level: Number = None
+    sequential: Annotated[
+        bool, Key("whether the runs are looked at more than once (`--sequential`)")
+    ] = True
+    max_runs: Annotated[int, Key("most runs on each side of the plan", "runs")] = 0
+    look: Annotated[int | None, Key("runs on each side at this look", "runs")] = None
+    look_level: Annotated[Number, Key("level of the test at this look", "fraction")] = None
 
 
 class SameKeys(Row, frozen=True, kw_only=True):
     """What the sets of one setup say of sessions (`--same`)."""
 
-    same: bool = True
-    sets: int = 1
-    between: Number = None
-    between_high: Number = None
-    smallest_claim: Number = None
+    same: Annotated[bool, Key("whether the sides are of one setup (`--same`)")] = True
+    sets: Annotated[int, Key("sets of runs", "sets")] = 1
+    between: Annotated[
+        Number,
+        Key("standard deviation between sessions", "fraction; at a budget, unit of the metric"),
+    ] = None
+    between_high: Annotated[
+        Number, Key("its upper limit, one-sided", "fraction; at a budget, unit of the metric")
+    ] = None
+    smallest_claim: Annotated[
+        Number,
+        Key(
+            "smallest difference of two sessions that is worth claiming",
+            "fraction; at a budget, unit of the metric",
+        ),
+    ] = None
 
 
 class _AnyRow(Row, frozen=True, kw_only=True):
@@ -78,80 +134,109 @@ class _AnyRow(Row, frozen=True, kw_only=True):
 
 
 class TimesRow(_AnyRow, frozen=True, kw_only=True):
-    """The numbers of one comparison of times to a target."""
+    """The numbers of one comparison of times to a target.
 
-    a: str = "A"
-    b: str = "B"
-    axis: str = SECONDS.name
-    n_a: int = 0
-    reached_a: int = 0
-    tta_a_seconds: Number = None
-    cv_a: Number = None
-    cv_a_low: Number = None
-    cv_a_high: Number = None
-    ert_a_seconds: Number = None
-    setups_a: int = 1
-    n_b: int = 0
-    reached_b: int = 0
-    tta_b_seconds: Number = None
-    cv_b: Number = None
-    cv_b_low: Number = None
-    cv_b_high: Number = None
-    ert_b_seconds: Number = None
-    setups_b: int = 1
-    estimand: str = "mean"
-    speedup: Number = None
-    speedup_low: Number = None
-    speedup_high: Number = None
-    time_saved: Number = None
-    epoch_safe_low: Number = None
-    epoch_safe_high: Number = None
-    robust_low: Number = None
-    robust_high: Number = None
-    non_inferiority_low: Number = None
-    inferiority_high: Number = None
-    planning_cv: Number = None
-    epoch_shift_a: float = 0.0
-    epoch_shift_b: float = 0.0
-    p_value: Number = None
-    p_adjusted: Number = None
-    p_permutation: Number = None
-    progress_unit: str | None = None
-    throughput_speedup: Number = None
-    throughput_low: Number = None
-    throughput_high: Number = None
-    epochs_ratio: Number = None
-    epochs_low: Number = None
-    epochs_high: Number = None
-    reached_difference: Number = None
-    reached_difference_low: Number = None
-    reached_difference_high: Number = None
-    p_reached: Number = None
-    prob_b_faster: Number = None
-    other_mean_ratio: Number = None
-    detectable_ratio: Number = None
-    runs_needed: int | None = None
-    verdict: str = Verdict.UNAVAILABLE.value
-    dagger: bool = False
-    conditions: list[str] = field(default_factory=list)
-    marks: str = ""
-    why: str | None = None
-    claim: str | None = None
-    flags: list[str] = field(default_factory=list)
+    With `--also METRIC`, keys that begin with its name follow: `METRIC_a`, `METRIC_b`,
+    `METRIC_difference` with its limits, p and verdict; with `--block`, `blocks`, `blocks_alone` and
+    `p_blocks_differ`; with profiles, the factors of the throughput.
+    """
+
+    a: _Label = "A"
+    b: _Label = "B"
+    axis: AxisName = SECONDS.name
+    n_a: RunCount = 0
+    reached_a: ReachedCount = 0
+    tta_a_seconds: TtaMean = None
+    cv_a: Cv = None
+    cv_a_low: Low = None
+    cv_a_high: High = None
+    ert_a_seconds: Ert = None
+    setups_a: _Setups = 1
+    n_b: RunCount = 0
+    reached_b: ReachedCount = 0
+    tta_b_seconds: TtaMean = None
+    cv_b: Cv = None
+    cv_b_low: Low = None
+    cv_b_high: High = None
+    ert_b_seconds: Ert = None
+    setups_b: _Setups = 1
+    estimand: Annotated[
+        str, Key("what is compared: mean, geomean, ert (a run failed) or quality (at a budget)")
+    ] = "mean"
+    speedup: SpeedupOfB = None
+    speedup_low: Low = None
+    speedup_high: High = None
+    time_saved: Annotated[Number, Key("share of the time of A that B saves", "fraction")] = None
+    epoch_safe_low: _EpochSafe = None
+    epoch_safe_high: _EpochSafe = None
+    robust_low: _Robust = None
+    robust_high: _Robust = None
+    non_inferiority_low: Annotated[
+        Number, Key("one-sided lower limit of the speedup, unseen epochs included", "ratio")
+    ] = None
+    inferiority_high: Annotated[
+        Number, Key("one-sided upper limit of the speedup, unseen epochs included", "ratio")
+    ] = None
+    planning_cv: Annotated[
+        Number, Key("coefficient of variation that `runs_needed` is for", "fraction")
+    ] = None
+    epoch_shift_a: _Shift = 0.0
+    epoch_shift_b: _Shift = 0.0
+    p_value: PAlone = None
+    p_adjusted: PAdjusted = None
+    p_permutation: Annotated[Number, Key("p of no difference by permutation of the runs")] = None
+    progress_unit: Annotated[
+        str | None, Key("unit in which the runs count progress: epochs, samples or steps")
+    ] = None
+    throughput_speedup: Annotated[Number, Key("time per epoch of A over that of B", "ratio")] = None
+    throughput_low: Low = None
+    throughput_high: High = None
+    epochs_ratio: Annotated[Number, Key("epochs to the target of A over those of B", "ratio")] = (
+        None
+    )
+    epochs_low: Low = None
+    epochs_high: High = None
+    reached_difference: Annotated[
+        Number, Key("share of runs that reached the target, B minus A", "fraction")
+    ] = None
+    reached_difference_low: Low = None
+    reached_difference_high: High = None
+    p_reached: Annotated[Number, Key("p of no difference of these shares")] = None
+    prob_b_faster: Annotated[
+        Number, Key("how often a run of B is faster than one of A", "fraction")
+    ] = None
+    other_mean_ratio: Annotated[
+        Number, Key("the speedup by the other mean: geometric, or arithmetic", "ratio")
+    ] = None
+    detectable_ratio: Annotated[
+        Number, Key("the speedup that so many runs detect with 80% power", "ratio")
+    ] = None
+    runs_needed: _RunsNeeded = None
+    verdict: VerdictOfTimes = Verdict.UNAVAILABLE.value
+    dagger: Dagger = False
+    conditions: Conditions = field(default_factory=list)
+    marks: Marks = ""
+    why: Why = None
+    claim: Annotated[str | None, Key("the verdict in words, as the table shows it")] = None
+    flags: _Flags = field(default_factory=list)
     lost_a: LeftOutOfA = LeftOutOfA()
     lost_b: LeftOutOfB = LeftOutOfB()
-    exceptions_a: str | None = None
-    exceptions_b: str | None = None
-    accelerators: Any = None
-    hardware: Any = None
-    target_metric: str | None = None
-    target_value: Number = None
+    exceptions_a: _Exceptions = None
+    exceptions_b: _Exceptions = None
+    accelerators: Annotated[
+        Any, Key("accelerators, where both sides have as many", "accelerators")
+    ] = None
+    hardware: Annotated[Any, Key("hardware, where both sides have the same")] = None
+    target_metric: Annotated[
+        str | None, Key("metric of the target, where all runs have the same")
+    ] = None
+    target_value: Annotated[Number, Key("its value", "metric")] = None
     also: Row = Row()
     look: LookKeys | UnsetType = UNSET
     blocks: Row = Row()
     same: SameKeys | UnsetType = UNSET
     factors: Row = Row()
-    gate: str | UnsetType = UNSET
+    gate: _Gated | UnsetType = UNSET
 
     @property
     def reason(self) -> str:
@@ -162,50 +247,52 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
 class QualitiesRow(_AnyRow, frozen=True, kw_only=True):
     """The numbers of one comparison of qualities at a budget; `speedup` is that of the costs."""
 
-    a: str = "A"
-    b: str = "B"
-    estimand: str = "quality"
-    at: str = ""
-    metric: str | None = None
-    higher_is_better: bool = False
-    axis: str = SECONDS.name
-    n_a: int = 0
-    missing_a: int = 0
-    quality_a: Number = None
-    sd_a: Number = None
-    target_a: Number = None
-    p_target_a: Number = None
-    seconds_a: Number = None
-    n_b: int = 0
-    missing_b: int = 0
-    quality_b: Number = None
-    sd_b: Number = None
-    target_b: Number = None
-    p_target_b: Number = None
-    seconds_b: Number = None
-    difference: Number = None
-    difference_low: Number = None
-    difference_high: Number = None
-    worse_by_low: Number = None
-    worse_by_high: Number = None
-    p_value: Number = None
-    p_adjusted: Number = None
-    verdict: str = Verdict.UNAVAILABLE.value
-    why: str | None = None
-    runs_needed: int | None = None
-    speedup: Number = None
-    speedup_low: Number = None
-    speedup_high: Number = None
-    p_speedup: Number = None
-    conditions: list[str] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
+    a: _Label = "A"
+    b: _Label = "B"
+    estimand: Annotated[
+        str, Key("what is compared: mean, geomean, ert (a run failed) or quality (at a budget)")
+    ] = "quality"
+    at: Annotated[str, Key("the budget")] = ""
+    metric: Annotated[str | None, Key("the metric of the quality")] = None
+    higher_is_better: Annotated[bool, Key("whether more of it is better")] = False
+    axis: AxisName = SECONDS.name
+    n_a: _WithValue = 0
+    missing_a: _Missing = 0
+    quality_a: _Quality = None
+    sd_a: _Deviation = None
+    target_a: _Target = None
+    p_target_a: _PTarget = None
+    seconds_a: _Spent = None
+    n_b: _WithValue = 0
+    missing_b: _Missing = 0
+    quality_b: _Quality = None
+    sd_b: _Deviation = None
+    target_b: _Target = None
+    p_target_b: _PTarget = None
+    seconds_b: _Spent = None
+    difference: Annotated[Number, Key("mean quality of B minus that of A", "metric")] = None
+    difference_low: Low = None
+    difference_high: High = None
+    worse_by_low: _WorseBy = None
+    worse_by_high: _WorseBy = None
+    p_value: PAlone = None
+    p_adjusted: PAdjusted = None
+    verdict: _VerdictOfQualities = Verdict.UNAVAILABLE.value
+    why: Why = None
+    runs_needed: _RunsNeeded = None
+    speedup: Annotated[Number, Key("cost of A over that of B", "ratio")] = None
+    speedup_low: Low = None
+    speedup_high: High = None
+    p_speedup: Annotated[Number, Key("p of no difference of the costs")] = None
+    conditions: Conditions = field(default_factory=list)
+    flags: _Flags = field(default_factory=list)
     lost_a: LeftOutOfA = LeftOutOfA()
     lost_b: LeftOutOfB = LeftOutOfB()
     blocks: Row = Row()
-    exceptions_a: str | None = None
-    exceptions_b: str | None = None
+    exceptions_a: _Exceptions = None
+    exceptions_b: _Exceptions = None
     same: SameKeys | UnsetType = UNSET
-    gate: str | UnsetType = UNSET
+    gate: _Gated | UnsetType = UNSET
 
 
 CompareRow = TimesRow | QualitiesRow
