@@ -7,42 +7,73 @@ Benchmark", Table 7: speedup in throughput beside speedup in time-to-accuracy.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
+from msgspec import UNSET, UnsetType
 
 from ttastats import api
+from ttastats.answers.compare.rows import TimesRow
+from ttastats.answers.summary import SummaryRow
 from ttastats.base import units
 from ttastats.base.note import Note, note
+from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text
+from ttastats.report.cells import Column, Quantity, Text
+from ttastats.report.fields import Field
+from ttastats.report.keys import (
+    EpochSecondsMean,
+    EpochsMean,
+    High,
+    Low,
+    ReachedCount,
+    RunCount,
+    TtaMean,
+)
+from ttastats.report.row import Key, Row, of_kind
 from ttastats.stats.verdict import Verdict
 from ttastats.trainer import table_5
+from ttastats.trainer.table_5 import UnseenRow
 
-#: What is taken over from the comparison with the baseline.
-_COMPARED = (
-    "throughput_speedup", "throughput_low", "throughput_high", "speedup", "speedup_low",
-    "speedup_high", "epochs_ratio", "p_adjusted", "verdict",
-)  # fmt: skip
-#: What is taken over from the comparison in CPU seconds, with its name.
-_BY_CPU = {
-    "throughput_speedup": "cpu_throughput_speedup",
-    "speedup": "cpu_tta_speedup",
-    "speedup_low": "cpu_tta_low",
-    "speedup_high": "cpu_tta_high",
-    "verdict": "cpu_verdict",
-}
+_Throughput = Annotated[float | None, Key("speedup in throughput over the first setup", "ratio")]
+_Speedup = Annotated[float | None, Key("speedup to the target over the first setup", "ratio")]
+_Word = Annotated[str, Key("a verdict, or `baseline`")]
+
+
+class SweepRow(Row, frozen=True):
+    """A setup beside the first, by the clock and in CPU seconds."""
+
+    benchmark: Annotated[str | None, Key("the benchmark")]
+    setup: Annotated[str, Key("name of the setup")]
+    n: RunCount
+    reached: ReachedCount
+    epochs_mean: EpochsMean
+    tta_mean_seconds: TtaMean
+    cpu_tta_mean_seconds: TtaMean
+    cpu_epoch_mean_seconds: EpochSecondsMean
+    throughput_speedup: _Throughput
+    throughput_low: Low
+    throughput_high: High
+    speedup: _Speedup
+    speedup_low: Low
+    speedup_high: High
+    epochs_ratio: Annotated[float | None, Key("epochs of the first over those of this", "ratio")]
+    p_adjusted: Annotated[float | None, Key("p of the speedup, adjusted")]
+    verdict: _Word
+    cpu_throughput_speedup: _Throughput
+    cpu_tta_speedup: _Speedup
+    cpu_tta_low: Low
+    cpu_tta_high: High
+    cpu_verdict: _Word
+    unseen: UnseenRow | UnsetType = UNSET
+
+
 #: What holds of a setup beside itself: nothing is estimated, so there is no interval.
-_ITSELF: Mapping[str, Any] = dict.fromkeys(_COMPARED) | {
-    "throughput_speedup": 1.0,
-    "speedup": 1.0,
-    "epochs_ratio": 1.0,
-    "verdict": "baseline",
-}
+_ITSELF = TimesRow(throughput_speedup=1.0, speedup=1.0, epochs_ratio=1.0, verdict="baseline")
 
 
 def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
-    """Give one row per setup, each against the first.
+    """Return one row per setup, each against the first.
 
     Parameters
     ----------
@@ -56,99 +87,98 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     first = next(iter(sides))
     tested = table_5.metric_of(sides.values())
     rows = [_row(sides[first], side, (first, name), tested) for name, side in sides.items()]
-    notes = [*_notes(rows), *_contended(table)]
-    tables = (_table(rows), *([table_5.table(rows, tested)] if tested else []))
-    return Report("sweep", tuple(rows), tables, tuple(notes), _sentence(rows))
-
-
-def _contended(table: pl.DataFrame) -> list[Note]:
-    """Give what must be said of the wall, of all runs together."""
-    return [note for note in api.summary(table).notes if note.code == "contended"]
+    title = f"{rows[0].benchmark}: speedup over {first} (>1: faster; cf. Table 7)"
+    tables = [fields.table(rows, _FIELDS, title)]
+    unseen = {row.setup: row.unseen for row in rows if isinstance(row.unseen, UnseenRow)}
+    if unseen:
+        tables.append(table_5.table(unseen, tested))
+    # Of the wall, of all runs together.
+    contended = [note for note in api.summary(table).notes if note.code == "contended"]
+    return Report("sweep", tuple(rows), tuple(tables), (*_notes(rows), *contended), _sentence(rows))
 
 
 def _row(
     baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], tested: str
-) -> dict[str, Any]:
+) -> SweepRow:
     found = cpu = _ITSELF
     if names[0] != names[1]:
         found = _compared(baseline, side, names, also=[tested] if tested else [])
         cpu = _compared(baseline, side, names, unit="cpu-seconds")
-    (about,) = api.summary(side, by=["benchmark"]).rows
-    (spent,) = api.summary(side, by=["benchmark"], unit="cpu-seconds").rows
-    row = {
-        "benchmark": about["benchmark"],
-        "setup": names[1],
-        "n": about["n"],
-        "reached": about["reached"],
-        "epochs_mean": about["epochs_mean"],
-        "tta_mean_seconds": about["tta_mean_seconds"],
-        "cpu_tta_mean_seconds": spent["tta_mean_seconds"],
-        "cpu_epoch_mean_seconds": spent["epoch_seconds_mean"],
-    }
-    by_cpu = {name: cpu[key] for key, name in _BY_CPU.items()}
-    worth = table_5.numbers(side, tested, found) if tested else {}
-    return row | {key: found[key] for key in _COMPARED} | by_cpu | worth
+    about, spent = (
+        of_kind(api.summary(side, by=["benchmark"], unit=unit).records, SummaryRow)[0]
+        for unit in ("seconds", "cpu-seconds")
+    )
+    return SweepRow(
+        benchmark=about.keys["benchmark"],
+        setup=names[1],
+        n=about.n,
+        reached=about.reached,
+        epochs_mean=about.epochs_mean,
+        tta_mean_seconds=about.tta_mean_seconds,
+        cpu_tta_mean_seconds=spent.tta_mean_seconds,
+        cpu_epoch_mean_seconds=spent.epoch_seconds_mean,
+        throughput_speedup=found.throughput_speedup,
+        throughput_low=found.throughput_low,
+        throughput_high=found.throughput_high,
+        speedup=found.speedup,
+        speedup_low=found.speedup_low,
+        speedup_high=found.speedup_high,
+        epochs_ratio=found.epochs_ratio,
+        p_adjusted=found.p_adjusted,
+        verdict=found.verdict,
+        cpu_throughput_speedup=cpu.throughput_speedup,
+        cpu_tta_speedup=cpu.speedup,
+        cpu_tta_low=cpu.speedup_low,
+        cpu_tta_high=cpu.speedup_high,
+        cpu_verdict=cpu.verdict,
+        unseen=table_5.row_of(side, tested, found) if tested else UNSET,
+    )
 
 
 def _compared(
     baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], **asked: Any
-) -> Mapping[str, Any]:
-    (found,) = api.compare(baseline, side, labels=names, **asked).rows
-    return found
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    columns = (
-        Column("setup"),
-        Column("reached", "right"),
-        Column("epochs", "right", rank=1),
-        Column("mean TTA", "right", rank=2),
-        Column("throughput", "right"),
-        Column("TTA speedup", "right"),
-        Column("verdict"),
-        Column("throughput (CPU)", "right", rank=3),
-        Column("TTA speedup (CPU)", "right"),
-        Column("verdict (CPU)"),
-    )
-    title = f"{rows[0]['benchmark']}: speedup over {rows[0]['setup']} (>1: faster; cf. Table 7)"
-    return Table(columns, tuple(Line(_cells(row)) for row in rows), title)
-
-
-def _cells(row: dict[str, Any]) -> tuple[Any, ...]:
-    return (
-        Text(row["setup"]),
-        Reached(row["reached"], row["n"]),
-        Quantity(row["epochs_mean"], "count"),
-        Quantity(row["tta_mean_seconds"], "seconds"),
-        Quantity(row["throughput_speedup"], "ratio"),
-        Quantity(row["speedup"], "ratio", row["speedup_low"], row["speedup_high"]),
-        _verdict(row["verdict"]),
-        Quantity(row["cpu_throughput_speedup"], "ratio"),
-        Quantity(row["cpu_tta_speedup"], "ratio", row["cpu_tta_low"], row["cpu_tta_high"]),
-        _verdict(row["cpu_verdict"]),
-    )
+) -> TimesRow:
+    (row,) = of_kind(api.compare(baseline, side, labels=names, **asked).records, TimesRow)
+    return row
 
 
 def _verdict(word: str) -> Text:
-    """Give a verdict; by CPU time less of it is what faster is by the wall."""
+    """Return a verdict; by CPU time less of it is what faster is by the wall."""
     return Text(word, "plain" if word == "baseline" else Verdict(word).colour)
 
 
-def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[Note]:
+_FIELDS = (
+    Field(Column("setup"), lambda row: Text(row.setup)),
+    fields.reached(),
+    *fields.of(SweepRow, "epochs_mean", rank=1),
+    fields.number("mean TTA", "tta_mean_seconds", "seconds", rank=2),
+    fields.number("throughput", "throughput_speedup", "ratio"),
+    fields.number("TTA speedup", "speedup", "ratio", interval=True),
+    Field(Column("verdict"), lambda row: _verdict(row.verdict)),
+    fields.number("throughput (CPU)", "cpu_throughput_speedup", "ratio", rank=3),
+    Field(
+        Column("TTA speedup (CPU)", "right"),
+        lambda row: Quantity(row.cpu_tta_speedup, "ratio", row.cpu_tta_low, row.cpu_tta_high),
+    ),
+    Field(Column("verdict (CPU)"), lambda row: _verdict(row.cpu_verdict)),
+)
+
+
+def _notes(rows: Sequence[SweepRow]) -> Iterator[Note]:
     yield note("clocks")
-    if any(row["reached"] < row["n"] for row in rows):
+    if any(row.reached < row.n for row in rows):
         yield note("failed_runs.table")
 
 
-def _sentence(rows: Sequence[dict[str, Any]]) -> str:
-    """Name the setup whose throughput promises most, and what became of it in CPU seconds."""
-    others = [row for row in rows[1:] if row["cpu_throughput_speedup"] and row["cpu_tta_speedup"]]
+def _sentence(rows: Sequence[SweepRow]) -> str:
+    """Return the setup whose throughput promises most, and what became of it in CPU seconds."""
+    others = [row for row in rows[1:] if row.cpu_throughput_speedup and row.cpu_tta_speedup]
     if not others:
         return ""
-    best = max(others, key=lambda row: row["cpu_throughput_speedup"])
-    interval = units.within(best["cpu_tta_low"], best["cpu_tta_high"])
+    best = max(others, key=lambda row: row.cpu_throughput_speedup or 0.0)
+    interval = units.within(best.cpu_tta_low, best.cpu_tta_high)
     return (
-        f"In CPU seconds {best['setup']} trains {best['cpu_throughput_speedup']:.2f} times as fast "
-        f"as {rows[0]['setup']}; speedup to the target {best['cpu_tta_speedup']:.2f}{interval}: "
-        f"{best['cpu_verdict']}."
+        f"In CPU seconds {best.setup} trains {best.cpu_throughput_speedup:.2f} times as fast "
+        f"as {rows[0].setup}; speedup to the target {best.cpu_tta_speedup:.2f}{interval}: "
+        f"{best.cpu_verdict}."
     )

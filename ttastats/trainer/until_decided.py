@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from ttastats import api
+from ttastats.answers.compare.rows import LookKeys, TimesRow
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.report.row import of_kind
 from ttastats.sides import looks
 from ttastats.sides.options import Options
 from ttastats.stats.power import runs_needed
 from ttastats.stats.sequential import FIRST_LOOK
+from ttastats.stats.verdict import Verdict
 from ttastats.trainer import parallel
 
 #: Gives the table of all logs, once both setups have runs of so many seeds.
@@ -60,35 +62,25 @@ def run(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Deci
     n = FIRST_LOOK
     while True:
         table = made(n).filter(pl.col("seed").is_between(seed, seed + n - 1))
-        report = _looked(table, setups, max_runs)
-        (row,) = report.rows
-        if n == max_runs or row["look"] is None or not _open(row):
-            return Decided(report, _remark(row, n, max_runs))
+        sides = [table.filter(pl.col("system") == system) for system in setups.values()]
+        report = api.compare(*sides, labels=list(setups), options=Options(max_runs=max_runs))
+        (row,) = of_kind(report.records, TimesRow)
+        undecided = row.verdict == Verdict.UNDECIDED or row.dagger
+        if not isinstance(row.look, LookKeys) or row.look.look is None:
+            remark = f"stopped after {n} runs per side: the plan does not cover these runs"
+            return Decided(report, remark)
+        if n == max_runs or not undecided:
+            outcome = "undecided" if undecided else "decided"
+            remark = f"{outcome} after {n} runs per side, of at most {max_runs}; {_fixed(row)}"
+            return Decided(report, remark)
         n += 1
 
 
-def _open(row: Mapping[str, Any]) -> bool:
-    return row["verdict"] == "undecided" or bool(row["dagger"])
-
-
-def _looked(table: pl.DataFrame, setups: Mapping[str, str], max_runs: int) -> Report:
-    sides = [table.filter(pl.col("system") == system) for system in setups.values()]
-    return api.compare(*sides, labels=list(setups), options=Options(max_runs=max_runs))
-
-
-def _remark(row: Mapping[str, Any], n: int, max_runs: int) -> str:
-    if row["look"] is None:
-        return f"stopped after {n} runs per side: the plan does not cover these runs"
-    outcome = "undecided" if _open(row) else "decided"
-    return f"{outcome} after {n} runs per side, of at most {max_runs}; {_fixed(row)}"
-
-
-def _fixed(row: Mapping[str, Any]) -> str:
-    """Say how many runs a plan of a fixed number would have taken for what was seen."""
-    cvs = [row[f"cv_{side}"] for side in "ab"]
-    cv = (sum(one**2 for one in cvs) / 2) ** 0.5
-    needed = runs_needed(row["speedup"], cv)
+def _fixed(row: TimesRow) -> str:
+    """Return how many runs a plan of a fixed number would have taken for what was seen."""
+    cv = (((row.cv_a or 0.0) ** 2 + (row.cv_b or 0.0) ** 2) / 2) ** 0.5
+    needed = runs_needed(row.speedup or 1.0, cv)
     if needed is None:
         return "no fixed number of runs detects a difference of 0"
-    ratio = units.times(row["speedup"])
+    ratio = units.times(row.speedup or 1.0)
     return f"with a fixed number, {ratio} would have needed {needed:,} (80% power)"

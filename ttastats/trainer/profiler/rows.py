@@ -40,12 +40,17 @@ class About:
 
 
 def of(recording: Recording, about: About, more: Iterable[Row]) -> pl.DataFrame:
-    """Give the rows of a profile; `more` are measures of further steps."""
+    """Return the rows of a profile; `more` are measures of further steps.
+
+    What was measured beside the trace stands in the place of what the trace says of all steps.
+    """
     trace = kineto.read([recording.trace])
-    own = [*_steps(recording, about), *_machine(recording.device, about), *more]
-    replaced = {row["name"] for row in own}
-    is_replaced = (pl.col("kind") == "measure") & pl.col("name").is_in(replaced)
-    measured = is_replaced & pl.col("step").is_null()
+    measured = table.frame([*_steps(recording, about), *_machine(recording.device, about), *more])
+    replaced = (
+        (pl.col("kind") == "measure")
+        & pl.col("name").is_in(measured["name"].implode())
+        & pl.col("step").is_null()
+    )
     digest = xxhash.xxh3_128_hexdigest(recording.trace)
     shared = {
         "profile_id": digest,
@@ -54,12 +59,12 @@ def of(recording: Recording, about: About, more: Iterable[Row]) -> pl.DataFrame:
         "source_digest": digest,
         "origin": "recorded",
     }
-    rows = table.whole([trace.rows.filter(~measured), table.frame(own)])
+    rows = table.whole([trace.rows.filter(~replaced), measured])
     return rows.with_columns(pl.lit(value).alias(name) for name, value in shared.items())
 
 
 def _steps(recording: Recording, about: About) -> Iterator[Row]:
-    """Give what was measured of steps that nobody watched, or watched in another way."""
+    """Yield what was measured of steps that nobody watched, or watched in another way."""
     warm_up, plain = recording.warm_up, recording.plain
     yield measure("warmup_steps", warm_up.steps, text=warm_up.rule)
     clock = "CPU time of the thread" if recording.by_cpu_time else "wall-clock"
@@ -92,7 +97,7 @@ def _machine(device: torch.device, about: About) -> Iterator[Row]:
 
 
 def of_batch_sizes(points: Iterable[Point]) -> Iterator[Row]:
-    """Give the rows of steps of several batch sizes."""
+    """Yield the rows of steps of several batch sizes."""
     known = list(points)
     for one in known:
         size = str(one.samples)
@@ -105,14 +110,14 @@ def of_batch_sizes(points: Iterable[Point]) -> Iterator[Row]:
 
 
 def of_ablation(found: Iterable[Ablated]) -> Iterator[Row]:
-    """Give the rows of steps without some layers."""
+    """Yield the rows of steps without some layers."""
     for one in found:
         yield measure("ablated_step_seconds", one.seconds, of=one.variant)
         yield measure("ablated_step_flops", one.flops, of=one.variant)
 
 
 def of_communication(found: Communication) -> Iterator[Row]:
-    """Give the rows of steps that workers share."""
+    """Yield the rows of steps that workers share."""
     workers = str(found.workers)
     yield measure("workers_step_seconds", found.step, of=workers)
     yield measure("workers_exposed_seconds", found.exposed, of=workers)
