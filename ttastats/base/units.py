@@ -122,9 +122,14 @@ def ratio(number: float) -> str:
     return f"{number:.{decimals}f}"
 
 
-def times(number: float) -> str:
-    """Return a factor: `1.74×`."""
-    return f"{number:.2f}×"
+def times(number: float, low: float | None = None, high: float | None = None) -> str:
+    """Return a factor with its interval, if that is known: `1.74×`, `1.74× [1.60, 1.89]`."""
+    return f"{number:.2f}×{within(low, high)}"
+
+
+def times_between(low: float, high: float) -> str:
+    """Return the limits of a factor: `1.60 to 1.89×`."""
+    return f"{low:.2f} to {high:.2f}×"
 
 
 def within(low: float | None, high: float | None) -> str:

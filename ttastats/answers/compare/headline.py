@@ -162,9 +162,10 @@ def _ratio(whole: _Whole, confidence: float) -> Iterator[str]:
         return
     row, several, low, high = whole.rows[0], len(whole.rows) > 1, whole.low, whole.high
     what = f"geometric mean {row.on.ratio} over {whole.noun}" if several else row.on.ratio
-    limits = f"{percentages.text(confidence)} CI {low:.2f} to {high:.2f}×" if low and high else ""
+    level = percentages.text(confidence)
+    limits = f"{level} CI {units.times_between(low, high)}" if low and high else ""
     inside = f"{limits}{'' if several else p_text(row, '; {}')}".removeprefix("; ")
-    yield f"{what} {whole.ratio:.2f}×" + (f" ({inside})" if inside else "")
+    yield f"{what} {units.times(whole.ratio)}" + (f" ({inside})" if inside else "")
 
 
 def _runs(rows: Rows) -> str:

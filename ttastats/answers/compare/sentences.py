@@ -48,7 +48,7 @@ def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> s
     if ratio is None or low is None or high is None:
         return f"{b} against {a}{where}: {axis.claim(row.claim or '')}{p_text(row, ' ({})')}"
     interval, p = f"{percentages.text(confidence)} CI", p_text(row, "; {}")
-    span = f"{axis.ratio} {ratio:.2f}× ({interval} {low:.2f} to {high:.2f}×{p})"
+    span = f"{axis.ratio} {units.times(ratio)} ({interval} {units.times_between(low, high)}{p})"
     if word is Verdict.SAME:
         claim = axis.claim(row.claim or "")
         return f"{b} {axis.same} {a}{where} ({claim}; {span}){_condition(row)}"
@@ -76,7 +76,7 @@ def factor_of(word: Verdict, axis: Axis, ratio: float, low: float, high: float) 
     if word is Verdict.SLOWER:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     if ratio >= 1.1:
-        return f"{ratio:.2f}×", f"{low:.2f} to {high:.2f}×"
+        return units.times(ratio), units.times_between(low, high)
     if word is Verdict.FASTER and not axis.is_time:
         ratio, low, high = (2 - 1 / value for value in (ratio, low, high))
     return f"{(ratio - 1) * 100:.1f}%", f"{(low - 1) * 100:.1f} to {(high - 1) * 100:.1f}%"
@@ -249,18 +249,15 @@ def _parts(row: TimesRow) -> str:
     throughput, epochs = row.throughput_speedup, row.epochs_ratio
     if not throughput or not epochs:
         return ""
-    unit, limits = row.progress_unit or "epochs", _limits(row.throughput_low, row.throughput_high)
-    first = f"Its throughput is {throughput:.2f}×{limits} that of {row.a}"
+    unit = row.progress_unit or "epochs"
+    factor = units.times(throughput, row.throughput_low, row.throughput_high)
+    first = f"Its throughput is {factor} that of {row.a}"
     if not row.on.is_time:
-        first = f"Per epoch {row.a} takes {throughput:.2f}×{limits} its {row.on.noun}"
+        first = f"Per epoch {row.a} takes {factor} its {row.on.noun}"
     low, high = (1 / end if end else None for end in (row.epochs_high, row.epochs_low))
     if epochs == low == high == 1:
         return f"{first}; all runs of both needed the same number of {unit}."
-    return f"{first}, and it needs {1 / epochs:.2f}×{_limits(low, high)} as many {unit}."
-
-
-def _limits(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{first}, and it needs {units.times(1 / epochs, low, high)} as many {unit}."
 
 
 def _failures(row: TimesRow) -> str:
