@@ -825,7 +825,7 @@ def of_gates() -> Found:
         for low, high in (*usual, *(far if wide else ())):
             yield (name, low, high), gated(low, high, **changed)
     for a, b, verdict in product((0, 5), (0, 5), ("faster", "undecided", "unavailable")):
-        claim = {"claim": "no verdict: why", "verdict": verdict}
+        claim = {"claim": "no verdict: why", "reason": "why", "verdict": verdict}
         yield ("reached", a, b, verdict), gated(None, None, reached_a=a, reached_b=b, **claim)
     for low, high in ((None, 1.0), (1.0, None)):
         yield ("one bound", low), gated(low, high)

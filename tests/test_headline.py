@@ -20,6 +20,7 @@ from ttastats.answers.compare.rows import TimesRow
 from ttastats.base.note import Note
 from ttastats.report.answer import Against, Report
 from ttastats.sides.options import Options
+from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.multiplicity import MeanSpeedup
 
 ACCEPTED = ROOT / "tests" / "reference" / "answers" / "headlines.txt"
@@ -60,7 +61,7 @@ def test_what_is_undecided_says_between_which_ends_the_truth_lies() -> None:
 
 
 def test_without_a_verdict_the_reason_is_said() -> None:
-    none = said(NONE | {"verdict": "unavailable", "claim": "no verdict: one run cannot tell"})
+    none = said(NONE | {"verdict": "unavailable", "reason": "one run cannot tell"})
     assert none.sentence == "No verdict: one run cannot tell."
 
 
@@ -177,7 +178,8 @@ def drawn(draw: random.Random, axis: str) -> tuple[TimesRow, ...]:
         word = draw.choice(WORDS[: draw.choice([1, 3, 5])] if n else WORDS)
         known = ratio is not None and draw.random() < 0.8
         rows.append(typed(ROW | {
-            "verdict": word, "claim": f"{word} for a reason", "speedup": ratio, "axis": axis,
+            "verdict": word, "claim": f"{word} for a reason", "reason": f"{word} for a reason",
+            "speedup": ratio, "axis": axis,
             "speedup_low": (ratio or 0) * draw.choice([0.5, 0.99]) if known else None,
             "speedup_high": (ratio or 0) * draw.choice([1.01, 2.5]) if known else None,
             "benchmark": draw.choice([f"b{n}", "b0", None]),
@@ -206,7 +208,7 @@ def test_random_comparisons_are_told_first_as_accepted() -> None:
 
 
 def test_rows_with_the_same_runs_on_both_sides_take_no_part_in_the_answer() -> None:
-    same = NONE | {"verdict": "unavailable", "claim": "the same runs"}
+    same = NONE | {"verdict": "unavailable", "claim": SAME_RUNS, "reason": SAME_RUNS}
     found = said({}, same, same)
     assert found.word == "Yes"
     assert found.claim.endswith("; 2 other rows with the same runs on both sides left out")

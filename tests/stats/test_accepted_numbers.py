@@ -189,9 +189,9 @@ def of_chance() -> Numbers:
 
 def of_many() -> Numbers:
     p_values = (0.01, None, 0.04, 0.03, 0.5, 0.012)
-    yield "holm", multiplicity.holm(p_values)
-    yield "fdr", multiplicity.benjamini_hochberg(p_values)
-    yield "none", (multiplicity.holm([None]), multiplicity.benjamini_hochberg([]))
+    yield "holm", multiplicity.adjusted(p_values)
+    yield "fdr", multiplicity.adjusted(p_values, fdr=True)
+    yield "none", (multiplicity.adjusted([None]), multiplicity.adjusted([], fdr=True))
     made = sides()
     ratios = [speedup.ratio_between(made["5"], made[name]) for name in ("12", "2", "faster")]
     for count in (1, 2, 3):

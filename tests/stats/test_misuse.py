@@ -70,8 +70,8 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
     "1 times but 1 values of reached": [lambda: moments.as_outcomes([[1.0]], [[True]])],
     "2 times but 3 clusters": [lambda: outcomes([1.0, 2.0], clusters=[1, 1, 2])],
     "p values lie between": [
-        lambda: multiplicity.holm([-0.1]),
-        lambda: multiplicity.benjamini_hochberg([1.1]),
+        lambda: multiplicity.adjusted([-0.1]),
+        lambda: multiplicity.adjusted([1.1], fdr=True),
     ],
     "alpha must lie between 0 and 1, not 0": [
         lambda: power.runs_needed(1.1, 0.1, alpha=0),
@@ -129,7 +129,7 @@ def test_misuse_is_refused(message: str) -> None:
 
 def test_what_lies_at_an_edge_is_allowed() -> None:
     assert fraction.wilson(2, 2).estimate == 1.0
-    assert multiplicity.holm([0.0, 1.0]) == (0.0, 1.0)
+    assert multiplicity.adjusted([0.0, 1.0]) == (0.0, 1.0)
     assert power.runs_needed(1.1, 0.0) == 3
     assert scaling.scaling(
         scaling.ScalePoint(1, ONE, ONE), scaling.ScalePoint(1, ONE, ONE)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from ttastats.stats.multiplicity import benjamini_hochberg, geometric_mean_speedup, holm
+from ttastats.stats.multiplicity import adjusted, geometric_mean_speedup
 from ttastats.stats.speedup import ratio_of_means
 
 
@@ -18,18 +18,18 @@ def test_adjusted_p_values_are_those_of_statsmodels(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = np.round(rng.random(7) ** 3, 2)
     p[2] = p[5]
-    assert holm(p.tolist()) == pytest.approx(multipletests(p, method="holm")[1])
-    assert benjamini_hochberg(p.tolist()) == pytest.approx(multipletests(p, method="fdr_bh")[1])
+    assert adjusted(p.tolist()) == pytest.approx(multipletests(p, method="holm")[1])
+    assert adjusted(p.tolist(), fdr=True) == pytest.approx(multipletests(p, method="fdr_bh")[1])
 
 
 def test_unknown_p_values_stay_unknown_and_cost_nothing() -> None:
-    assert holm([0.02, None, 0.03, None]) == (0.04, None, 0.04, None)
-    assert benjamini_hochberg([None]) == (None,)
-    assert holm([]) == ()
+    assert adjusted([0.02, None, 0.03, None]) == (0.04, None, 0.04, None)
+    assert adjusted([None], fdr=True) == (None,)
+    assert adjusted([]) == ()
     with pytest.raises(ValueError, match="between 0 and 1"):
-        holm([0.5, 1.5])
+        adjusted([0.5, 1.5])
     with pytest.raises(ValueError, match="between 0 and 1"):
-        holm([math.nan])
+        adjusted([math.nan])
 
 
 def test_one_benchmark_is_its_own_mean() -> None:

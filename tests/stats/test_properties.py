@@ -15,7 +15,7 @@ from ttastats.stats.decision import decide
 from ttastats.stats.decompose import decompose_speedup, decompose_variance
 from ttastats.stats.failures import expected_time
 from ttastats.stats.fraction import fisher, newcombe, wilson
-from ttastats.stats.multiplicity import benjamini_hochberg, holm
+from ttastats.stats.multiplicity import adjusted
 from ttastats.stats.outcomes import Epochs
 from ttastats.stats.permutation import permutation_test
 from ttastats.stats.power import detectable_ratio, power_of
@@ -244,13 +244,13 @@ def test_intervals_of_a_fraction_hold_it_and_mirror(k: int, n: int, confidence: 
 @quick
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_adjusting_keeps_the_order_and_never_lowers_a_p(p_values: list[float]) -> None:
-    strict, mild = holm(p_values), benjamini_hochberg(p_values)
+    strict, mild = adjusted(p_values), adjusted(p_values, fdr=True)
     for p, h, b in zip(p_values, strict, mild, strict=True):
         assert h is not None
         assert b is not None
         assert p - 1e-15 <= b <= h + 1e-12 <= 1 + 1e-12
-    for adjusted in (strict, mild):
-        ordered = [adjusted[k] or 0.0 for k in np.argsort(p_values, kind="stable")]
+    for some in (strict, mild):
+        ordered = [some[k] or 0.0 for k in np.argsort(p_values, kind="stable")]
         assert ordered == sorted(ordered)
 
 

@@ -409,8 +409,8 @@ def check_ncf(inputs: Inputs) -> Found:
 
 def check_multiplicity(inputs: Inputs) -> Found:
     return {
-        "holm": list(multiplicity.holm(inputs["p"])),
-        "bh": list(multiplicity.benjamini_hochberg(inputs["p"])),
+        "holm": list(multiplicity.adjusted(inputs["p"])),
+        "bh": list(multiplicity.adjusted(inputs["p"], fdr=True)),
     }
 
 

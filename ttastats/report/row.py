@@ -32,7 +32,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     A field is a key of JSON and CSV, in the order in which they are declared, under its `name` if
     `msgspec.field` renames it. `keys` are the values of the columns by which runs were grouped, and
     come first. A field whose value is a row gives its keys in its place, and one that is
-    `msgspec.UNSET` gives none.
+    `msgspec.UNSET`, or that is renamed to nothing, gives none.
     """
 
     keys: dict[str, Any] = {}
@@ -44,7 +44,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if isinstance(value, Row):
                 numbers |= value.numbers()
-            elif value is not msgspec.UNSET and name != "keys":
+            elif key and value is not msgspec.UNSET and name != "keys":
                 numbers[key] = value
         return numbers
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ttastats.stats.logratio import LogTerm, around, combine, safe_exp
 from ttastats.stats.quantiles import check_confidence
-from ttastats.stats.results import Floats, Ratio
+from ttastats.stats.results import Ratio
 
 PValues = Sequence[float | None]
 Case = TypeVar("Case")
@@ -27,45 +27,25 @@ class MeanSpeedup:
     n: int
 
 
-def holm(p_values: PValues) -> tuple[float | None, ...]:
+def adjusted(p_values: PValues, *, fdr: bool = False) -> tuple[float | None, ...]:
     """Adjust p values so that all claims below alpha hold together (Holm 1979).
 
+    With ``fdr`` they are adjusted to the false discovery rate (Benjamini and Hochberg 1995).
     Unknown p values stay unknown and do not count as tests.
     """
-    return _adjust(p_values, _holm)
-
-
-def benjamini_hochberg(p_values: PValues) -> tuple[float | None, ...]:
-    """Adjust p values to the false discovery rate (Benjamini and Hochberg 1995)."""
-    return _adjust(p_values, _benjamini_hochberg)
-
-
-def adjusted(p_values: PValues, *, fdr: bool) -> tuple[float | None, ...]:
-    """Return p values adjusted for their number: to the false discovery rate, or by Holm."""
-    return benjamini_hochberg(p_values) if fdr else holm(p_values)
-
-
-def _adjust(p_values: PValues, method: Callable[[Floats], Floats]) -> tuple[float | None, ...]:
     known = [p for p in p_values if p is not None]
     if not all(0.0 <= p <= 1.0 for p in known):
         raise ValueError(f"p values lie between 0 and 1: {known}")
-    order = np.argsort(known, kind="stable")
-    adjusted = np.empty(len(known))
-    adjusted[order] = method(np.asarray(known, dtype=np.float64)[order])
-    values = iter(np.minimum(adjusted, 1.0).tolist())
+    order, m = np.argsort(known, kind="stable"), len(known)
+    ascending = np.asarray(known, dtype=np.float64)[order]
+    if fdr:
+        steps = np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
+    else:
+        steps = np.maximum.accumulate(ascending * (m - np.arange(m)))
+    found = np.empty(m)
+    found[order] = steps
+    values = iter(np.minimum(found, 1.0).tolist())
     return tuple(None if p is None else next(values) for p in p_values)
-
-
-def _holm(ascending: Floats) -> Floats:
-    m = ascending.size
-    steps: Floats = np.maximum.accumulate(ascending * (m - np.arange(m)))
-    return steps
-
-
-def _benjamini_hochberg(ascending: Floats) -> Floats:
-    m = ascending.size
-    steps: Floats = np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
-    return steps
 
 
 def step_down(

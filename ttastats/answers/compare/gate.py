@@ -21,8 +21,10 @@ from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Gate, Outcome
 from ttastats.report.grouping import row_names
+from ttastats.sides import contrast
+from ttastats.sides.contrast import NOT_JUDGED, Contrast, no_verdict
+from ttastats.sides.options import Options
 from ttastats.stats.fraction import fails_more
-from ttastats.stats.multiplicity import holm
 from ttastats.stats.power import runs_needed
 from ttastats.stats.unseen import DOUBTS
 from ttastats.stats.verdict import Verdict
@@ -153,21 +155,24 @@ def _failures(
     A log that could not be read and a run that is missing are taken for failures: a run that
     crashes early leaves no more. The p are adjusted for the number of rows (Holm).
     """
-    sides = [(_failed(row, "a"), _failed(row, "b")) for row in rows]
-    p_values = [
-        fails_more(a.n - a.failed, a.n, b.n - b.failed, b.n) if a.n and b.n else None
-        for a, b in sides
-    ]
-    for name, row, (a, b), p in zip(names, rows, sides, holm(p_values), strict=True):
+    options, tests = Options(confidence=1 - alpha), []
+    for row in rows:
+        a, b = _failed(row, "a"), _failed(row, "b")
+        one = Contrast({}, a, b, estimand="fraction", verdict=no_verdict("no runs", options))
+        if a.n and b.n:
+            p_value = fails_more(a.n_reached, a.n, b.n_reached, b.n)
+            one = replace(one, p_value=p_value, verdict=NOT_JUDGED)
+        tests.append(one)
+    for name, row, one in zip(names, rows, contrast.judged(tests, options), strict=True):
         what = "runs without a value" if row.estimand == "quality" else "failed runs"
-        text, about = f"{what}: A {a}, B {b}", (name, row.benchmark, row.b)
-        if not (a.failed or b.failed):
+        text, about = f"{what}: A {one.a}, B {one.b}", (name, row.benchmark, row.b)
+        if not (one.a.failed or one.b.failed):
             yield []
-        elif p is None or p >= alpha:
+        elif one.verdict.word is not Verdict.SLOWER:
             yield [Finding(str(asked[0]), *about, "passed", "failed_runs", text)]
         else:
-            text += f"; B has more than by chance (one-sided p = {p:.2g})"
-            yield [Finding(str(one), *about, "failed", "fails_more", text) for one in asked]
+            text += f"; B has more than by chance (one-sided p = {one.p_adjusted:.2g})"
+            yield [Finding(str(each), *about, "failed", "fails_more", text) for each in asked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +183,11 @@ class _Failed:
     n: int
     without_log: int
     why: str | None
+
+    @property
+    def n_reached(self) -> int:
+        """Return the number of runs that did not fail."""
+        return self.n - self.failed
 
     def __str__(self) -> str:
         """Return `8 of 10 (8 RuntimeError: CUDA out of memory)`."""

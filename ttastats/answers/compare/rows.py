@@ -237,11 +237,8 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     same: SameKeys | UnsetType = UNSET
     factors: Row = Row()
     gate: _Gated | UnsetType = UNSET
-
-    @property
-    def reason(self) -> str:
-        """Return why there is no verdict, where there is none."""
-        return (self.claim or "").removeprefix("no verdict: ")
+    #: Why there is no verdict, where there is none; programs read it in the claim.
+    reason: str = field(default="", name="")
 
 
 class QualitiesRow(_AnyRow, frozen=True, kw_only=True):
@@ -375,6 +372,7 @@ def of_times(
         runs_needed=plan.needed if plan else None,
         **verdict_numbers(one.verdict),
         claim=one.verdict.claim,
+        reason=one.verdict.reason,
         flags=list(dict.fromkeys(codes)),
         **setup,
         target_metric=metric,
