@@ -295,9 +295,10 @@ def _without_interval(row: TimesRow) -> tuple[Outcome, str, str] | None:
             f"of {row.a} did"
         )
         return "failed", "never_reached", text
+    why = row.reason or row.claim or ""
     if row.reached_b and not row.reached_a:
-        return None if row.word is Verdict.FASTER else ("undecided", "undecided", row.reason)
-    return "failed", "not_judged", f"cannot be judged ({row.reason})"
+        return None if row.word is Verdict.FASTER else ("undecided", "undecided", why)
+    return "failed", "not_judged", f"cannot be judged ({why})"
 
 
 def _at_least(row: TimesRow, high: float, asked: Requirement) -> str:
