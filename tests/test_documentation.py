@@ -19,6 +19,9 @@ from ttastats.answers.anomalies import ProblemRow
 from ttastats.answers.claim import ClaimRow
 from ttastats.answers.compare.rows import QualitiesRow, TimesRow
 from ttastats.answers.power import PowerRow
+from ttastats.answers.profile.profile import MemoryRow, OperatorRow, PartRow, RankRow, WorkRow
+from ttastats.answers.profile.profile_change import ChangeRow
+from ttastats.answers.profile.profile_measured import AblationRow, BatchRow, MeasuredRow, WorkersRow
 from ttastats.answers.qualities import QualityRow, RunQualityRow
 from ttastats.answers.rcp.rcp_row import RcpRow
 from ttastats.answers.record.record import RecordRow, RulesRow
@@ -34,6 +37,7 @@ from ttastats.report.row import Key, Row, described
 from ttastats.table import footer, schema
 from ttastats.traces import table as profile_table
 from ttastats.traces.measures import MEASURES
+from ttastats.trainer.table_7 import SweepRow
 
 
 def program(*words: str, cwd: Path) -> str:
@@ -274,7 +278,7 @@ ANSWERS: dict[str, tuple[type[Row], ...]] = {
     "runs": (RunRow, RunQualityRow),
     "summary": (SummaryRow, QualityRow),
     "variance": (VarianceRow,),
-    "compare": (TimesRow, QualitiesRow),
+    "compare": (TimesRow, QualitiesRow, ChangeRow),
     "claim": (ClaimRow,),
     "targets": (TargetRow,),
     "power": (PowerRow,),
@@ -283,7 +287,12 @@ ANSWERS: dict[str, tuple[type[Row], ...]] = {
     "rcp": (RcpRow,),
     "record": (RecordRow, RulesRow),
     "problems": (ProblemRow,),
-}
+    "profile": (
+        PartRow, WorkRow, OperatorRow, RankRow, MemoryRow, MeasuredRow, BatchRow, AblationRow,
+        WorkersRow,
+    ),
+    "train": (SweepRow,),
+}  # fmt: skip
 #: Units that depend on the answer.
 UNITS = {"axis": "unit of `axis`", "metric": "unit of the metric", "unit": "`unit`"}
 

@@ -22,22 +22,16 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import (
-    EpochSecondsMean,
     EpochsMean,
     High,
     Low,
     ReachedCount,
     RunCount,
-    TtaMean,
 )
 from ttastats.report.row import Key, Row, of_kind
 from ttastats.stats.verdict import Verdict
 from ttastats.trainer import table_5
 from ttastats.trainer.table_5 import UnseenRow
-
-_Throughput = Annotated[float | None, Key("speedup in throughput over the first setup", "ratio")]
-_Speedup = Annotated[float | None, Key("speedup to the target over the first setup", "ratio")]
-_Word = Annotated[str, Key("a verdict, or `baseline`")]
 
 
 class SweepRow(Row, frozen=True):
@@ -48,23 +42,23 @@ class SweepRow(Row, frozen=True):
     n: RunCount
     reached: ReachedCount
     epochs_mean: EpochsMean
-    tta_mean_seconds: TtaMean
-    cpu_tta_mean_seconds: TtaMean
-    cpu_epoch_mean_seconds: EpochSecondsMean
-    throughput_speedup: _Throughput
+    tta_mean_seconds: Annotated[float | None, Key("mean time to the target", "seconds")]
+    cpu_tta_mean_seconds: Annotated[float | None, Key("mean CPU time to the target", "seconds")]
+    cpu_epoch_mean_seconds: Annotated[float | None, Key("mean CPU time per epoch", "seconds")]
+    throughput_speedup: Annotated[float | None, Key("speedup in throughput", "ratio")]
     throughput_low: Low
     throughput_high: High
-    speedup: _Speedup
+    speedup: Annotated[float | None, Key("speedup to the target", "ratio")]
     speedup_low: Low
     speedup_high: High
     epochs_ratio: Annotated[float | None, Key("epochs of the first over those of this", "ratio")]
     p_adjusted: Annotated[float | None, Key("p of the speedup, adjusted")]
-    verdict: _Word
-    cpu_throughput_speedup: _Throughput
-    cpu_tta_speedup: _Speedup
+    verdict: Annotated[str, Key("a verdict, or `baseline`")]
+    cpu_throughput_speedup: Annotated[float | None, Key("throughput in CPU seconds", "ratio")]
+    cpu_tta_speedup: Annotated[float | None, Key("speedup to it in CPU seconds", "ratio")]
     cpu_tta_low: Low
     cpu_tta_high: High
-    cpu_verdict: _Word
+    cpu_verdict: Annotated[str, Key("the same in CPU seconds")]
     unseen: UnseenRow | UnsetType = UNSET
 
 

@@ -9,7 +9,6 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.answers.profile import profile_measured
-from ttastats.answers.profile.profile_measured import Section
 from ttastats.base import units
 from ttastats.base.note import Note, note
 from ttastats.report import fields
@@ -46,11 +45,12 @@ _Achieved = Annotated[float | None, Key("FLOPs per second", "flop/second", "achi
 class PartRow(Row, frozen=True, kw_only=True):
     """A part of a step."""
 
-    section: Section = "step"
+    section: Annotated[str, Key("`step`")] = "step"
     name: Annotated[str, Key("the part")]
     n: Annotated[int, Key("steps", "steps", "steps")]
     seconds: Annotated[
-        float | None, Key("mean over steps", "seconds", "time of a step", std="seconds_std")
+        float | None,
+        Key("mean time of the part over steps", "seconds", "time of a step", std="seconds_std"),
     ]
     seconds_std: Annotated[float | None, Key("standard deviation over steps", "seconds")]
     share: Annotated[float | None, Key("share of the step", "fraction", "share")]
@@ -59,7 +59,7 @@ class PartRow(Row, frozen=True, kw_only=True):
 class WorkRow(Row, frozen=True, kw_only=True):
     """A kind of work."""
 
-    section: Section = "category"
+    section: Annotated[str, Key("`category`")] = "category"
     name: Annotated[str, Key("the kind of work")]
     calls: _Calls
     seconds: _Seconds
@@ -72,7 +72,7 @@ class WorkRow(Row, frozen=True, kw_only=True):
 class OperatorRow(Row, frozen=True, kw_only=True):
     """An operator beside the average of all, which counts FLOPs per second of the whole step."""
 
-    section: Section = "operator"
+    section: Annotated[str, Key("`operator`")] = "operator"
     name: Annotated[str, Key("the operator")]
     category: Annotated[str, Key("its kind of work")]
     calls: _Calls
@@ -92,7 +92,7 @@ class OperatorRow(Row, frozen=True, kw_only=True):
 class RankRow(Row, frozen=True, kw_only=True):
     """A process of several that share a step."""
 
-    section: Section = "rank"
+    section: Annotated[str, Key("`rank`")] = "rank"
     name: Annotated[int | None, Key("the rank")]
     n: Annotated[int, Key("steps", "steps")]
     step_seconds: Annotated[float | None, Key("time of a step", "seconds", "step", std="step_std")]
@@ -115,10 +115,10 @@ class RankRow(Row, frozen=True, kw_only=True):
 
 
 class MemoryRow(Row, frozen=True, kw_only=True):
-    """A kind of memory."""
+    """Memory by what holds it."""
 
-    section: Section = "memory"
-    name: Annotated[str, Key("what it is of")]
+    section: Annotated[str, Key("`memory`")] = "memory"
+    name: Annotated[str, Key("what holds it: weights, gradients, optimizer ...")]
     bytes: Annotated[float | None, Key("the most that was held", "bytes", "at peak")]
 
 

@@ -20,7 +20,6 @@ _CONTENDED = 1.1
 _DISTURBED = 1.2
 
 
-Section = Annotated[str, Key("what the row is of")]
 _Achieved = Annotated[float | None, Key("FLOPs per second", "flop/second", "achieved")]
 _Utilization = Annotated[float | None, Key("share of the peak", "fraction", "of peak")]
 _Step = Annotated[float, Key("time of a step", "seconds", "step")]
@@ -29,7 +28,7 @@ _Step = Annotated[float, Key("time of a step", "seconds", "step")]
 class MeasuredRow(Row, frozen=True, kw_only=True):
     """A number of the step as a whole."""
 
-    section: Section = "measured"
+    section: Annotated[str, Key("`measured`")] = "measured"
     name: Annotated[str, Key("what is measured")]
     title: Annotated[str, Key("the same in words")]
     value: Annotated[float, Key("the number", "unit")]
@@ -39,7 +38,7 @@ class MeasuredRow(Row, frozen=True, kw_only=True):
 class BatchRow(Row, frozen=True, kw_only=True):
     """Steps of one batch size."""
 
-    section: Section = "batch_size"
+    section: Annotated[str, Key("`batch_size`")] = "batch_size"
     name: Annotated[str, Key("the batch size")]
     samples_per_second: Annotated[float, Key("samples per second", "samples/second")]
     gain: Annotated[float | None, Key("gain over half of it", "fraction", "gain per doubling")]
@@ -53,7 +52,7 @@ class BatchRow(Row, frozen=True, kw_only=True):
 class AblationRow(Row, frozen=True, kw_only=True):
     """Steps without some layers."""
 
-    section: Section = "ablation"
+    section: Annotated[str, Key("`ablation`")] = "ablation"
     name: Annotated[str, Key("the layers that are there")]
     seconds: _Step
     speedup: Annotated[float, Key("over a step with all layers", "ratio")]
@@ -64,7 +63,7 @@ class AblationRow(Row, frozen=True, kw_only=True):
 class WorkersRow(Row, frozen=True, kw_only=True):
     """Steps that some workers share."""
 
-    section: Section = "workers"
+    section: Annotated[str, Key("`workers`")] = "workers"
     name: Annotated[str, Key("the number of workers")]
     seconds: _Step
     under_way_share: Annotated[
