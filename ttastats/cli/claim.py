@@ -65,6 +65,8 @@ def claim(
 ) -> None:
     """Test a claim about the mean of the runs. Exit code 0: it holds; 3: it does not."""
     from ttastats import api
+    from ttastats.answers.claim import ClaimRow
+    from ttastats.report.row import of_kind
 
     report = api.claim(
         files,
@@ -76,5 +78,5 @@ def claim(
         **keywords(asked, budget),
     )
     show(report, output)
-    if not all(row["holds"] for row in report.rows):
+    if not all(row.holds for row in of_kind(report.records, ClaimRow)):
         raise typer.Exit(3)

@@ -55,10 +55,10 @@ def record(
 ) -> None:
     """Check a record against the rules of a contest. Exit code 0: a record; 3: no, or undecided."""
     from ttastats import api
+    from ttastats.answers.record.record import RecordRow, of_rules
+    from ttastats.report.row import of_kind
 
     if rules == "list":
-        from ttastats.answers.record.record import of_rules
-
         show(of_rules(), output)
         return
     if not files:
@@ -74,5 +74,5 @@ def record(
         where=where or (),
     )
     show(found, output)
-    if not all(row["verdict"] == "record" for row in found.rows):
+    if not all(row.verdict == "record" for row in of_kind(found.records, RecordRow)):
         raise typer.Exit(3)

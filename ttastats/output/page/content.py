@@ -10,8 +10,10 @@ import polars as pl
 
 from ttastats.answers import leading
 from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlines
+from ttastats.answers.compare.rows import QualitiesRow
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.league import League, headline, leagues
+from ttastats.answers.qualities import QualityRow
 from ttastats.base import units
 from ttastats.base.note import note
 from ttastats.outcomes import axis as axes
@@ -131,9 +133,9 @@ def _answer(
 
 def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     first, *others = labels
-    if report.rows and "at" in report.rows[0]:
+    if at_budget := _at_budget(report):
         each = units.listed(others, 3)
-        return f"{_at_budget(report)}: {f'{each} against {first}' if others else first}"
+        return f"{at_budget}: {f'{each} against {first}' if others else first}"
     if not others:
         return f"{axis.to_target[:1].upper()}{axis.to_target[1:]} of {first}"
     listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
@@ -143,10 +145,11 @@ def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
 
 
 def _at_budget(report: Report) -> str:
-    """Say which quality a page is about that has one at a budget: `val_loss at step 3325`."""
-    metrics = {row["metric"] for row in report.rows}
+    """Return of which quality at a budget a page is, `val_loss at step 3325`; empty of times."""
+    rows = [row for row in report.records if isinstance(row, QualityRow | QualitiesRow)]
+    metrics = {row.metric for row in rows}
     metric = metrics.pop() if len(metrics) == 1 else None
-    return f"{metric or 'Quality'} {report.rows[0]['at']}"
+    return f"{metric or 'Quality'} {rows[0].at}" if rows else ""
 
 
 def capped(report: Report, most: int = MOST_ROWS) -> Report:
@@ -172,7 +175,7 @@ def _capped(table: Table, report: Report, most: int) -> Table:
     if report.command != "summary":
         return replace(table, rows=table.rows[:most])
     # A summary is one table, row by row that for programs.
-    names = [row["benchmark"] for row in report.rows]
+    names = [row.get("benchmark") for row in report.records]
     share = max(1, most // len(set(names)))
     seen: Counter[str | None] = Counter()
     kept = []
