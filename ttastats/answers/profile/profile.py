@@ -195,8 +195,8 @@ def _operators(own: pl.DataFrame) -> Iterator[OperatorRow]:
     seconds, flops = float(found["seconds"].sum()), float(found["flops"].sum())
     average = flops / seconds if seconds and flops else None
     fastest = answers.peak(own, "peak_flops")
-    for row in _named(found, "operator"):
-        rate = row["flops_per_second"]  # None of an operator without FLOPs, which is not slow
+    # The rate is None of an operator without FLOPs, which is not slow.
+    for row, rate in zip(_named(found, "operator"), found["flops_per_second"], strict=True):
         yield OperatorRow(
             **row,
             utilization=rate / fastest if rate and fastest else None,
@@ -274,8 +274,8 @@ def _notes(own: pl.DataFrame) -> Iterator[Note]:
     devices = answers.measures(own, "device_name")["text"].unique().sort().to_list()
     if devices:
         yield note("device", names=[str(device) for device in devices])
-    for row in answers.measures(own, "steps").head(1).iter_rows(named=True):
-        yield note("steps", rule=row["text"])
+    for rule in answers.measures(own, "steps")["text"].head(1):
+        yield note("steps", rule=rule)
     excluded = answers.measures(own, "warmup_steps").filter(pl.col("value") > 0)
     for number, rule in excluded.select("value", "text").head(1).iter_rows():
         yield note("warmup", n=int(number), rule=rule)

@@ -45,7 +45,7 @@ Records = Mapping[str, tuple[Record, ...]]
 """Records by benchmark, those of each by ascending batch size."""
 
 Library = Callable[[str | None, str | None], Records]
-"""Gives the records of a suite and a ruleset."""
+"""Returns the records of a suite and a ruleset."""
 
 
 class _Written(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 def ruleset_of(round_: str | None) -> str | None:
-    """Give the ruleset of a round: `5.0.0` of `v5.0`; None where it has no such name."""
+    """Return the ruleset of a round: `5.0.0` of `v5.0`; None where it has no such name."""
     match = _RULESET.fullmatch(round_ or "")
     return None if match is None else ".".join(part or "0" for part in match.groups())
 
@@ -80,7 +80,7 @@ def ruleset(written: str) -> str:
 
 
 def library(place: Path | None = None) -> Library:
-    """Give what finds records in a folder or, without one, in the official package.
+    """Return what finds records in a folder or, without one, in the official package.
 
     It raises a TtastatsError where the package or the folder is not there or cannot be used.
     """
@@ -90,13 +90,13 @@ def library(place: Path | None = None) -> Library:
 
 
 def _of_package(suite: str | None, ruleset: str | None) -> Records:
-    """Give the records of a ruleset in the official package; none where it has no such ruleset."""
+    """Return the records of a ruleset in the official package, if it has any."""
     folder = _package() / f"{_USAGES.get(suite or '', '')}_{ruleset}"
     return _read(folder) if folder.is_dir() else {}
 
 
 def _of_folder(place: Path, suite: str | None, ruleset: str | None) -> Records:
-    """Give the records in a folder, or in its part for a ruleset where it has such parts."""
+    """Return the records in a folder, or in its part for a ruleset where it has such parts."""
     if not place.exists():
         raise TtastatsError(
             "no such folder",
@@ -111,7 +111,7 @@ def _of_folder(place: Path, suite: str | None, ruleset: str | None) -> Records:
 
 
 def _package() -> Path:
-    """Find the records of the official package without importing it."""
+    """Return the folder of the official package's records without importing it."""
     found = importlib.util.find_spec("mlperf_logging")
     places = list(found.submodule_search_locations or ()) if found else []
     folder = Path(places[0]) / "rcp_checker" if places else None

@@ -81,28 +81,25 @@ class ConvergenceVerdict:
 
 
 def rules(benchmark: str, ruleset: str | None, runs: int) -> ConvergenceRules:
-    """Give the rules of a benchmark.
+    """Return the rules of a benchmark.
 
     The rules allow llama31_405b one evaluation (46,080 samples) before the limit in v5.0 only;
     the code does so in every ruleset from 5.0.0 on, and the code is followed.
     """
     dropped = 4 if benchmark == "unet3d" else 1
-    slack = _SLACK if benchmark == "llama31_405b" and _from_v5(ruleset) else 0.0
+    major = (ruleset or "").partition(".")[0]
+    from_v5 = major.isdecimal() and int(major) >= 5
+    slack = _SLACK if benchmark == "llama31_405b" and from_v5 else 0.0
     return ConvergenceRules(runs, dropped, slack)
 
 
 def as_written(found: ConvergenceRules, ruleset: str | None) -> ConvergenceRules:
-    """Give the rules as they are written where the code goes beyond them."""
+    """Return the rules as they are written where the code goes beyond them."""
     return found if ruleset == "5.0.0" else replace(found, slack=0.0)
 
 
-def _from_v5(ruleset: str | None) -> bool:
-    major = (ruleset or "").partition(".")[0]
-    return major.isdecimal() and int(major) >= 5
-
-
 def points(records: Sequence[Record], found: ConvergenceRules) -> tuple[Point, ...]:
-    """Give the points that count of the records of one benchmark, by ascending batch size."""
+    """Return the points that count of the records of one benchmark, by ascending batch size."""
     return _pruned([_measured(record, found) for record in records], found)
 
 
@@ -116,7 +113,7 @@ def _measured(record: Record, found: ConvergenceRules) -> Point:
 
 
 def _limit(mean: float, std: float, n_reference: int, runs: int) -> float:
-    """Give the lowest mean that a one-sided pooled t test does not tell from the reference's.
+    """Return the lowest mean that a one-sided pooled t test does not tell from the reference's.
 
     Both groups are given the standard deviation of the reference. The bisection is repeated since
     where it stops is up to 0.00005 away from the answer, which counts where epochs are fractions.
@@ -152,7 +149,7 @@ def _pruned(measured: Sequence[Point], found: ConvergenceRules) -> tuple[Point, 
 
 
 def _interpolated(batch_size: int, low: Point, high: Point, found: ConvergenceRules) -> Point:
-    """Give a point between two, as if twice the runs of a submission had been measured there."""
+    """Return a point between two, as if twice the runs of a submission had been measured there."""
     sizes = [low.batch_size, high.batch_size]
     mean = float(np.interp(batch_size, sizes, [low.mean, high.mean]))
     std = float(np.interp(batch_size, sizes, [low.std, high.std]))
@@ -162,7 +159,7 @@ def _interpolated(batch_size: int, low: Point, high: Point, found: ConvergenceRu
 def reference(
     batch_size: int, pruned: Sequence[Point], found: ConvergenceRules
 ) -> tuple[Point | None, Reason]:
-    """Give the point an entry of a batch size is held against, and how it was found."""
+    """Return the point an entry of a batch size is held against, and how it was found."""
     for point in pruned:
         if point.batch_size == batch_size:
             return point, "RCP found"

@@ -66,7 +66,7 @@ class FoundReference:
 def benchmark_of(
     library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
 ) -> BenchmarkReference | str:
-    """Give what holds for a benchmark, or why it has no reference."""
+    """Return what holds for a benchmark, or why it has no reference."""
     round_ = f"v{ruleset.removesuffix('.0')}" if ruleset else None
     records = _records(library(suite, ruleset), suite or "", round_, benchmark or "")
     if not records:
@@ -88,7 +88,7 @@ def benchmark_of(
 
 
 def _records(found: Records, suite: str, round_: str | None, benchmark: str) -> tuple[Record, ...]:
-    """Find the records of a benchmark, which may be named as the logs of their round name it."""
+    """Return the records of a benchmark, which may be named as the logs of their round name it."""
     names = (name for name in found if name != benchmark)
     same = (name for name in names if canonical_name(suite, name, round_) == benchmark)
     return found.get(benchmark) or found.get(next(same, ""), ())
@@ -97,7 +97,7 @@ def _records(found: Records, suite: str, round_: str | None, benchmark: str) -> 
 def _unit(
     records: Sequence[Record], told: benchmarks.Benchmark | None, ruleset: str | None
 ) -> Unit:
-    """Tell what records count: official ones say epochs of samples, of tokens, and of steps.
+    """Return what records count: official ones say epochs of samples, of tokens, and of steps.
 
     The official checker counts steps of stable_diffusion in 3.1.0, and samples in later rulesets.
     """
@@ -142,26 +142,23 @@ def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
         amounts = counted.get_column("progress").fill_null(0.0).to_numpy()
         reached = counted.get_column("reached").to_numpy()
         found = outcomes(amounts, reached, progress=Epochs(values.to_numpy(), interval))
-    by_word = counted.filter(_converged()).get_column("progress")
+    # The official check takes the word of a run's log for it.
+    status = pl.col("run_status")
+    says_so = (status == "success") | ((status == "unknown") & pl.col("reached"))
+    by_word = counted.filter(says_so).get_column("progress")
     told = None if by_word.null_count() else tuple(by_word.to_list())
     size, division = batch_size_of(group), _only(group, "division")
     return Entry(found, told, group.height, size, interval, division)
 
 
-def _converged() -> pl.Expr:
-    """Tell whether the official check takes a run for converged: its log's word decides."""
-    status = pl.col("run_status")
-    return (status == "success") | ((status == "unknown") & pl.col("reached"))
-
-
 def _only(group: pl.DataFrame, name: str) -> Any:
-    """Give what all runs have in a column, None if they differ."""
+    """Return what all runs have in a column, None if they differ."""
     found = group.get_column(name).unique().to_list()
     return found[0] if len(found) == 1 else None
 
 
 def batch_size_of(group: pl.DataFrame) -> int | None:
-    """Give the batch size of all runs, None if theirs differ or none is told."""
+    """Return the batch size of all runs, None if theirs differ or none is told."""
     found = _only(group, "global_batch_size")
     return int(found) if found is not None and found > 0 else None
 
@@ -169,7 +166,7 @@ def batch_size_of(group: pl.DataFrame) -> int | None:
 def reference_at(
     held: BenchmarkReference, size: int, interval: float | None
 ) -> FoundReference | str:
-    """Give the reference at a batch size, or why there is none.
+    """Return the reference at a batch size, or why there is none.
 
     Measured runs come first, also where the official check leaves their record out; it is
     interpolated between the records next to it, and below the smallest the smallest one stands.
@@ -185,15 +182,11 @@ def reference_at(
         return FoundReference("measured" if measured else "smallest", (high.name,), found)
     low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
-    found = between(_values(low), _values(high), position, _misfits(held.records))
+    means = {record.batch_size: mean(_values(record)) for record in held.records}
+    found = between(_values(low), _values(high), position, misfits([*means], [*means.values()]))
     found = replace(found, interval=found.interval or interval)
     return FoundReference("interpolated", (low.name, high.name), found)
 
 
 def _values(record: Record) -> Floats:
     return np.array(record.values)
-
-
-def _misfits(records: Sequence[Record]) -> Floats:
-    single = {record.batch_size: mean(_values(record)) for record in records}
-    return misfits(list(single), list(single.values()))
