@@ -288,7 +288,7 @@ def test_random_profiles_explain_random_runs_as_accepted() -> None:
         found = compare.of_times(sides[0], sides[1:], ["benchmark"], profiles=profiles)
         own = [{name: one for name, one in row.items() if name.endswith(OF_FACTORS)}
                for row in found.rows]  # fmt: skip
-        shown = dataclasses.replace(found, rows=tuple(own), tables=found.tables[1:], against=())
+        shown = dataclasses.replace(found, records=tuple(own), tables=found.tables[1:], against=())
         lines += [f"-- {seed}\n", text(shown)]
     assert matches_accepted(ACCEPTED / "explained.txt", "".join(lines))
 
