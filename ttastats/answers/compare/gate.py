@@ -238,7 +238,10 @@ def _of_times(name: str, row: TimesRow, asked: Requirement, alpha: float) -> Ite
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
         # The bound alone would be one test per row, and among many benchmarks one fails by chance;
         # so the verdict, whose p is adjusted for their number, has to say so too.
-        judged = ("failed", "slower", _at_least(row, high, asked))
+        much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
+        if_none = f" {_NO_STRAGGLERS}" if "no_stragglers" in row.conditions else ""
+        text = f"{row.b} {row.on.worse.format(much)}{if_none}; {asked.written} is allowed"
+        judged = ("failed", "slower", text)
     else:
         judged = ("undecided", "undecided", _at_most(row, low, high, asked))
     if judged is None:
@@ -299,12 +302,6 @@ def _without_interval(row: TimesRow) -> tuple[Outcome, str, str] | None:
     if row.reached_b and not row.reached_a:
         return None if row.word is Verdict.FASTER else ("undecided", "undecided", why)
     return "failed", "not_judged", f"cannot be judged ({why})"
-
-
-def _at_least(row: TimesRow, high: float, asked: Requirement) -> str:
-    much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
-    condition = f" {_NO_STRAGGLERS}" if "no_stragglers" in row.conditions else ""
-    return f"{row.b} {row.on.worse.format(much)}{condition}; {asked.written} is allowed"
 
 
 def _at_most(row: TimesRow, low: float, high: float, asked: Requirement) -> str:

@@ -28,7 +28,7 @@ class Runs:
 
     @property
     def times(self) -> tuple[float, ...]:
-        """Give the times of all."""
+        """Return the times of all."""
         return (*self.reached, *self.failed)
 
 
@@ -56,7 +56,7 @@ class FigureRow:
 
 
 def rows(report: Report) -> tuple[FigureRow, ...]:
-    """Give the rows of a comparison in its order; of many, those that are decided first."""
+    """Return the rows of a comparison in its order; of many, those that are decided first."""
     found = [row for one in report.against for row in _rows(one, report)]
     if len(found) < THIN_FROM:
         return tuple(found)
@@ -65,7 +65,7 @@ def rows(report: Report) -> tuple[FigureRow, ...]:
 
 
 def counted(found: tuple[FigureRow, ...]) -> str:
-    """Give how many rows have which verdict: `8 faster, 32 undecided`."""
+    """Return how many rows have which verdict: `8 faster, 32 undecided`."""
     words = [row.verdict.split(" ", 1)[1] for row in found]
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 

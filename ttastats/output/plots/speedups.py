@@ -36,7 +36,7 @@ PARTS = (
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot of all benchmarks.
+    """Return one plot of all benchmarks.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
 
 
 def _parts(of: Axis) -> tuple[tuple[str, str, str], ...]:
-    """Give the parts under the names they have on an axis."""
+    """Return the parts under the names they have on an axis."""
     if of.is_time:
         return PARTS
     (_, *whole), (_, *per_epoch), epochs = PARTS
