@@ -21,6 +21,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table
 from ttastats.report.render.harmless import visible, visible_lines
+from ttastats.report.row import Row
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -52,7 +53,7 @@ def report(name: str, number: float = -1.5) -> Report:
     """Give a report that holds a name wherever one may stand."""
     row = Line((Text(name), Quantity(number)), (name,))
     table = Table((Column("name", names=True), Column("number", "right")), (row,), name)
-    rows = ({"name": name, "number": number, "flags": [name, name]},)
+    rows = (Row(keys={"name": name, "number": number, "flags": [name, name]}),)
     return Report("test", rows, (table,), (Note("code", f"note {name}"),), f"sentence {name}")
 
 

@@ -29,6 +29,7 @@ from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.ordering import arranged
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table
 from ttastats.report.render.shortening import shortened
+from ttastats.report.row import Row
 
 ENTRIES = 6
 BENCHMARKS = ("bert", "rgat", "unet")
@@ -57,7 +58,7 @@ def report(entries: int = ENTRIES, stem: str = "Example/machine") -> Report:
         Column("ERT", "right", rank=2),
     )
     table = Table(columns, tuple(map(cells, rows)), "mlperf v5.0")
-    return Report("summary", tuple(rows), (table,))
+    return Report("summary", tuple(Row(keys=row) for row in rows), (table,))
 
 
 def cells(row: Mapping[str, Any]) -> Line:
@@ -164,7 +165,7 @@ class TestScreen:
         one = report(entries=1)
         runs = Table(one.tables[0].columns, one.tables[0].rows * 1)
         repeated = tuple(row for row in runs.rows for _ in range(10))
-        lines = shown(Report("runs", one.rows, (Table(runs.columns, repeated),)), 80)
+        lines = shown(Report("runs", one.records, (Table(runs.columns, repeated),)), 80)
         assert " bert · Example/machine_0" in lines
         assert "entry" not in lines[0]
 

@@ -43,7 +43,7 @@ class Report:
     """
 
     command: str
-    records: tuple[Row | Mapping[str, Any], ...]
+    records: tuple[Row, ...]
     tables: tuple[Table, ...]
     notes: tuple[Note, ...] = ()
     sentence: str = ""
@@ -56,8 +56,7 @@ class Report:
 
     def __post_init__(self) -> None:
         """Make the rows for programs."""
-        rows = (row.numbers() if isinstance(row, Row) else row for row in self.records)
-        object.__setattr__(self, "rows", tuple(rows))
+        object.__setattr__(self, "rows", tuple(row.numbers() for row in self.records))
 
     @property
     def frame(self) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text, Unit
-from ttastats.report.row import AnyRow, Row, described
+from ttastats.report.row import Row, described
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Field:
 
 
 def table(
-    rows: Sequence[AnyRow],
+    rows: Sequence[Row],
     fields: Sequence[Field],
     title: str,
     details: Sequence[tuple[str, ...]] = (),
@@ -38,7 +38,7 @@ def keys(names: Sequence[str], *, heads: bool = True) -> list[Field]:
     return [Field(Column(name, names=True, heads=heads), partial(key, name)) for name in names]
 
 
-def key(name: str, row: AnyRow) -> Text:
+def key(name: str, row: Row) -> Text:
     """Return the cell of a key; unknown is said."""
     return Text("unknown" if row.get(name) is None else str(row.get(name)))
 
@@ -54,7 +54,7 @@ def number(
 ) -> Field:
     """Return the field of a number: with `name_low` and `name_high`, or a standard deviation."""
 
-    def cell(row: AnyRow) -> Quantity:
+    def cell(row: Row) -> Quantity:
         low, high = (row.get(f"{name}_low"), row.get(f"{name}_high")) if interval else (None, None)
         return Quantity(
             row.get(name),

@@ -13,7 +13,6 @@ from ttastats.base import units
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis, left_out, varying
 from ttastats.outcomes.counted import counted, standing
-from ttastats.outcomes.left_out import LeftOut
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
@@ -48,7 +47,7 @@ def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, An
 
 def answer(
     command: str,
-    rows: Sequence[AnyRow],
+    rows: Sequence[Row],
     shown: Sequence[Field],
     runs: pl.DataFrame,
     by: Sequence[str],
@@ -74,21 +73,16 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
     each = [
         left_out.of(runs, {name: row.get(name) for name in by}, absent) for row in report.records
     ]
-    rows = tuple(map(_with_keys, report.records, each))
+    rows = tuple(
+        structs.replace(row, left_out=LeftOutKeys(*gone.counts))
+        for row, gone in zip(report.records, each, strict=True)
+    )
     (table,) = report.tables
     lines = (
         replace(line, details=with_line(line.details, one))
         for line, one in zip(table.rows, each, strict=True)
     )
     return replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
-
-
-def _with_keys(row: AnyRow, gone: LeftOut) -> AnyRow:
-    """Return a row with what is left out of its group, the last of its keys."""
-    part = LeftOutKeys(*gone.counts)
-    if isinstance(row, Row):
-        return structs.replace(row, left_out=part)
-    return {**row, **part.numbers()}
 
 
 def with_line(details: Sequence[str], said: object) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ttastats.report.grouping import BENCHMARK
 from ttastats.report.row import Row
 
 #: The numbers of a row, the row itself, and its line of the table.
-_Pair = tuple[Mapping[str, Any], Row | Mapping[str, Any], Line]
+_Pair = tuple[Mapping[str, Any], Row, Line]
 
 
 def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:

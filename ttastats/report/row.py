@@ -53,7 +53,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.keys[name] if name in self.keys else getattr(self, name)
 
 
-#: A row of an answer that is not a struct yet has its keys in a mapping.
+#: A row of an answer, or the values of its keys by name.
 AnyRow = Row | Mapping[str, Any]
 
 R = TypeVar("R", bound=Row)
