@@ -51,7 +51,7 @@ class Requirement:
     )
 
     @staticmethod
-    def read(text: str, option: Option) -> float | None:
+    def read(text: str, option: Option, /) -> float | None:
         """Return a limit as it is written: `2%`; None if it is no number of the kind."""
         return percentages.fraction(text, option)
 
@@ -78,7 +78,7 @@ class QualityRequirement(Requirement):
     )
 
     @staticmethod
-    def read(text: str, _: Option) -> float | None:
+    def read(text: str, _: Option, /) -> float | None:
         """Return a limit as it is written: `0.001`; None if it is no such number."""
         number = percentages.any_number(text)
         return None if number is None or number < 0 else number
