@@ -131,7 +131,7 @@ def report(
         for keys, group in grouping.groups(runs, by)
         for row in _rows(grouping.key_row(keys), group, threshold, limits, budget, rules)
     ]
-    shown = [
+    shown: list[Field[ClaimRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
         Field(Column("claim"), lambda row: Text(_claim(row))),
         fields.words("runs", _runs),

@@ -224,7 +224,7 @@ def _report(
     axis: Axis = SECONDS,
     max_runs: int | None = None,
 ) -> Report:
-    shown = [
+    shown: list[Field[PowerRow]] = [
         *fields.keys(keys, heads=False),
         *fields.of(PowerRow, "cv", "n"),
         fields.words("can detect", _detectable),
@@ -257,7 +257,7 @@ def _detectable(row: PowerRow) -> str:
     return "–" if ratio is None else f"{ratio:.3f}×"
 
 
-def _needed(effect: float, name: str) -> Field:
+def _needed(effect: float, name: str) -> Field[PowerRow]:
     title = Column(f"runs for {100 * effect:.3g}%", "right")
 
     def cell(row: PowerRow) -> Quantity:
@@ -267,7 +267,7 @@ def _needed(effect: float, name: str) -> Field:
     return Field(title, cell)
 
 
-def _taken(effect: float, name: str) -> Field:
+def _taken(effect: float, name: str) -> Field[PowerRow]:
     def text(row: PowerRow) -> str:
         runs = row.looks.sequential_runs[name] if row.looks else None
         decided = row.looks.sequential_decided[name] if row.looks else None

@@ -97,7 +97,7 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
     named = runs.rename({"target_metric": "metric", "tta_seconds": "seconds"})
     ordered = named.sort("source", "run_id").select(*described(RunQualityRow))
     rows = tuple(RunQualityRow(**row) for row in ordered.iter_rows(named=True))
-    shown = [
+    shown: list[Field[RunQualityRow]] = [
         *fields.keys(shown_keys(rows, _SHOWN)),
         Field(Column("log", rank=1, names=True), lambda row: Text(row.source.split("/")[-1])),
         *_metric(rows),
@@ -115,7 +115,9 @@ def _known(rows: Sequence[AnyRow], names: Sequence[str]) -> list[str]:
     return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 
-def _metric(rows: Sequence[RunQualityRow] | Sequence[QualityRow]) -> list[Field]:
+def _metric(
+    rows: Sequence[RunQualityRow] | Sequence[QualityRow],
+) -> list[Field[RunQualityRow | QualityRow]]:
     """Return the field of the metric, where the rows have several."""
     names = {row.metric for row in rows}
     return fields.keys(["metric"], heads=False) if len(names) > 1 else []
@@ -201,7 +203,7 @@ def of_groups(
     """
     rows = [_row_of(keys, group, budget, ddof, confidence) for keys, group in groups(runs, by)]
     rows.sort(key=_place)
-    shown = [
+    shown: list[Field[QualityRow]] = [
         *fields.keys(shown_keys(rows, by)),
         *_metric(rows),
         fields.words("runs", lambda row: with_value(row.n, row.missing)),

@@ -78,7 +78,7 @@ def report(runs: pl.DataFrame) -> Report:
         if all(row.run_seconds is None for row in rows)
         and any(row.get(unit) is not None for row in rows)
     ]
-    shown = [
+    shown: list[Field[RunRow]] = [
         *fields.keys(grouping.shown_keys(rows, _SHOWN)),
         Field(Column("log", rank=1, names=True), lambda row: Text(row.source.split("/")[-1])),
         Field(Column("reached"), _reached),

@@ -246,7 +246,7 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
     keys = distinct_keys(rows, by)
     same = [name for name in by if name not in keys and len({row.get(name) for row in rows}) == 1]
     speedup = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
-    shown = [
+    shown: list[Field[ScalingRow]] = [
         *fields.keys(keys),
         Field(Column("entry", rank=1), partial(fields.key, "entry")),
         *fields.of(ScalingRow, "accelerators"),
@@ -265,7 +265,7 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
     return fields.table(rows, shown, title)
 
 
-def _of_failures(rows: Sequence[ScalingRow], axis: Axis) -> list[Field]:
+def _of_failures(rows: Sequence[ScalingRow], axis: Axis) -> list[Field[ScalingRow]]:
     """Return the field of the expected time to a success, where a run failed."""
     if all(row.reached == row.n for row in rows):
         return []

@@ -62,7 +62,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     """
     judged = _judged(runs)
     rows = sorted((_row_of(keys, group) for keys, group in grouping.groups(judged, by)), key=_place)
-    shown = [
+    shown: list[Field[ScoreRow]] = [
         *fields.keys(_shown(rows, by)),
         fields.words("runs", _runs, rank=1),
         fields.words("score, min", lambda row: _minutes(row.score_minutes)),

@@ -368,7 +368,7 @@ def _table(
     rows: Sequence[TargetRow], by: Sequence[str], labels: Sequence[str], axis: Axis
 ) -> Table:
     expected = "ERT" if axis.is_time else axis.expected
-    shown = [
+    shown: list[Field[TargetRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
         Field(Column("metric", rank=2), partial(fields.key, "metric")),
         fields.words("target", lambda row: f"{row.target:.7g}{' *' * row.official}"),

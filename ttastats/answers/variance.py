@@ -78,7 +78,10 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
     """
     rows = [_row_of(keys, group, ddof) for keys, group in grouping.groups(runs, by)]
     axis = axes.of(runs)
-    shown = [*fields.keys(grouping.shown_keys(rows, by)), fields.reached()]
+    shown: list[Field[VarianceRow]] = [
+        *fields.keys(grouping.shown_keys(rows, by)),
+        fields.reached(),
+    ]
     if axis.progress:
         shown += _of_progress(axis)
         notes: Iterable[Note] = [
@@ -105,7 +108,7 @@ def _per_epoch(axis: Axis) -> str:
     return "time per epoch" if axis.is_time else axis.per_epoch
 
 
-def _of_parts(axis: Axis) -> list[Field]:
+def _of_parts(axis: Axis) -> list[Field[VarianceRow]]:
     share = f"share of {_per_epoch(axis)}"
     return [
         *fields.of(VarianceRow, "epochs_mean"),
@@ -116,7 +119,7 @@ def _of_parts(axis: Axis) -> list[Field]:
     ]
 
 
-def _of_progress(axis: Axis) -> list[Field]:
+def _of_progress(axis: Axis) -> list[Field[VarianceRow]]:
     """Return the spread of what counts training itself, which has no part that is time."""
     mean = fields.number(axis.mean, "tta_mean_seconds", axis.unit, std="tta_std_seconds")
     return [mean, *fields.of(VarianceRow, "cv")]

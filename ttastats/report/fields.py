@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text, Unit
 from ttastats.report.row import Row, described
 
+#: The rows of which a column makes cells.
+T = TypeVar("T", contravariant=True)
+
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Field(Generic[T]):
     """A column, and what makes its cell of a row for programs."""
 
     column: Column
-    cell: Callable[[Any], Cell]
+    cell: Callable[[T], Cell]
 
 
 def table(
-    rows: Sequence[Row],
-    fields: Sequence[Field],
+    rows: Sequence[T],
+    fields: Sequence[Field[T]],
     title: str,
     details: Sequence[tuple[str, ...]] = (),
 ) -> Table:
@@ -33,7 +36,7 @@ def table(
     return Table(tuple(field.column for field in fields), tuple(body), title)
 
 
-def keys(names: Sequence[str], *, heads: bool = True) -> list[Field]:
+def keys(names: Sequence[str], *, heads: bool = True) -> list[Field[Any]]:
     """Return the fields of some keys; `heads` lets them stand above the rows that share them."""
     return [Field(Column(name, names=True, heads=heads), partial(key, name)) for name in names]
 
@@ -51,7 +54,7 @@ def number(
     interval: bool = False,
     std: str = "",
     rank: int = 0,
-) -> Field:
+) -> Field[Any]:
     """Return the field of a number: with `name_low` and `name_high`, or a standard deviation."""
 
     def cell(row: Row) -> Quantity:
@@ -75,7 +78,7 @@ _SHOWN: dict[str, Unit] = {
 }  # fmt: skip
 
 
-def of(kind: type[Row], *names: str, rank: int = 0) -> list[Field]:
+def of(kind: type[Row], *names: str, rank: int = 0) -> list[Field[Any]]:
     """Return the fields of some numbers of a row, each as the metadata of its key describe it."""
     return [
         number(
@@ -90,17 +93,17 @@ def of(kind: type[Row], *names: str, rank: int = 0) -> list[Field]:
     ]
 
 
-def of_part(field: Field, part: Callable[[Any], Row]) -> Field:
+def of_part(field: Field[Any], part: Callable[[Any], Row]) -> Field[Any]:
     """Return the field of a part of a row as one of the row."""
     return Field(field.column, lambda row: field.cell(part(row)))
 
 
-def words(title: str, said: Callable[[Any], str], *, rank: int = 0) -> Field:
+def words(title: str, said: Callable[[T], str], *, rank: int = 0) -> Field[T]:
     """Return the field of words that are aligned like numbers."""
     return Field(Column(title, "right", rank=rank), lambda row: Text(said(row)))
 
 
-def reached(rank: int = 0) -> Field:
+def reached(rank: int = 0) -> Field[Any]:
     """Return the field of how many runs reached the target."""
     return Field(
         Column("reached", "right", rank=rank), lambda r: Reached(r.get("reached"), r.get("n"))

@@ -48,7 +48,7 @@ def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, An
 def answer(
     command: str,
     rows: Sequence[Row],
-    shown: Sequence[Field],
+    shown: Sequence[Field[Any]],
     runs: pl.DataFrame,
     by: Sequence[str],
     notes: Iterable[Note],

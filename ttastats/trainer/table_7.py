@@ -141,7 +141,7 @@ def _verdict(word: str) -> Text:
     return Text(word, "plain" if word == "baseline" else Verdict(word).colour)
 
 
-_FIELDS = (
+_FIELDS: tuple[Field[SweepRow], ...] = (
     Field(Column("setup"), lambda row: Text(row.setup)),
     fields.reached(),
     *fields.of(SweepRow, "epochs_mean", rank=1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ttastats.answers.compare.rows import Qualities, QualitiesRow, Times
 from ttastats.answers.qualities import with_value
@@ -26,10 +27,10 @@ RATIO = 3
 _MOST_VALUES = 4  # a multiset of more values is shown as a range
 
 
-def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field]:
+def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
     """Return the columns of times after the keys."""
     level = percentages.text(options.confidence)
-    wide = (
+    wide: Sequence[Field[Any]] = (
         Field(Column(f"{axis.noun} saved", "right", rank=4),
               lambda s: Quantity(s.row.time_saved, "fraction")),
         Field(Column("other mean", "right", rank=6),
@@ -55,7 +56,7 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field]:
     )  # fmt: skip
 
 
-def of_qualities(options: Options) -> Sequence[Field]:
+def of_qualities(options: Options) -> Sequence[Field[Any]]:
     """Return the columns of qualities after the keys."""
     return (
         Field(Column("A: mean ±sd", "right", rank=2),
@@ -71,7 +72,7 @@ def of_qualities(options: Options) -> Sequence[Field]:
     )  # fmt: skip
 
 
-_P = Field(Column("p", "right", rank=3), lambda s: PValue(s.row.p_adjusted))
+_P: Field[Any] = Field(Column("p", "right", rank=3), lambda s: PValue(s.row.p_adjusted))
 
 
 def marks(one: Comparison) -> str:

@@ -282,7 +282,7 @@ def _common(side: _Side) -> str:
 
 def _table(
     side: _Side,
-    columns: Sequence[Field],
+    columns: Sequence[Field[Any]],
     lines: Callable[[Any], Iterator[str]],
     title: str,
     more: Sequence[str] = (),

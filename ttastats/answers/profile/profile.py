@@ -140,14 +140,15 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         unit = "kernels" if answers.runs_on_device(own) else "operators"
         below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:_BELOW]
         longest = operators[:top] if top else operators
-        for some, shown, heading in (
+        sections: tuple[tuple[Sequence[Row], Sequence[Field[Any]], str], ...] = (
             (parts, _PARTS, "time of a step"),
             (kinds, _rates("kind of work", kinds), f"{unit} by kind of work"),
             (longest, _of_operators(longest), "longest operators"),
             (below, _of_operators(below), _below_average(below)),
             (ranks, _RANKS, "ranks"),
             (memory, [_name("memory"), *fields.of(MemoryRow, "bytes")], "memory"),
-        ):
+        )
+        for some, shown, heading in sections:
             if some and heading:
                 tables.append(fields.table(some, shown, f"{title}{heading}"))
         tables += profile_measured.tables(measured, title)
@@ -229,7 +230,7 @@ def _below_average(operators: Sequence[OperatorRow]) -> str:
     return f"longest operators below the average of {units.scaled(average, 'FLOP/s')}{of_peak}"
 
 
-def _name(title: str) -> Field:
+def _name(title: str) -> Field[PartRow | WorkRow | OperatorRow | MemoryRow]:
     return Field(Column(title, names=True), lambda row: Text(TITLES.get(row.name, str(row.name))))
 
 
@@ -250,7 +251,7 @@ def _rank(row: RankRow) -> str:
     return f"{name} (slowest)" if row.slowest else name
 
 
-def _rates(title: str, rows: Sequence[WorkRow | OperatorRow]) -> list[Field]:
+def _rates(title: str, rows: Sequence[WorkRow | OperatorRow]) -> list[Field[WorkRow | OperatorRow]]:
     names = ["calls", "seconds", "share"]
     if any(row.flops_per_second for row in rows):
         names.append("flops_per_second")
@@ -259,9 +260,9 @@ def _rates(title: str, rows: Sequence[WorkRow | OperatorRow]) -> list[Field]:
     return [_name(title), *fields.of(WorkRow, *names)]
 
 
-def _of_operators(rows: Sequence[OperatorRow]) -> list[Field]:
+def _of_operators(rows: Sequence[OperatorRow]) -> list[Field[OperatorRow]]:
     name, *rates = _rates("operator", rows)
-    kind = Field(Column("kind of work", rank=1), lambda row: Text(row.category))
+    kind: Field[OperatorRow] = Field(Column("kind of work", rank=1), lambda row: Text(row.category))
     shown = [key for key in ("utilization", "of_average")
              if any(row.get(key) is not None for row in rows)]  # fmt: skip
     return [name, kind, *rates, *fields.of(OperatorRow, *shown)]

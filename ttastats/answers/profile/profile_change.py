@@ -136,7 +136,7 @@ def _row(one: Contrast[float], length: Contrast[float]) -> ChangeRow:
     )
 
 
-def _columns(by: By, confidence: float) -> list[Field]:
+def _columns(by: By, confidence: float) -> list[Field[ChangeRow]]:
     change = f"change [{percentages.text(confidence)}]"
     part = Column("part or operator" if by == "operator" else "part", names=True)
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -232,11 +232,11 @@ def _share(part: float | None, seconds: float) -> float | None:
     return None if part is None else part / seconds
 
 
-def _name(title: str) -> Field:
+def _name(title: str) -> Field[AblationRow | WorkersRow]:
     return Field(Column(title), lambda row: Text(row.name))
 
 
-_SHOWN: Mapping[type[Row], tuple[str, Sequence[Field]]] = {
+_SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     BatchRow: (
         "throughput over batch sizes",
         (

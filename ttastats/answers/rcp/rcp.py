@@ -79,7 +79,7 @@ def _reasons(rows: Sequence[RcpRow]) -> str:
 # ---------------------------------------------------------------------------------------- the table
 
 
-def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> list[Field]:
+def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> list[Field[RcpRow]]:
     hidden = {"entry"} if {"submitter", "system", "entry"} <= set(by) and _named(rows) else set()
     if len({row.keys.get("division") for row in rows}) == 1:
         hidden.add("division")
