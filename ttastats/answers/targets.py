@@ -378,7 +378,7 @@ def _table(
     title = grouping.common_title(rows, by)
     if len(labels) == 2:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
-        compared = [
+        compared: list[Field[AgainstKeys]] = [
             fields.words("B reached", lambda b: f"{b.reached_b}/{b.n_b}"),
             fields.number(f"B {expected}", "ert_b_seconds", axis.unit),
             Field(Column(f"{axis.ratio} [95% CI]"), _speedup),

@@ -90,7 +90,7 @@ class Explained:
     def tables(self, confidence: float) -> Iterator[Table]:
         """Yield the table for people, if there is one."""
         if self.whole:
-            columns = [
+            columns: list[fields.Field[Factor]] = [
                 fields.Field(Column("part of a step", names=True), lambda row: Text(row.name)),
                 fields.number("A", "a_seconds", "seconds"),
                 fields.number("B", "b_seconds", "seconds"),

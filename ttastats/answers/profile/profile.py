@@ -140,14 +140,14 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         unit = "kernels" if answers.runs_on_device(own) else "operators"
         below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:_BELOW]
         longest = operators[:top] if top else operators
-        sections: tuple[tuple[Sequence[Row], Sequence[Field[Any]], str], ...] = (
+        sections: list[tuple[Sequence[Row], Sequence[Field[Any]], str]] = [
             (parts, _PARTS, "time of a step"),
             (kinds, _rates("kind of work", kinds), f"{unit} by kind of work"),
             (longest, _of_operators(longest), "longest operators"),
             (below, _of_operators(below), _below_average(below)),
             (ranks, _RANKS, "ranks"),
             (memory, [_name("memory"), *fields.of(MemoryRow, "bytes")], "memory"),
-        )
+        ]
         for some, shown, heading in sections:
             if some and heading:
                 tables.append(fields.table(some, shown, f"{title}{heading}"))
@@ -239,7 +239,7 @@ _PARTS = (
     *fields.of(PartRow, "seconds", "share"),
     *fields.of(PartRow, "n", rank=1),
 )
-_RANKS = (
+_RANKS: tuple[Field[RankRow], ...] = (
     Field(Column("rank"), lambda row: Text(_rank(row))),
     *fields.of(RankRow, "step_seconds", "work_seconds", "skew", "compute_seconds"),
     *fields.of(RankRow, "communication_seconds", "exposed_seconds", "waiting"),
